@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <deque>
-#include <unordered_map>
 
 #include "graph/compile/sizes/size_marks.h"
-#include "graph/tensor/recording/graph_break.h"
 #include "models/files/reader.h"
+#include "models/onnx/control/running.h"
 #include "models/onnx/file/model.h"
 #include "models/onnx/operators/table.h"
 #include "models/programs/program_nodes.h"
@@ -16,14 +15,11 @@
 namespace tilewright {
 
 using json::excerpt;
-using onnx::Call;
 using onnx::Initializer;
 using onnx::Known;
 using onnx::no_value;
 using onnx::Node;
-using onnx::Operator;
 using onnx::Program;
-using onnx::Results;
 using onnx::Value;
 using onnx::ValueId;
 
@@ -31,58 +27,58 @@ namespace {
 
 std::vector<ProgramOperator> operators_of(const Program& program) {
   programs::OperatorList operators;
-  for (const Node& node : program.nodes)
+  onnx::for_each_node(program.graph, [&](const Node& node) {
     operators.add(node.op, onnx::find_operator(node.op, program.opset) != nullptr, node.name);
+  });
   return operators.take();
+}
+
+// What the node's bodies read and give out, of their own values and of those around.
+template <typename Reads>
+void for_each_read_in_bodies(const Node& node, const Reads& reads) {
+  for (const onnx::Attribute& attribute : node.attributes) {
+    auto* body = std::get_if<onnx::Subgraph>(&attribute.value);
+    if (body == nullptr) continue;
+    for (const Node& each : (*body)->nodes) {
+      for (ValueId id : each.inputs)
+        if (id != no_value) reads(id);
+      for_each_read_in_bodies(each, reads);
+    }
+    for (const onnx::Output& output : (*body)->outputs) reads(output.value);
+  }
 }
 
 programs::Lifetimes lifetimes_of(const Program& program) {
   std::vector<ValueId> kept;
-  for (const onnx::Output& output : program.outputs) kept.push_back(output.value);
-  return {program.values, program.nodes.size(), kept,
+  for (const onnx::Output& output : program.graph.outputs) kept.push_back(output.value);
+  return {program.values, program.graph.nodes.size(), kept,
           [&](std::size_t at, const auto& gives, const auto& reads) {
-            for (ValueId id : program.nodes[at].outputs)
+            const Node& node = program.graph.nodes[at];
+            for (ValueId id : node.outputs)
               if (id != no_value) gives(id);
-            for (ValueId id : program.nodes[at].inputs)
+            for (ValueId id : node.inputs)
               if (id != no_value) reads(id);
+            for_each_read_in_bodies(node, reads);
           }};
+}
+
+std::int64_t nodes_in(const Program& program) {
+  std::int64_t count = 0;
+  onnx::for_each_node(program.graph, [&](const Node&) { ++count; });
+  return count;
 }
 
 }  // namespace
 
 struct OnnxModule::State {
   Program program;
-  std::vector<const Operator*> functions;  // of the nodes
   programs::Lifetimes lifetimes;
   std::deque<Tensor> tensors;                       // of the initializers
   std::vector<std::shared_ptr<const Known>> known;  // likewise, of integers that are few
   std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs;
   std::vector<ProgramOperator> operators;
-
-  void compute(std::size_t node, std::vector<Value>& values) const;
 };
-
-void OnnxModule::State::compute(std::size_t at, std::vector<Value>& values) const {
-  const Node& node = program.nodes[at];
-  try {
-    Call call(node, program.opset, values, lifetimes.used());
-    auto known = onnx::folded(call);
-    Results results = known ? std::move(*known) : functions[at]->compute(call);
-    call.refuse_unread();
-    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] == no_value) continue;
-      require(i < results.size(), "[onnx] its result ", i, " is not supported");
-      values[static_cast<std::size_t>(node.outputs[i])] = std::move(results[i]);
-    }
-  } catch (const graph::GraphBreak&) {
-    throw;
-  } catch (const Error& error) {
-    raise_error(concat(error.what(), "\n  in node \"", excerpt(node.name), "\" (", excerpt(node.op),
-                       ") of ", program.file));
-  }
-  for (ValueId id : lifetimes.dead_after(at)) values[static_cast<std::size_t>(id)] = Value();
-}
 
 OnnxModule::OnnxModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
 OnnxModule::~OnnxModule() = default;
@@ -96,17 +92,26 @@ std::vector<Tensor> OnnxModule::forward(const std::vector<Tensor>& inputs) const
   const Program& program = state_->program;
   programs::check_inputs(program.signature, inputs);
   std::vector<Value> values(program.values);
+  onnx::Execution execution{program, values, state_->lifetimes.used()};
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    values[static_cast<std::size_t>(program.inputs[i])] = inputs[i];
+    values[static_cast<std::size_t>(program.graph.inputs[i])] = inputs[i];
   for (std::size_t i = 0; i < program.initializers.size(); ++i) {
     Value& value = values[static_cast<std::size_t>(program.initializers[i].value)];
     value = Value(state_->tensors[i], state_->known[i]);
   }
-  for (std::size_t i = 0; i < program.nodes.size(); ++i) state_->compute(i, values);
+  for (std::size_t i = 0; i < program.graph.nodes.size(); ++i) {
+    onnx::compute(program.graph.nodes[i], execution);
+    for (ValueId id : state_->lifetimes.dead_after(i))
+      values[static_cast<std::size_t>(id)] = Value();
+  }
   std::vector<Tensor> results;
-  for (const onnx::Output& output : program.outputs) {
+  for (const onnx::Output& output : program.graph.outputs) {
     const Value& value = values[static_cast<std::size_t>(output.value)];
     require(value.defined(), "[onnx] output \"", excerpt(output.name), "\" was not computed");
+    require(value.is_tensor(), "[onnx] output \"", excerpt(output.name), "\" is ",
+            value.is_absent() ? "an optional value that is absent" : "a sequence",
+            "; outputs are tensors: let the model take it apart (SequenceAt) or join it "
+            "(ConcatFromSequence)");
     results.push_back(value.tensor());
   }
   return results;
@@ -126,15 +131,14 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
   state->operators = operators_of(program);
   programs::require_known(state->operators, "load_onnx", program.file,
                           concat(" in operator set ", program.opset), {"node \"", "\""});
-  for (const Node& node : program.nodes)
-    state->functions.push_back(onnx::find_operator(node.op, program.opset));
   state->lifetimes = lifetimes_of(program);
   state->inputs = programs::described_inputs(program.signature);
-  for (const onnx::Output& output : program.outputs) state->outputs.push_back(output.name);
+  for (const onnx::Output& output : program.graph.outputs) state->outputs.push_back(output.name);
   std::unique_ptr<OnnxModule> module(new OnnxModule(std::move(state)));
   for (Initializer& initializer : module->state_->program.initializers) {
     Tensor& tensor = module->state_->tensors.emplace_back(std::move(initializer.tensor));
-    bool is_constant = tensor.count() <= onnx::most_known && is_integer(tensor.dtype()) &&
+    bool is_constant = tensor.count() <= onnx::most_known &&
+                       (is_integer(tensor.dtype()) || is_boolean(tensor.dtype())) &&
                        onnx::can_be_known(tensor.dtype());
     auto& known = module->state_->known.emplace_back();
     if (is_constant) known = std::make_shared<const Known>(onnx::known_of(tensor));
@@ -151,11 +155,11 @@ ProgramSummary inspect_onnx(const std::filesystem::path& path) {
   ProgramSummary summary{programs::described_inputs(program.signature),
                          {},
                          operators_of(program),
-                         static_cast<std::int64_t>(program.nodes.size()),
+                         nodes_in(program),
                          0,
                          0,
                          program.producer};
-  for (const onnx::Output& output : program.outputs) summary.outputs.push_back(output.name);
+  for (const onnx::Output& output : program.graph.outputs) summary.outputs.push_back(output.name);
   for (const Initializer& initializer : program.initializers) {
     summary.parameters += initializer.tensor.count();
     summary.parameter_bytes += initializer.tensor.count() * size_bytes(initializer.tensor.dtype());

@@ -5,14 +5,16 @@
 //   auto fast = compile(*model);                             // as one graph
 //   outputs = fast({ids});
 //
-// Files are foreign and read as such. Models of the operator sets 7 to 21 are read as far as the
-// operators have the meaning that this library knows, which is a table (operators/table.h); one
-// that has others is refused with a list of all of them. Tensors may lie in other files of the
-// model's folder, nowhere else. Sequences, strings, loops, branches and training are not supported.
+// Files are foreign and read as such. Models of the operator sets up to 21 are read as far as the
+// operators have the meaning that this library knows, which is a table (operators/table.h), and has
+// linear models and forests of the domain ai.onnx.ml; one that has others is refused with a list of
+// all of them. Tensors may lie in other files of the model's folder, nowhere else. Sequences are
+// supported within a model, not as what it takes or gives; strings and training are not.
 //
 // Sizes, and what a model computes of sizes, are numbers of the host, at once and inside compile();
 // what it computes of data and then takes as a size, an axis or a bound is read from the tensor,
-// which breaks a compiled function's graph there.
+// which breaks a compiled function's graph there. Branches and loops become those of the graph
+// where they can (control/loops.h).
 #pragma once
 
 #include <filesystem>
@@ -31,8 +33,8 @@ struct OnnxOptions {
   Reading reading = Reading::as_needed;
 };
 
-// Parameters are the model's initializers, under their names, but for integers that are few, which
-// are constants: sizes, axes and the like. Thread safe as any Module.
+// Parameters are the model's initializers, under their names, but for integers and flags that are
+// few, which are constants: sizes, axes and the like. Thread safe as any Module.
 class OnnxModule : public ProgramModule {
  public:
   ~OnnxModule() override;

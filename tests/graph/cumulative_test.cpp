@@ -102,7 +102,9 @@ TEST(Cumulative, AddsAlongAxesOfAnyLengthAndPlace) {
   };
   for (const Case& c :
        {Case{{1, 300'001}, 1}, Case{{3, 5000}, 1}, Case{{70, 17}, 1}, Case{{1030, 3}, 1},
-        Case{{70'000, 2}, 0}, Case{{5, 30, 70}, 1}, Case{{9, 1100}, 0}}) {
+        Case{{70'000, 2}, 0}, Case{{5, 30, 70}, 1}, Case{{9, 1100}, 0}, Case{{70'003, 3}, 0},
+        Case{{40'001, 5}, 0}, Case{{30'011, 7}, 0}, Case{{20'000, 15}, 0}, Case{{3, 1003, 6}, 1},
+        Case{{100, 33, 3}, 1}, Case{{7, 5, 3}, 1}, Case{{65, 13}, 0}}) {
     Dice dice(7);
     const Tensor x = dice.integers(c.sizes, -20, 20);
     Integers wanted = x.to_vector<std::int64_t>();

@@ -3,7 +3,9 @@
 // Along a row that lies side by side, the elements of a vector join each other in registers, in
 // log2 of the lanes steps, and then what the vectors before them come to. Of a few vectors that is
 // known from their totals, so that from one such step to the next there is one operation to wait
-// for. Along another axis a block of columns joins row by row.
+// for. Along another axis a block of columns joins row by row; columns that are fewer than a
+// vector's lanes and lie side by side are gone through as one row, in which an element joins those
+// that many places before it, for a vector of one row would leave lanes idle and wait in each row.
 #include <algorithm>
 #include <functional>
 
@@ -24,6 +26,7 @@ constexpr std::int64_t programs_a_thread = 4;
 constexpr std::int64_t vectors_at_once = 4;     // of a row
 constexpr std::int64_t rows_at_once = 2;        // of a block of columns
 constexpr std::int64_t block_vectors = 64;      // of columns
+constexpr std::int64_t most_woven = 3;          // quarters of a vector; above, a row is as fast
 constexpr std::int64_t cut_elements = 1 << 17;  // that are worth a second pass
 
 Tile integer(std::int64_t value) {
@@ -42,7 +45,7 @@ class HostCumulation {
                        least = divide_up(columns, vectors * lanes_);
     block_ = std::min(columns, divide_up(divide_up(columns, least), lanes_) * lanes_);
     const std::int64_t blocks = divide_up(columns, block_),
-                       quantum = is_row() ? vectors_at_once * lanes_ : rows_at_once;
+                       quantum = is_flat() ? vectors_at_once * lanes_ : rows_at_once;
     chunks_ = {1, shape_.along.size};
     if (shape_.rows * blocks < threads && shape_.elements() >= cut_elements)
       chunks_ = Chunks::of(shape_.along.size, threads, quantum);
@@ -73,7 +76,19 @@ class HostCumulation {
   };
 
   bool is_row() const { return shape_.columns.size == 1; }
-  Shape block() const { return {is_row() ? lanes_ : block_}; }
+  // Of columns that are one row of memory.
+  bool is_woven() const {
+    const std::int64_t columns = shape_.columns.size;
+    return !is_row() && columns <= most_woven * lanes_ / 4 && shape_.columns.operand == 1 &&
+           shape_.along.operand == columns && shape_.along.result == columns;
+  }
+  // Whether it goes along vectors, of elements that lie so far apart; places are counted in them.
+  bool is_flat() const { return is_row() || is_woven(); }
+  std::int64_t operand_step() const { return is_row() ? shape_.along.operand : 1; }
+  std::int64_t result_step() const { return is_row() ? shape_.along.result : 1; }
+  // From an element of a flat row to the next that it joins.
+  std::int64_t columns() const { return shape_.columns.size; }
+  Shape block() const { return {is_flat() ? lanes_ : block_}; }
 
   LoweredProgram program(const std::string& name, bool takes_totals, std::int64_t chunks) {
     dsl::Tracer tracer(name);
@@ -110,7 +125,7 @@ class HostCumulation {
     for_each_row(programs.index[2], part, [&](const Part& row) {
       if (takes_totals)
         take_total(row);
-      else if (is_row())
+      else if (is_flat())
         go_along_row(row);
       else
         go_along_columns(row);
@@ -139,17 +154,18 @@ class HostCumulation {
 
   // A vector of a row from `start` on, or a block of columns at the place `start`.
   Tile load(const Part& part, const Operand& start) const {
-    return site_.widened(dsl::load(array(part.from + start * shape_.along.operand, part,
-                                         is_row() ? shape_.along.operand : shape_.columns.operand),
-                                   {0}, block()));
+    const std::int64_t by = is_flat() ? operand_step() : shape_.along.operand;
+    return site_.widened(dsl::load(
+        array(part.from + start * by, part, is_flat() ? operand_step() : shape_.columns.operand),
+        {0}, block()));
   }
   void store(const Part& part, const Operand& start, const Tile& value) const {
-    dsl::store(
-        array(part.to + start * shape_.along.result, part, is_row() ? shape_.along.result : 1), {0},
-        site_.narrowed(value));
+    const std::int64_t by = is_flat() ? result_step() : shape_.along.result;
+    dsl::store(array(part.to + start * by, part, is_flat() ? result_step() : 1), {0},
+               site_.narrowed(value));
   }
   dsl::Desc array(const Tile& at, const Part& part, std::int64_t stride) const {
-    return dsl::make_desc(at, {is_row() ? Operand(lanes_) : part.columns}, {stride});
+    return dsl::make_desc(at, {is_flat() ? Operand(lanes_) : part.columns}, {stride});
   }
 
   // What all chunks before this one come to, at its columns or everywhere.
@@ -162,10 +178,34 @@ class HostCumulation {
   Tile total(const Part& part, const Tile& chunk) const {
     Tile at = part.totals + chunk * shape_.columns.size;
     if (is_row()) return dsl::splat(dsl::load(at), block());
-    return dsl::load(dsl::make_desc(at, {part.columns}, {1}), {0}, block());
+    Tile each = dsl::load(dsl::make_desc(at, {part.columns}, {1}), {0}, block());
+    return is_woven() ? dsl::gather(each, lanes() % columns(), 0) : each;
+  }
+
+  // Vectors whose first lanes are of one column recur: as many as there are columns later. Each
+  // keeps what it has met, and in the end its last lanes hold what that comes to.
+  void take_woven_total(const Part& part) const {
+    std::vector<Var> met;
+    met.reserve(static_cast<std::size_t>(columns()));  // a copy would be another variable
+    for (std::int64_t i = 0; i < columns(); ++i) met.emplace_back(site_.identity(block()));
+    for (Tile at : dsl::range(0, length(), columns() * lanes_))
+      for (std::int64_t i = 0; i < columns(); ++i) {
+        Var& all = met[static_cast<std::size_t>(i)];
+        all = site_.join(all, load(part, at + i * lanes_));
+      }
+    Tile all;
+    for (std::int64_t i = 0; i < columns(); ++i) {
+      // The column of lane l of vector i is (i lanes + l) mod columns.
+      const std::int64_t first = columns() - (i + 1) * lanes_ % columns();
+      Tile last = lanes_ - columns() + (lanes() + first) % columns();
+      Tile each = dsl::gather(joined_lanes(met[static_cast<std::size_t>(i)].get()), last, 0);
+      all = all.defined() ? site_.join(all, each) : each;
+    }
+    dsl::store(dsl::make_desc(part.totals + part.chunk * columns(), {columns()}, {1}), {0}, all);
   }
 
   void take_total(const Part& part) const {
+    if (is_woven()) return take_woven_total(part);
     Var all = site_.identity(block());
     const std::int64_t step = is_row() ? lanes_ : 1;
     for (Tile at : dsl::range(0, part.length, step)) all = site_.join(all, load(part, at));
@@ -174,13 +214,30 @@ class HostCumulation {
     dsl::store(dsl::make_desc(to, {part.columns}, {1}), {0}, all.get());
   }
 
-  // Each element and those before it in the vector.
+  Tile lanes() const { return dsl::arange(0, lanes_); }
+
+  // Each element and those of its column before it in the vector.
   Tile joined_lanes(const Tile& x) const {
+    if (is_woven()) {
+      Tile joined = x;
+      for (std::int64_t by = columns(); by < lanes_; by *= 2)
+        joined = dsl::where(lanes() >= by, site_.join(dsl::gather(joined, lanes() - by, 0), joined),
+                            joined);
+      return joined;
+    }
     return dsl::associative_scan(x, 0,
                                  [&](const Tile& a, const Tile& b) { return site_.join(a, b); });
   }
+  // The last of each column at the lanes of its column in the next vector.
   Tile last_everywhere(const Tile& x) const {
+    if (is_woven()) return dsl::gather(x, lanes_ - columns() + lanes() % columns(), 0);
     return dsl::gather(x, dsl::full({lanes_}, lanes_ - 1, DType::i32), 0);
+  }
+
+  // What each lane's column comes to, at the lanes of its column some vectors later.
+  Tile carried_on(const Tile& x, std::int64_t vectors) const {
+    const std::int64_t by = is_woven() ? vectors * lanes_ % columns() : 0;
+    return by == 0 ? x : dsl::gather(x, (lanes() + by) % columns(), 0);
   }
 
   void go_along_row(const Part& part) const {
@@ -192,37 +249,46 @@ class HostCumulation {
       return;
     }
     Var carry = before(part);
-    const Operand whole = part.length.is_number() ? Operand(length() / at_once * at_once)
-                                                  : Operand(part.length.tile() / at_once * at_once);
+    const Operand all_elements = elements(part);
+    const Operand whole = part.length.is_number()
+                              ? Operand(length() / at_once * at_once)
+                              : Operand(all_elements.tile() / at_once * at_once);
     for (Tile start : dsl::range(0, whole, at_once)) {
       std::vector<Tile> vectors, offsets = {carry};
       Tile all;
       for (std::int64_t i = 0; i < vectors_at_once; ++i) {
         vectors.push_back(joined_lanes(load(part, start + i * lanes_)));
         Tile last = last_everywhere(vectors.back());
-        all = all.defined() ? site_.join(all, last) : last;
-        offsets.push_back(site_.join(carry, all));
+        all = all.defined() ? site_.join(carried_on(all, 1), last) : last;
+        offsets.push_back(site_.join(carried_on(carry, i + 1), all));
       }
       for (std::size_t i = 0; i < vectors.size(); ++i)
         store(part, start + static_cast<std::int64_t>(i) * lanes_,
               site_.join(offsets[i], vectors[i]));
       carry = offsets.back();
     }
-    for (Tile start : dsl::range(whole, part.length, lanes_))
+    for (Tile start : dsl::range(whole, all_elements, lanes_))
       carry = last_everywhere(join_vector(part, carry.get(), start));
   }
 
   // What the vector at `start` comes to, of which there is what lies in the row.
   Tile join_vector(const Part& part, const Tile& carry, const Operand& start) const {
     auto vector_of = [&](const Tile& base, std::int64_t step) {
-      return dsl::make_desc(base, {part.length}, {step});
+      return dsl::make_desc(base, {elements(part)}, {step});
     };
-    Tile x = dsl::load(vector_of(part.from, shape_.along.operand), {start}, block());
+    Tile x = dsl::load(vector_of(part.from, operand_step()), {start}, block());
     Tile all = site_.join(carry, joined_lanes(site_.widened(x)));
-    dsl::store(vector_of(part.to, shape_.along.result), {start}, site_.narrowed(all));
+    dsl::store(vector_of(part.to, result_step()), {start}, site_.narrowed(all));
     return all;
   }
-  std::int64_t length() const { return chunks_.count > 1 ? chunks_.length : shape_.along.size; }
+  // Of a part that has its number: rows, or elements of what is flat.
+  std::int64_t length() const {
+    return (chunks_.count > 1 ? chunks_.length : shape_.along.size) * (is_woven() ? columns() : 1);
+  }
+  Operand elements(const Part& part) const {
+    if (!is_woven()) return part.length;
+    return part.length.is_number() ? Operand(length()) : Operand(part.length.tile() * columns());
+  }
 
   // Some rows at once, from one to the next of which all stays in registers.
   void go_along_columns(const Part& part) const {

@@ -20,7 +20,8 @@ using programs::SizeExpression;
 constexpr std::size_t most_nodes = 1 << 20;
 constexpr std::size_t most_names = 1 << 16;    // that a graph takes or gives, or a node
 constexpr std::size_t most_numbers = 1 << 20;  // of an attribute
-constexpr std::int64_t oldest_opset = 7, newest_opset = 21;
+constexpr std::size_t most_graphs_deep = 32;
+constexpr std::int64_t oldest_opset = 1, newest_opset = 21;
 
 template <typename T>
 void require_few(const std::vector<T>& list, std::size_t most, const Place& place) {
@@ -78,9 +79,11 @@ class ModelReader {
         default: break;
       }
     place_.expect(graph.has_value(), "it is no ONNX model: it has no graph");
-    place_.expect(program_.opset != 0, "it does not say of which operator set it is");
+    place_.expect(has_opset_, "it does not say of which operator set it is");
     program_.producer = version.empty() ? producer : concat(producer, " ", version);
-    read_graph(*graph);
+    if (program_.opset == 0) program_.opset = oldest_opset;  // of other domains alone
+    program_.graph = read_graph(*graph, {});
+    program_.values = static_cast<std::size_t>(next_id_);
     return std::move(program_);
   }
 
@@ -92,6 +95,7 @@ class ModelReader {
       if (fields.number() == 1) domain = fields.text();
       if (fields.number() == 2) version = fields.integer();
     }
+    has_opset_ = true;
     if (!domain.empty() && domain != "ai.onnx") return;
     place_.expect(version >= oldest_opset && version <= newest_opset, "it is of operator set ",
                   version, "; ", oldest_opset, " to ", newest_opset,
@@ -100,21 +104,30 @@ class ModelReader {
   }
 
   ValueId define(std::string_view name) {
-    auto id = static_cast<ValueId>(ids_.size());
-    place_.expect(ids_.emplace(name, id).second, "two values have the name \"", excerpt(name), '"');
-    return id;
+    place_.expect(scopes_.back().emplace(name, next_id_).second, "two values have the name \"",
+                  excerpt(name), '"');
+    return next_id_++;
   }
 
-  void read_graph(Fields graph) {
+  // The graph of the program, or the body of the node of that name, which reads values of the
+  // graphs around it.
+  Graph read_graph(Fields graph, const std::string& owner) {
+    place_.expect(scopes_.size() < most_graphs_deep, "it has graphs within graphs, more than ",
+                  most_graphs_deep, " deep");
+    const bool is_body = !scopes_.empty();
+    scopes_.emplace_back();
+    Graph result;
     std::vector<Fields> nodes, inputs, outputs;
     while (graph.next()) switch (graph.number()) {
         case 1:
-          place_.expect(nodes.size() < most_nodes, "it has more than ", most_nodes, " nodes");
+          place_.expect(++nodes_ <= most_nodes, "it has more than ", most_nodes, " nodes");
           nodes.push_back(graph.message());
           break;
+        case 2: result.name = graph.text(); break;
         case 5: {
           NamedTensor named = tensors_.read(graph.message());
           ValueId id = define(named.name);
+          if (is_body) named.name = concat(owner, "/", named.name);
           program_.initializers.push_back({named.name, id, named.tensor});
           break;
         }
@@ -123,13 +136,20 @@ class ModelReader {
         case 15: place_.refuse("it has sparse tensors, which are not supported");
         default: break;
       }
-    for (const Fields& input : inputs) read_input(input);
-    for (const Fields& node : nodes) read_node(node);
+    for (const Fields& input : inputs)
+      if (is_body)
+        result.inputs.push_back(define(value_name(input)));
+      else
+        read_input(input, result);
+    for (const Fields& node : nodes) result.nodes.push_back(read_node(node));
+    const std::string reader =
+        is_body ? concat("the outputs of a body of node \"", owner, '"') : "the graph's outputs";
     for (const Fields& output : outputs) {
       std::string name(value_name(output));
-      program_.outputs.push_back({name, id_of(name, "the graph's outputs")});
+      result.outputs.push_back({name, id_of(name, reader)});
     }
-    program_.values = ids_.size();
+    scopes_.pop_back();
+    return result;
   }
 
   std::string_view value_name(Fields value) const {
@@ -139,10 +159,10 @@ class ModelReader {
     return name;
   }
 
-  void read_input(Fields value) {
+  void read_input(Fields value, Graph& graph) {
     std::string name(value_name(value));
-    if (ids_.contains(name)) return;  // a default, which stays
-    program_.inputs.push_back(define(name));
+    if (scopes_.back().contains(name)) return;  // a default, which stays
+    graph.inputs.push_back(define(name));
     SignatureInput input{name, {f32, {}}, false};
     bool has_type = false;
     while (value.next())
@@ -195,23 +215,24 @@ class ModelReader {
   }
 
   ValueId id_of(const std::string& name, std::string_view reader) const {
-    auto found = ids_.find(name);
-    place_.expect(found != ids_.end(), excerpt(reader), " read \"", excerpt(name),
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+      if (auto found = scope->find(name); found != scope->end()) return found->second;
+    place_.refuse(excerpt(reader), " read \"", excerpt(name),
                   "\", which nothing before gives; nodes are in an order in which each comes after "
                   "those that it reads, without cycles");
-    return found->second;
   }
 
-  void read_node(Fields fields) {
+  Node read_node(Fields fields) {
     Node node;
     std::vector<std::string_view> inputs, outputs;
+    std::vector<Fields> attributes;
     std::string_view domain;
     while (fields.next()) switch (fields.number()) {
         case 1: add(fields.text(), inputs, place_); break;
         case 2: add(fields.text(), outputs, place_); break;
         case 3: node.name = fields.text(); break;
         case 4: node.op = fields.text(); break;
-        case 5: node.attributes.push_back(read_attribute(fields.message())); break;
+        case 5: add(fields.message(), attributes, place_); break;
         case 7: domain = fields.text(); break;
         default: break;
       }
@@ -221,9 +242,11 @@ class ModelReader {
     std::string reader = concat("node \"", node.name, "\" (", node.op, ")");
     for (std::string_view name : inputs)
       node.inputs.push_back(name.empty() ? no_value : id_of(std::string(name), reader));
+    for (const Fields& attribute : attributes)
+      node.attributes.push_back(read_attribute(attribute, node.name));
     for (std::string_view name : outputs)
       node.outputs.push_back(name.empty() ? no_value : define(name));
-    program_.nodes.push_back(std::move(node));
+    return node;
   }
 
   // All that an attribute may hold, of which its kind says what counts.
@@ -235,9 +258,10 @@ class ModelReader {
     std::vector<double> reals;
     std::vector<std::int64_t> integers;
     std::vector<std::string> texts;
+    Subgraph graph;
   };
 
-  Attribute read_attribute(Fields fields) {
+  Attribute read_attribute(Fields fields, const std::string& node) {
     Attribute attribute;
     Contents contents;
     while (fields.next()) switch (fields.number()) {
@@ -246,9 +270,15 @@ class ModelReader {
         case 3: contents.integer = fields.integer(); break;
         case 4: contents.text = fields.text(); break;
         case 5: contents.tensor = with_known(tensors_.read(fields.message()).tensor); break;
+        case 6:
+          contents.graph = std::make_shared<const Graph>(read_graph(fields.message(), node));
+          break;
         case 7: append(fields, contents.reals); break;
         case 8: append(fields, contents.integers); break;
-        case 9: add(std::string(fields.text()), contents.texts, place_); break;
+        case 9:
+          contents.texts.emplace_back(fields.text());
+          require_few(contents.texts, most_numbers, place_);
+          break;
         case 20: contents.kind = fields.integer(); break;
         case 21:
           place_.refuse("attribute \"", excerpt(attribute.name),
@@ -268,10 +298,12 @@ class ModelReader {
         place_.expect(contents.tensor.defined(), "attribute \"", excerpt(name), "\" has no tensor");
         return contents.tensor;
       case 5:
-      case 10: return Subgraph{};
+        place_.expect(contents.graph != nullptr, "attribute \"", excerpt(name), "\" has no graph");
+        return std::move(contents.graph);
       case 6: return std::move(contents.reals);
       case 7: return std::move(contents.integers);
       case 8: return std::move(contents.texts);
+      case 13: return std::monostate();  // a type, which values have themselves
       default:
         place_.refuse("attribute \"", excerpt(name), "\" is of kind ", contents.kind,
                       ", which is not supported");
@@ -286,7 +318,11 @@ class ModelReader {
   const Place& place_;
   TensorFiles& tensors_;
   Program program_;
-  std::unordered_map<std::string, ValueId> ids_;
+  // The names of the graph that is read and of those around it.
+  std::vector<std::unordered_map<std::string, ValueId>> scopes_;
+  ValueId next_id_ = 0;
+  std::size_t nodes_ = 0;
+  bool has_opset_ = false;
 };
 
 std::string_view text_of(const ForeignFile& file) {

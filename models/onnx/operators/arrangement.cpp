@@ -136,7 +136,7 @@ Tensor framed(const Tensor& x, const std::vector<int>& axes, const Shape& pads, 
 }
 Tensor padded(const Call& call) {
   Tensor x = call.tensor(0);
-  Shape pads = call.integers(1);
+  Shape pads = list_of(call, 1, "pads", 11);
   std::vector<int> axes;
   if (call.has(3))
     for (int axis : call.axes(3)) axes.push_back(call.within(axis, x.rank()));
@@ -145,6 +145,7 @@ Tensor padded(const Call& call) {
   require(pads.size() == 2 * axes.size(), "[onnx] ", axes.size(), " axes are padded by [", pads,
           "]");
   Number value = is_floating(x.dtype()) ? Number(0.0) : Number(0);
+  if (call.opset() < 11) value = Number(call.number("value", 0));
   if (call.has(2) && element_count(call.shape(2)) > 0) value = call.scalar(2);
   return framed(x, axes, pads, pad_mode(call), value);
 }
@@ -204,17 +205,17 @@ constexpr Operator rows[] = {
     {"DepthToSpace", 1, by<depth_to_space>},
     {"Expand", 8, by<expanded>},
     {"Flatten", 1, [](const Call& c) { return c.tensor(0).reshape(flattened_sizes(c)); }},
-    {"Pad", 11, by<padded>},
+    {"Pad", 2, by<padded>},
     {"Reshape", 5, [](const Call& c) { return c.tensor(0).reshape(reshaped_sizes(c)); }},
     {"ReverseSequence", 10, by<sequences_reversed>},
-    {"Slice", 10, by<sliced>},
+    {"Slice", 1, by<sliced>},
     {"SpaceToDepth", 1, by<space_to_depth>},
-    {"Split", 13, by<split>},
-    {"Squeeze", 13, [](const Call& c) { return c.tensor(0).reshape(squeezed_sizes(c)); }},
+    {"Split", 2, by<split>},
+    {"Squeeze", 1, [](const Call& c) { return c.tensor(0).reshape(squeezed_sizes(c)); }},
     {"Tile", 6, by<tiled>},
     {"Transpose", 1, by<transposed>},
     {"Trilu", 14, by<triangle>},
-    {"Unsqueeze", 13, [](const Call& c) { return c.tensor(0).reshape(unsqueezed_sizes(c)); }},
+    {"Unsqueeze", 1, [](const Call& c) { return c.tensor(0).reshape(unsqueezed_sizes(c)); }},
 };
 
 }  // namespace

@@ -93,6 +93,22 @@ Folded quotient(const Call& call) {
       call, [](const Number& a, const Number& b) { return a.as_integer() / b.as_integer(); },
       [](double a, double b) { return a / b; });
 }
+// Of the sign of the divisor.
+Folded remainder_of(const Call& call) {
+  if (call.flag("fmod", false) || is_floating(call.dtype(0))) return std::nullopt;
+  for (const Number& divisor : call.known(1)->elements)
+    if (divisor.as_integer() == 0 || divisor.as_integer() == -1) return std::nullopt;
+  return elementwise(call, call.dtype(0), [](const Numbers& x) {
+    const std::int64_t by = x[1].as_integer(), rest = x[0].as_integer() % by;
+    return Number(rest != 0 && (rest < 0) != (by < 0) ? rest + by : rest);
+  });
+}
+Folded negated(const Call& call) {
+  const bool is_float = is_floating(call.dtype(0));
+  return elementwise(call, call.dtype(0), [&](const Numbers& x) {
+    return is_float ? Number(-x[0].as_double()) : Number(wrapped(0 - bits(x[0])));
+  });
+}
 template <typename F>
 Folded of_float(const Call& call, const F& f) {
   if (!is_floating(call.dtype(0))) return std::nullopt;
@@ -151,18 +167,48 @@ Folded gathered(const Call& call) {
   }
   return picked(x, index.shape, places);
 }
+// Elements of x at places of each axis: of axis i `along[i]`.
+Folded picked_along(const Known& x, const std::vector<std::vector<std::int64_t>>& along) {
+  Shape shape;
+  std::vector<std::int64_t> places = {0};
+  for (int axis = 0; axis < x.shape.rank(); ++axis) {
+    const auto& of_axis = along[static_cast<std::size_t>(axis)];
+    shape.push_back(std::ssize(of_axis));
+    std::vector<std::int64_t> further;
+    for (std::int64_t place : places)
+      for (std::int64_t at : of_axis) further.push_back(place * x.shape[axis] + at);
+    places = std::move(further);
+  }
+  return picked(x, shape, places);
+}
 Folded sliced(const Call& call) {
   const Known& x = *call.known(0);
-  if (x.shape.rank() != 1) return std::nullopt;
-  std::vector<std::int64_t> places(x.elements.size());
-  std::iota(places.begin(), places.end(), 0);
-  std::vector<Cut> cuts = cuts_of(call);
-  if (cuts.size() > 1) return std::nullopt;
-  for (const Cut& cut : cuts) {
+  std::vector<std::vector<std::int64_t>> along(x.shape.size());
+  for (int axis = 0; axis < x.shape.rank(); ++axis) {
+    auto& places = along[static_cast<std::size_t>(axis)];
+    places.resize(static_cast<std::size_t>(x.shape[axis]));
+    std::iota(places.begin(), places.end(), 0);
+  }
+  std::vector<bool> is_cut(x.shape.size());
+  for (const Cut& cut : cuts_of(call)) {
+    if (is_cut[static_cast<std::size_t>(cut.axis)]) return std::nullopt;
+    is_cut[static_cast<std::size_t>(cut.axis)] = true;
+    auto& places = along[static_cast<std::size_t>(cut.axis)];
     places.clear();
     for (std::int64_t i = 0; i < cut.count; ++i) places.push_back(cut.start + i * cut.step);
   }
-  return picked(x, {std::ssize(places)}, places);
+  return picked_along(x, along);
+}
+// Of matrices, as the sizes of frames are turned round.
+Folded transposed(const Call& call) {
+  const Known& x = *call.known(0);
+  const std::vector<int> order = call.axes("perm");
+  if (x.shape.rank() != 2 || !(order.empty() || order == std::vector<int>{1, 0}))
+    return std::nullopt;
+  std::vector<std::int64_t> places;
+  for (std::int64_t column = 0; column < x.shape[1]; ++column)
+    for (std::int64_t row = 0; row < x.shape[0]; ++row) places.push_back(row * x.shape[1] + column);
+  return picked(x, {x.shape[1], x.shape[0]}, places);
 }
 Folded joined(const Call& call) {
   Known known{call.dtype(0), {0}, {}};
@@ -277,7 +323,8 @@ const std::unordered_map<std::string_view, Fold>& folds() {
              std::multiplies<double>());
        }},
       {"Div", quotient},
-      {"Neg", [](const Call& c) { return of_float(c, std::negate<double>()); }},
+      {"Mod", remainder_of},
+      {"Neg", negated},
       {"Floor", [](const Call& c) { return of_float(c, [](double x) { return std::floor(x); }); }},
       {"Ceil", [](const Call& c) { return of_float(c, [](double x) { return std::ceil(x); }); }},
       {"Sqrt", [](const Call& c) { return of_float(c, [](double x) { return std::sqrt(x); }); }},
@@ -300,6 +347,7 @@ const std::unordered_map<std::string_view, Fold>& folds() {
       {"Identity", [](const Call& c) { return with_sizes(c, c.shape(0)); }},
       {"Reshape", [](const Call& c) { return with_sizes(c, reshaped_sizes(c)); }},
       {"Squeeze", [](const Call& c) { return with_sizes(c, squeezed_sizes(c)); }},
+      {"Transpose", transposed},
       {"Unsqueeze", [](const Call& c) { return with_sizes(c, unsqueezed_sizes(c)); }},
       {"Flatten", [](const Call& c) { return with_sizes(c, flattened_sizes(c)); }},
       {"Gather", gathered},

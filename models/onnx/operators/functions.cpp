@@ -42,7 +42,7 @@ constexpr Operator rows[] = {
     {"Erf", 9, of_one<erf>},
     {"Exp", 6, of_one<exp>},
     {"Floor", 6, of_one<floor>},
-    {"Identity", 1, [](const Call& c) { return c.tensor(0); }},
+    {"Identity", 1, [](const Call& c) { return c.value(0); }},
     {"IsInf", 10, by<infinite>},
     {"IsNaN", 9, of_one<isnan>},
     {"Log", 6, of_one<log>},

@@ -90,9 +90,22 @@ Tensor gathered_tuples(const Call& call) {
 Tensor scattered_tuples(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1).to(i64), from = call.tensor(2);
   auto reduction = reduction_of(call);
-  if (reduction && *reduction != ScatterReduction::sum)
-    call.refuse("reduction", "is another than none and add, which is not supported");
-  return index_put(x, tuples(x, index, 0), from, reduction.has_value());
+  const std::vector<Tensor> indices = tuples(x, index, 0);
+  if (!reduction || *reduction == ScatterReduction::sum)
+    return index_put(x, indices, from, reduction.has_value());
+  // Others are of elements along one axis: of the rows that tuples name, by their numbers.
+  Tensor row = zeros({}, i64);
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const std::int64_t size = x.size(static_cast<int>(i));
+    row = row * size + from_front(indices[i], size);
+    rows *= size;
+  }
+  const std::int64_t width = x.count() / std::max<std::int64_t>(rows, 1), count = row.count();
+  Tensor places = row.reshape({count, 1}).expand({count, width});
+  return scatter_reduce(x.reshape({rows, width}), 0, places, from.reshape({count, width}),
+                        *reduction)
+      .reshape(x.shape());
 }
 
 Tensor one_hot(const Call& call) {

@@ -24,6 +24,7 @@ Results batch_normalised(const Call& call) {
          variance = call.tensor(4);
   double eps = call.number("epsilon", 1e-5), momentum = call.number("momentum", 0.9);
   require(x.rank() >= 2, "[onnx] [", x.shape(), "] has no channels");
+  if (call.opset() < 9 && !call.flag("spatial", true)) call.refuse("spatial", "is not supported");
   if (!call.flag("training_mode", false))
     return {batch_norm_inference(x, mean_.to(x.dtype()), variance.to(x.dtype()),
                                  weight.to(x.dtype()), bias.to(x.dtype()), eps)};
@@ -105,7 +106,7 @@ Tensor length_one(const Call& call) {
 }
 
 constexpr Operator rows[] = {
-    {"BatchNormalization", 9, by<batch_normalised>},
+    {"BatchNormalization", 7, by<batch_normalised>},
     {"GroupNormalization", 18, by<group_normalised<false>>},
     {"GroupNormalization", 21, by<group_normalised<true>>},
     {"InstanceNormalization", 6,

@@ -113,8 +113,9 @@ Tensor running_sum(const Call& call) {
 std::vector<Tensor> foremost(const Call& call) {
   Tensor x = call.tensor(0);
   int axis = call.axis_within("axis", -1, x.rank());
-  auto [values, places] = topk(x, call.scalar(1).as_integer(), axis, call.flag("largest", true),
-                               call.flag("sorted", true));
+  const std::int64_t count = call.opset() < 10 ? call.integer("k") : call.scalar(1).as_integer();
+  auto [values, places] =
+      topk(x, count, axis, call.flag("largest", true), call.flag("sorted", true));
   return {values, places};
 }
 
@@ -132,7 +133,7 @@ constexpr Operator rows[] = {
     {"ReduceProd", 1, by<reduced<product_of>>},
     {"ReduceSum", 1, by<reduced<sum_of>>},
     {"ReduceSumSquare", 1, by<reduced<squares_of>>},
-    {"TopK", 10, by<foremost>},
+    {"TopK", 1, by<foremost>},
 };
 
 }  // namespace

@@ -195,14 +195,17 @@ Tensor resize(const Call& call) {
                call.flag("antialias", false)};
   return resized_all(x, axes_of(call, x), how);
 }
+// Upsample, and Resize before it had other coordinates.
 Tensor upsample(const Call& call) {
   Tensor x = call.tensor(0);
-  std::vector<double> scales = call.numbers(1);
+  std::vector<double> scales = call.opset() < 9 ? call.numbers("scales") : call.numbers(1);
   require(std::ssize(scales) == x.rank(), "[onnx] ", scales.size(), " scales for [", x.shape(),
           "]");
   std::vector<Axis> axes;
   for (int axis = 0; axis < x.rank(); ++axis) {
     double scale = scales[static_cast<std::size_t>(axis)];
+    require(scale >= 1, "[onnx] axis ", axis, " is made smaller, by ", scale,
+            "; that is supported since operator set 11");
     double wanted = std::floor(static_cast<double>(x.size(axis)) * scale);
     axes.push_back({axis, x.size(axis), static_cast<std::int64_t>(std::clamp(wanted, -1.0, 0x1p31)),
                     scale, 0, 1});
@@ -212,8 +215,9 @@ Tensor upsample(const Call& call) {
 }
 
 constexpr Operator rows[] = {
+    {"Resize", 10, by<upsample>},
     {"Resize", 11, by<resize>},
-    {"Upsample", 9, by<upsample>},
+    {"Upsample", 7, by<upsample>},
 };
 
 }  // namespace

@@ -34,12 +34,20 @@ Shape reshaped_sizes(const Call& call) {
   return sizes;
 }
 
+bool has_list(const Call& call, std::size_t input, std::string_view attribute, std::int64_t since) {
+  return call.opset() >= since ? call.has(input) : call.has(attribute);
+}
+Shape list_of(const Call& call, std::size_t input, std::string_view attribute, std::int64_t since) {
+  return call.opset() >= since ? call.integers(input) : call.integers(attribute);
+}
+
 Shape squeezed_sizes(const Call& call) {
   const Shape& from = call.shape(0);
-  bool has_axes = call.has(1);
+  bool has_axes = has_list(call, 1, "axes", 13);
   std::vector<int> axes;
   if (has_axes)
-    for (std::int64_t axis : call.integers(1)) axes.push_back(call.within(axis, from.rank()));
+    for (std::int64_t axis : list_of(call, 1, "axes", 13))
+      axes.push_back(call.within(axis, from.rank()));
   Shape sizes;
   for (int axis = 0; axis < from.rank(); ++axis) {
     bool is_named = std::ranges::find(axes, axis) != axes.end();
@@ -52,7 +60,7 @@ Shape squeezed_sizes(const Call& call) {
 
 Shape unsqueezed_sizes(const Call& call) {
   const Shape& from = call.shape(0);
-  Shape added = call.integers(1);
+  Shape added = list_of(call, 1, "axes", 13);
   int rank = from.rank() + added.rank();
   std::vector<bool> is_new(static_cast<std::size_t>(rank));
   for (std::int64_t axis : added) {
@@ -75,18 +83,18 @@ Shape flattened_sizes(const Call& call) {
   return sizes;
 }
 
+Shape parts_of(std::int64_t size, const Shape& sizes) {
+  std::int64_t sum = 0;
+  for (std::int64_t each : sizes) {
+    require(each >= 0 && each <= size, "[onnx] a part of size ", each, " of an axis of ", size);
+    sum += each;
+  }
+  require(sum == size, "[onnx] parts of sizes [", sizes, "] of an axis of ", size);
+  return sizes;
+}
 Shape split_sizes(const Call& call, int axis) {
   std::int64_t size = call.shape(0)[axis];
-  if (call.has(1)) {
-    Shape sizes = call.integers(1);
-    std::int64_t sum = 0;
-    for (std::int64_t each : sizes) {
-      require(each >= 0 && each <= size, "[onnx] a part of size ", each, " of an axis of ", size);
-      sum += each;
-    }
-    require(sum == size, "[onnx] parts of sizes [", sizes, "] of an axis of ", size);
-    return sizes;
-  }
+  if (has_list(call, 1, "split", 13)) return parts_of(size, list_of(call, 1, "split", 13));
   std::int64_t count = std::ssize(call.node().outputs);
   require(call.integer("num_outputs", count) == count && count > 0, "[onnx] ", count,
           " results are named; num_outputs is another number");
@@ -99,16 +107,17 @@ Shape split_sizes(const Call& call, int axis) {
 
 std::vector<Cut> cuts_of(const Call& call) {
   const Shape& from = call.shape(0);
-  Shape starts = call.integers(1), ends = call.integers(2), axes, steps;
-  if (call.has(3)) axes = call.integers(3);
+  Shape starts = list_of(call, 1, "starts", 10), ends = list_of(call, 2, "ends", 10), axes, steps;
+  const bool has_axes = has_list(call, 3, "axes", 10);
+  if (has_axes) axes = list_of(call, 3, "axes", 10);
   if (call.has(4)) steps = call.integers(4);
   std::vector<Cut> cuts;
-  require(ends.rank() == starts.rank() && (!call.has(3) || axes.rank() == starts.rank()) &&
+  require(ends.rank() == starts.rank() && (!has_axes || axes.rank() == starts.rank()) &&
               (!call.has(4) || steps.rank() == starts.rank()),
           "[onnx] a slice has ", starts.size(),
           " starts, and other numbers of ends, axes or steps");
   for (int i = 0; i < starts.rank(); ++i) {
-    int axis = call.within(call.has(3) ? axes[i] : i, from.rank());
+    int axis = call.within(has_axes ? axes[i] : i, from.rank());
     std::int64_t size = from[axis], step = call.has(4) ? steps[i] : 1;
     require(step != 0 && step > INT64_MIN, "[onnx] a slice has the step ", step);
     if (size == 0) {

@@ -56,14 +56,17 @@ std::optional<Results> folded(const Call& call);
 // x as floats of 8 bits; what is beyond their range, infinities too, becomes its ends.
 Tensor saturated(const Tensor& x, DType dtype);
 
-// The families, each defined in the file of its name.
+// The families, each defined in the file of its name, those of control flow and sequences in
+// models/onnx/control, those of ai.onnx.ml in models/onnx/learners.
 std::span<const Operator> activation_operators();
 std::span<const Operator> arithmetic_operators();
 std::span<const Operator> arrangement_operators();
+std::span<const Operator> control_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
 std::span<const Operator> indexing_operators();
+std::span<const Operator> learner_operators();
 std::span<const Operator> loss_operators();
 std::span<const Operator> normalisation_operators();
 std::span<const Operator> pooling_operators();
@@ -73,6 +76,7 @@ std::span<const Operator> recurrent_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> resizing_operators();
 std::span<const Operator> sampling_operators();
+std::span<const Operator> sequence_operators();
 std::span<const Operator> signal_operators();
 
 }  // namespace tilewright::onnx

@@ -12,7 +12,7 @@ using json::excerpt;
 
 bool Call::wants(std::size_t result) const {
   if (result >= node_.outputs.size() || node_.outputs[result] == no_value) return false;
-  return is_used_[static_cast<std::size_t>(node_.outputs[result])];
+  return execution_.is_used[static_cast<std::size_t>(node_.outputs[result])];
 }
 
 bool Call::has(std::size_t input) const {
@@ -21,7 +21,7 @@ bool Call::has(std::size_t input) const {
 }
 const Value& Call::value(std::size_t input) const {
   require(has(input), "[onnx] input ", input, " is missing");
-  const Value& value = values_[static_cast<std::size_t>(node_.inputs[input])];
+  const Value& value = execution_.values[static_cast<std::size_t>(node_.inputs[input])];
   require(value.defined(), "[onnx] input ", input, " is a result that was not computed");
   return value;
 }
@@ -33,6 +33,12 @@ std::vector<Tensor> Call::tensors() const {
   for (std::size_t i = 0; i < count(); ++i) tensors.push_back(tensor(i));
   asked_inputs_ = ~std::uint64_t{0};
   return tensors;
+}
+
+std::vector<Value> Call::values_from(std::size_t input) const {
+  std::vector<Value> values;
+  for (std::size_t i = input; i < count(); ++i) values.push_back(value(i));
+  return values;
 }
 
 std::vector<Number> Call::elements(std::size_t input) const {
@@ -132,6 +138,7 @@ DType Call::dtype(std::string_view name, std::optional<DType> missing) const {
                         "), which is not supported"));
   return *dtype;
 }
+const Graph& Call::graph(std::string_view name) const { return *as<Subgraph>(name, "graph"); }
 
 int Call::within(std::int64_t axis, int rank) const {
   auto found = normalise_axis(static_cast<int>(std::clamp<std::int64_t>(axis, -1000, 1000)), rank);

@@ -1,5 +1,6 @@
 // One node of a program at the moment when it is computed: its inputs by place, with the values
-// that other nodes have given them, and its attributes by name.
+// that other nodes have given them, and its attributes by name. An execution has those values, of a
+// whole run of the program.
 //
 // What a function of the table asks for is what it supports: an input or attribute that is given
 // and was not asked for is an Error, so that nothing is passed over in silence.
@@ -19,15 +20,20 @@ namespace tilewright::onnx {
 
 using Results = std::vector<Value>;
 
+struct Execution {
+  const Program& program;
+  std::span<Value> values;        // by ValueId
+  std::span<const bool> is_used;  // likewise: whether anything reads it
+};
+
 class Call {
  public:
-  // `values` and `is_used` are by ValueId. All must outlive this.
-  Call(const Node& node, std::int64_t opset, std::span<const Value> values,
-       std::span<const bool> is_used)
-      : node_(node), opset_(opset), values_(values), is_used_(is_used) {}
+  // Both must outlive this.
+  Call(const Node& node, Execution& execution) : node_(node), execution_(execution) {}
 
   const Node& node() const { return node_; }
-  std::int64_t opset() const { return opset_; }
+  Execution& execution() const { return execution_; }
+  std::int64_t opset() const { return execution_.program.opset; }
   // Whether anything reads the result of that number.
   bool wants(std::size_t result) const;
 
@@ -41,6 +47,7 @@ class Call {
   Tensor tensor(std::size_t input) const { return value(input).tensor(); }
   Tensor optional_tensor(std::size_t input) const;  // undefined where it is left out
   std::vector<Tensor> tensors() const;              // all
+  std::vector<Value> values_from(std::size_t input) const;
   DType dtype(std::size_t input) const { return value(input).dtype(); }
   const Shape& shape(std::size_t input) const { return value(input).shape(); }
   int rank(std::size_t input) const { return shape(input).rank(); }
@@ -64,6 +71,7 @@ class Call {
   std::vector<std::string> texts(std::string_view name) const;  // absent: no elements
   Value constant(std::string_view name) const;
   DType dtype(std::string_view name, std::optional<DType> missing = {}) const;
+  const Graph& graph(std::string_view name) const;
 
   // An axis that the attribute names, within the rank.
   int axis_within(std::string_view name, std::optional<std::int64_t> missing, int rank) const;
@@ -80,9 +88,7 @@ class Call {
   const T& as(std::string_view name, std::string_view kind) const;
 
   const Node& node_;
-  std::int64_t opset_;
-  std::span<const Value> values_;
-  std::span<const bool> is_used_;
+  Execution& execution_;
   mutable std::uint64_t asked_inputs_ = 0, asked_attributes_ = 0;  // a bit each
 };
 

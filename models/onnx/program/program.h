@@ -1,10 +1,12 @@
 // An ONNX model as data: what goes in, the nodes in their order, what comes out.
 //
 // Right in itself once it is read: every value that a node reads was given before, and once. Names
-// of files have become numbers. Whether its operators are known is another question
-// (operators/table.h).
+// of files have become numbers. Bodies of branches and loops are graphs of their own, whose values
+// are numbered with those of the graph around: they read these by their numbers. Whether operators
+// are known is another question (operators/table.h).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,7 +19,8 @@ namespace tilewright::onnx {
 using ValueId = std::int32_t;
 constexpr ValueId no_value = -1;  // of an operand that was left out
 
-struct Subgraph {};  // the body of a branch or loop
+struct Graph;
+using Subgraph = std::shared_ptr<const Graph>;  // the body of a branch or loop
 using AttributeValue =
     std::variant<std::monostate, double, std::int64_t, std::string, Value, std::vector<double>,
                  std::vector<std::int64_t>, std::vector<std::string>, Subgraph>;
@@ -43,16 +46,31 @@ struct Initializer {
   Tensor tensor;
 };
 
+struct Graph {
+  std::string name;
+  std::vector<ValueId> inputs;
+  std::vector<Node> nodes;
+  std::vector<Output> outputs;
+};
+
 struct Program {
   std::string file;      // for messages
   std::string producer;  // "pytorch 2.9.0"
   std::int64_t opset = 0;
-  programs::Signature signature;
-  std::vector<ValueId> inputs;  // of the signature
-  std::vector<Initializer> initializers;
-  std::vector<Node> nodes;
-  std::vector<Output> outputs;
+  programs::Signature signature;          // of the inputs of `graph`
+  std::vector<Initializer> initializers;  // of all graphs
+  Graph graph;
   std::size_t values = 0;  // ids are below
 };
+
+// Calls `visit` for each node of the graph, each followed by those of its bodies.
+template <typename Visit>
+void for_each_node(const Graph& graph, const Visit& visit) {
+  for (const Node& node : graph.nodes) {
+    visit(node);
+    for (const Attribute& attribute : node.attributes)
+      if (auto* body = std::get_if<Subgraph>(&attribute.value)) for_each_node(**body, visit);
+  }
+}
 
 }  // namespace tilewright::onnx

@@ -72,7 +72,53 @@ Tensor as_constant(Tensor tensor) {
   return tensor;
 }
 
+Value Value::absent() {
+  Value value;
+  value.is_absent_ = true;
+  return value;
+}
+void Value::require_tensor() const {
+  require(!is_absent_, "[onnx] an optional value that is absent stands where a tensor is wanted");
+  require(sequence_ == nullptr, "[onnx] a sequence stands where a tensor is wanted");
+}
+DType Value::dtype() const {
+  require_tensor();
+  return known_ ? known_->dtype : tensor_.dtype();
+}
+const Shape& Value::shape() const {
+  require_tensor();
+  return known_ ? known_->shape : tensor_.shape();
+}
+const Sequence& Value::sequence() const {
+  require(sequence_ != nullptr, "[onnx] ",
+          is_absent_ ? "an optional value that is absent" : "a tensor",
+          " stands where a sequence is wanted");
+  return *sequence_;
+}
+
+Value stacked(const std::vector<Value>& parts) {
+  Known known{parts[0].dtype(), {std::ssize(parts)}, {}};
+  known.shape.insert(known.shape.end(), parts[0].shape().begin(), parts[0].shape().end());
+  bool are_known = element_count(parts[0].shape()) * std::ssize(parts) <= most_known;
+  for (const Value& part : parts) {
+    require(part.dtype() == known.dtype && part.shape() == parts[0].shape(),
+            "[onnx] tensors that are stacked are ", known.dtype, " [", parts[0].shape(), "] and ",
+            part.dtype(), " [", part.shape(), "]; all must have one type and the same sizes");
+    are_known = are_known && part.known() != nullptr;
+  }
+  if (are_known) {
+    for (const Value& part : parts)
+      known.elements.insert(known.elements.end(), part.known()->elements.begin(),
+                            part.known()->elements.end());
+    return known;
+  }
+  std::vector<Tensor> tensors;
+  for (const Value& part : parts) tensors.push_back(part.tensor().unsqueeze(0));
+  return cat(tensors, 0);
+}
+
 Tensor Value::tensor() const {
+  require_tensor();
   if (known_ == nullptr || tensor_.defined()) return tensor_;
   const Known& known = *known_;
   bool are_equal = !known.elements.empty();

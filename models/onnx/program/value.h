@@ -1,4 +1,5 @@
-// What an ONNX program computes with: a tensor, or numbers that the host knows.
+// What an ONNX program computes with: a tensor, numbers that the host knows, a sequence of such
+// values, or nothing, where a value may be absent.
 //
 // ONNX has sizes, axes and bounds as tensors: a reshape takes its shape from a tensor that other
 // nodes have computed from sizes. Those are few numbers, and known when a program is run or
@@ -28,6 +29,11 @@ Number as_element(const Number& value, DType dtype);
 // Whether numbers of this dtype are kept on the host: those whose arithmetic the host has too.
 bool can_be_known(DType dtype);
 
+class Value;
+using Sequence = std::vector<Value>;
+// Inserting copies a sequence, which would take long for many.
+constexpr std::int64_t most_in_a_sequence = 1 << 14;
+
 class Value {
  public:
   Value() = default;
@@ -37,16 +43,32 @@ class Value {
   Value(Tensor tensor, std::shared_ptr<const Known> known)
       : tensor_(std::move(tensor)), known_(std::move(known)) {}
 
-  bool defined() const { return known_ != nullptr || tensor_.defined(); }
+  Value(Sequence sequence) : sequence_(std::make_shared<const Sequence>(std::move(sequence))) {}
+  static Value absent();  // an optional value that is not there
+
+  bool defined() const {
+    return known_ != nullptr || tensor_.defined() || sequence_ != nullptr || is_absent_;
+  }
+  bool is_absent() const { return is_absent_; }
+  bool is_tensor() const { return known_ != nullptr || tensor_.defined(); }
   const Known* known() const { return known_.get(); }
-  DType dtype() const { return known_ ? known_->dtype : tensor_.dtype(); }
-  const Shape& shape() const { return known_ ? known_->shape : tensor_.shape(); }
+  // These raise `Error` where it is no tensor, or no sequence.
+  DType dtype() const;
+  const Shape& shape() const;
   Tensor tensor() const;  // made of the numbers where there is none
+  const Sequence& sequence() const;
 
  private:
+  void require_tensor() const;
+
   Tensor tensor_;
   std::shared_ptr<const Known> known_;
+  std::shared_ptr<const Sequence> sequence_;
+  bool is_absent_ = false;
 };
+
+// Tensors, of one type, along a new first axis; numbers of the host stay such.
+Value stacked(const std::vector<Value>& parts);
 
 // Says that operations may bring the tensor, which lies on the host, to where their others lie.
 Tensor as_constant(Tensor tensor);

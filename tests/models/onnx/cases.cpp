@@ -5,16 +5,28 @@
 #include <fstream>
 #include <sstream>
 
+#include "graph/compile/compile.h"
 #include "models/exported/archive.h"
+#include "models/onnx/file/model.h"
 #include "models/onnx/file/wire.h"
+#include "models/onnx/onnx_module.h"
 #include "runtime/base/error.h"
 #include "tests/source_folder.h"
 
 namespace tilewright::testing {
+namespace {
 
-std::vector<OnnxCase> onnx_cases() {
+// The package has floats of 16 bits that end early as integers of as many bits.
+Tensor as_dtype(const Tensor& given, DType dtype) {
+  if (dtype != bf16 || given.dtype() != u16) return given;
+  return Tensor::from_bytes(given.const_data(), given.count() * 2, given.shape(), bf16);
+}
+
+}  // namespace
+
+std::vector<OnnxCase> onnx_cases(const std::string& name) {
   const char* only = std::getenv("TILEWRIGHT_TEST_CASE");
-  auto archive = exported::Archive::open(source_folder() / "tests/models/onnx/cases.zip");
+  auto archive = exported::Archive::open(source_folder() / "tests/models/onnx" / name);
   std::vector<OnnxCase> cases;
   for (const exported::ArchiveEntry& entry : archive.entries()) {
     if (only != nullptr && !entry.name.starts_with(only)) continue;
@@ -69,6 +81,27 @@ std::string onnx_difference(const std::vector<Tensor>& got, const std::vector<Te
     }
   }
   return {};
+}
+
+std::string what_is_wrong(const OnnxCase& c, const std::filesystem::path& path, How how) try {
+  std::ofstream(path, std::ios::binary) << c.model;
+  auto module = load_onnx(path);
+  std::vector<Tensor> inputs, outputs;
+  for (const std::string& bytes : c.inputs) {
+    Tensor input = onnx::read_tensor(bytes, c.name);
+    bool is_known = inputs.size() < module->inputs().size();
+    inputs.push_back(is_known ? as_dtype(input, module->inputs()[inputs.size()].dtype) : input);
+  }
+  auto fast = compile(*module, {.fullgraph = how == How::as_one_graph});
+  std::vector<Tensor> got = how == How::at_once ? module->forward(inputs) : fast(inputs);
+  for (const std::string& bytes : c.outputs) {
+    Tensor output = onnx::read_tensor(bytes, c.name);
+    bool is_known = outputs.size() < got.size();
+    outputs.push_back(is_known ? as_dtype(output, got[outputs.size()].dtype()) : output);
+  }
+  return onnx_difference(got, outputs);
+} catch (const std::exception& error) {
+  return error.what();
 }
 
 }  // namespace tilewright::testing

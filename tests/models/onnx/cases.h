@@ -1,7 +1,9 @@
-// The node tests of the onnx package, version 1.16.2 (Apache License 2.0), in one file: a model of
-// a node or a few, inputs, and what they give. tests/models/onnx/README.md says which.
+// Small ONNX models with inputs and what they give, many in one file: the node tests of the onnx
+// package, version 1.16.2 (Apache License 2.0), and models of control flow.
+// tests/models/onnx/README.md says which.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,8 +17,12 @@ struct OnnxCase {
   std::string model;                         // the bytes of its file
   std::vector<std::string> inputs, outputs;  // likewise
 };
-// By name. TILEWRIGHT_TEST_CASE names the only one, or a prefix.
-std::vector<OnnxCase> onnx_cases();
+// Of "cases.zip" or "control.zip", by name. TILEWRIGHT_TEST_CASE names the only one, or a prefix.
+std::vector<OnnxCase> onnx_cases(const std::string& archive);
+
+enum class How { at_once, compiled, as_one_graph };
+// What is wrong with the case, in words, or nothing; its model is written to `path`.
+std::string what_is_wrong(const OnnxCase& c, const std::filesystem::path& path, How how);
 
 // What is not supported, by name, with the reason: docs/unsupported_onnx.txt.
 const std::map<std::string, std::string>& unsupported_onnx_cases();

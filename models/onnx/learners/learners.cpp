@@ -1,0 +1,176 @@
+// Models of the domain ai.onnx.ml: linear ones and forests, and what prepares their samples. Labels
+// are integers; those that are texts have no dtype here.
+#include <algorithm>
+
+#include "graph/functions/indexing/advanced_indexing.h"
+#include "graph/functions/pointwise/elementary.h"
+#include "models/onnx/learners/forest.h"
+#include "models/onnx/operators/table.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::onnx {
+namespace {
+
+Tensor list_of_floats(const std::vector<double>& numbers) {
+  std::vector<float> floats(numbers.begin(), numbers.end());
+  return constant_of(floats, {std::ssize(floats)});
+}
+Tensor samples_of(const Call& call) {
+  Tensor x = call.tensor(0);
+  return is_floating(x.dtype()) && x.dtype() != f64 ? x : x.to(f32);
+}
+
+// Of one number, or one for each feature.
+Tensor for_features(const Call& call, std::string_view name, double missing, const Tensor& x) {
+  const std::vector<double> numbers = call.numbers(name, std::vector<double>{missing});
+  require(numbers.size() == 1 || std::ssize(numbers) == x.size(-1), "[onnx] the attribute \"", name,
+          "\" has ", numbers.size(), " numbers; one is wanted, or ", x.size(-1));
+  return list_of_floats(numbers);
+}
+Tensor scaled(const Call& call) {
+  const Tensor x = samples_of(call);
+  return (x - for_features(call, "offset", 0, x)) * for_features(call, "scale", 1, x);
+}
+Tensor normalised(const Call& call) {
+  const Tensor x = samples_of(call);
+  const std::string norm = call.text("norm", "MAX");
+  Tensor size;
+  if (norm == "MAX")
+    size = amax(x, {-1}, true);
+  else if (norm == "L1")
+    size = sum(abs(x), {-1}, true);
+  else if (norm == "L2")
+    size = sqrt(sum(x * x, {-1}, true));
+  else
+    call.refuse("norm", "is none of MAX, L1 and L2");
+  return x / where(size == 0, 1.0, size);
+}
+Tensor binarised(const Call& call) {
+  const Tensor x = call.tensor(0);
+  return (x > call.number("threshold", 0)).to(x.dtype());
+}
+Tensor features_of(const Call& call) {
+  const Tensor x = call.tensor(0), places = call.tensor(1).to(i64).reshape({-1});
+  std::vector<Tensor> indices(static_cast<std::size_t>(x.rank()));
+  indices.back() = places;
+  Tensor found = tilewright::index(x, indices);
+  return x.rank() == 1 ? found.reshape({1, found.count()}) : found;
+}
+
+Tensor transformed(const Call& call, const Tensor& scores) {
+  const std::string post = call.text("post_transform", "NONE");
+  if (post == "SOFTMAX") return softmax(scores, -1);
+  if (post == "LOGISTIC") return sigmoid(scores);
+  if (post != "NONE") call.refuse("post_transform", "is none of NONE, SOFTMAX and LOGISTIC");
+  return scores;
+}
+
+std::vector<std::int64_t> labels_of(const Call& call, std::string_view integers,
+                                    std::string_view texts) {
+  if (call.has(texts) && !call.texts(texts).empty())
+    call.refuse(texts, "has labels that are texts, which are not supported; export with integers");
+  const Shape labels = call.integers(integers, Shape{});
+  require(!labels.empty(), "[onnx] the attribute \"", integers, "\" has no labels");
+  return {labels.begin(), labels.end()};
+}
+Tensor labelled(const Tensor& number, const std::vector<std::int64_t>& labels) {
+  return tilewright::index(constant_of(labels, {std::ssize(labels)}), {number});
+}
+
+// x w^T + b, with a row of w for each result.
+Tensor linear_scores(const Call& call, std::int64_t results) {
+  const Tensor x = samples_of(call);
+  const std::vector<double> weights = call.numbers("coefficients"),
+                            biases = call.numbers("intercepts", std::vector<double>());
+  require(x.rank() == 2 && std::ssize(weights) == results * x.size(1) &&
+              (biases.empty() || std::ssize(biases) == results),
+          "[onnx] ", weights.size(), " coefficients and ", biases.size(), " intercepts for ",
+          results, " results of samples [", x.shape(),
+          "]; one for each feature and result is "
+          "wanted, and one for each result");
+  const Tensor w = list_of_floats(weights).reshape({results, x.size(1)});
+  return biases.empty() ? matmul(x, w.transpose(0, 1)) : linear(x, w, list_of_floats(biases));
+}
+Tensor linear_regression(const Call& call) {
+  return transformed(call, linear_scores(call, call.integer("targets", 1)));
+}
+Results linear_classes(const Call& call) {
+  const auto labels = labels_of(call, "classlabels_ints", "classlabels_strings");
+  call.integer("multi_class", 0);
+  const Tensor scores = linear_scores(call, std::ssize(labels));
+  return {labelled(argmax(scores, -1), labels), transformed(call, scores)};
+}
+
+Tensor with_base(const Call& call, const Tensor& scores) {
+  const std::vector<double> base = call.numbers("base_values", std::vector<double>());
+  if (base.empty()) return scores;
+  require(base.size() == 1 || std::ssize(base) == scores.size(-1), "[onnx] ", base.size(),
+          " base values for ", scores.size(-1), " results");
+  return scores + list_of_floats(base);
+}
+Tensor forest_regression(const Call& call) {
+  const Tensor weights = forest_weights(call, "target", call.integer("n_targets", 1));
+  const std::string joined = call.text("aggregate_function", "SUM");
+  Tensor scores;
+  if (joined == "SUM")
+    scores = sum(weights, {1});
+  else if (joined == "AVERAGE")
+    scores = mean(weights, {1});
+  else if (joined == "MIN")
+    scores = amin(weights, {1});
+  else if (joined == "MAX")
+    scores = amax(weights, {1});
+  else
+    call.refuse("aggregate_function", "is none of SUM, AVERAGE, MIN and MAX");
+  return transformed(call, with_base(call, scores));
+}
+// Of two classes whose leaves weigh one alone, that weight decides: a share, which is above a half,
+// or a score, which is above 0. That of the first class stands for the second one.
+Results two_classes(const Call& call, const std::vector<std::int64_t>& labels, bool is_of_first) {
+  const std::string post = call.text("post_transform", "NONE");
+  const std::vector<double> weights = call.numbers("class_weights");
+  const bool are_shares = std::ranges::all_of(weights, [](double w) { return w >= 0; });
+  const Tensor all = sum(forest_weights(call, "class", 2), {1});
+  auto labels_by = [&](const Tensor& score) {
+    const Tensor is_second = (score > (are_shares ? 0.5 : 0.0)).to(i64);
+    return labelled(is_second.reshape({score.size(0)}), labels);
+  };
+  if (!is_of_first) {
+    if (call.has("base_values") && !call.numbers("base_values").empty())
+      call.refuse("base_values", "is not supported where leaves weigh the second of two classes");
+    return {labels_by(all.slice(1, 1, 2)), transformed(call, all)};
+  }
+  if (post != "NONE" && post != "LOGISTIC")
+    call.refuse("post_transform", "is none of NONE and LOGISTIC, for one score of two classes");
+  const Tensor score = with_base(call, all.slice(1, 0, 1)), second = transformed(call, score);
+  const bool is_share = are_shares || post == "LOGISTIC";
+  const Tensor first = is_share ? 1.0 - second : -TensorOperand(second);
+  return {labels_by(score), cat({first, second}, 1)};
+}
+Results forest_classes(const Call& call) {
+  const auto labels = labels_of(call, "classlabels_int64s", "classlabels_strings");
+  const Shape ids = call.integers("class_ids");
+  const bool weighs_one =
+      !ids.empty() && std::ranges::all_of(ids, [&](std::int64_t id) { return id == ids[0]; });
+  if (labels.size() == 2 && weighs_one) return two_classes(call, labels, ids[0] == 0);
+  const Tensor scores =
+      with_base(call, sum(forest_weights(call, "class", std::ssize(labels)), {1}));
+  return {labelled(argmax(scores, -1), labels), transformed(call, scores)};
+}
+
+constexpr Operator rows[] = {
+    {"ai.onnx.ml.ArrayFeatureExtractor", 1, by<features_of>},
+    {"ai.onnx.ml.Binarizer", 1, by<binarised>},
+    {"ai.onnx.ml.LinearClassifier", 1, by<linear_classes>},
+    {"ai.onnx.ml.LinearRegressor", 1, by<linear_regression>},
+    {"ai.onnx.ml.Normalizer", 1, by<normalised>},
+    {"ai.onnx.ml.Scaler", 1, by<scaled>},
+    {"ai.onnx.ml.TreeEnsembleClassifier", 1, by<forest_classes>},
+    {"ai.onnx.ml.TreeEnsembleRegressor", 1, by<forest_regression>},
+};
+
+}  // namespace
+
+std::span<const Operator> learner_operators() { return rows; }
+
+}  // namespace tilewright::onnx
