@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <unordered_map>
 
 #include "graph/compile/sizes/size_marks.h"
 #include "graph/tensor/recording/graph_break.h"
 #include "models/exported/archive.h"
+#include "models/exported/archive_layout.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/copied_views.h"
 #include "models/exported/program/program.h"
@@ -32,21 +34,9 @@ using json::excerpt;
 
 namespace {
 
-// Programs that earlier versions of PyTorch wrote have other entries.
 Program program_of(const Archive& archive) {
-  const std::string& file = archive.file()->name();
-  bool is_old = archive.find("serialized_exported_program.json") != nullptr;
-  require(!is_old, "[load_exported] ", file,
-          ": has the layout of PyTorch 2.7 and before (serialized_exported_program.json); load it "
-          "with that version and save it again with 2.8 or later");
-  const exported::ArchiveEntry* byte_order = archive.find("byteorder");
-  require(byte_order == nullptr || archive.text(*byte_order, 100) == "little", "[load_exported] ",
-          file, ": its bytes are in another order than little endian");
-  const exported::ArchiveEntry* model = archive.find("models/model.json");
-  require(model != nullptr, "[load_exported] ", file,
-          ": has no entry \"models/model.json\"; it is no program that torch.export.save wrote, or "
-          "has several or another name than \"model\"");
-  return exported::read_program(archive.text(*model, exported::program_limits().text_bytes), file);
+  exported::require_little_endian(archive);
+  return exported::read_program(exported::program_text(archive), archive.file()->name());
 }
 
 std::vector<ProgramOperator> operators_of(const Program& program) {
@@ -187,6 +177,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   state->outputs = outputs_of(program);
   std::map<std::string, Tensor> tensors = exported::read_tensors(archive);
   std::unique_ptr<ExportedModule> module(new ExportedModule(std::move(state)));
+  std::set<std::string_view> parameters;  // that are registered
   for (const Input& input : program.inputs) {
     if (input.kind == Input::Kind::user) continue;
     auto found = tensors.find(input.name);
@@ -199,10 +190,10 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
     require(tensor.dtype() == input.facts.dtype && tensor.shape() == wanted, "[load_exported] ",
             program.file, ": tensor \"", excerpt(input.name), "\" is ", tensor.dtype(), " [",
             tensor.shape(), "]; its program has it as ", input.facts.dtype, " [", wanted, "]");
-    if (input.kind == Input::Kind::parameter)
+    const bool is_parameter = input.kind == Input::Kind::parameter;
+    if (!is_parameter) module->register_buffer(tensor);
+    if (is_parameter && parameters.insert(input.name).second)
       module->register_parameter(input.name, tensor);
-    else
-      module->register_buffer(tensor);
     if (input.kind == Input::Kind::buffer) module->state_->buffers.emplace(input.name, &tensor);
   }
   return module;

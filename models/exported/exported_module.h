@@ -5,9 +5,9 @@
 //   auto fast = compile(*model);                             // as one graph
 //   outputs = fast({ids});
 //
-// The archive is foreign and read as such; PyTorch is not needed. Supported is the layout that
-// PyTorch 2.8 and later write: the graph in models/model.json, tensors as bytes; with
-// `run_decompositions()` or without, where layers keep their names and programs write in place.
+// The archive is foreign and read as such; PyTorch is not needed. Supported is what PyTorch 2.6 and
+// later write (archive_layout.h), with `run_decompositions()` or without, where layers keep their
+// names and programs write in place.
 // The operators that this library knows are a table (aten/operators.h); a program that has others
 // is refused with a list of all of them.
 //

@@ -137,9 +137,20 @@ TEST(ExportedProgram, RefusesInputsAndOutputsOfOtherKinds) {
   program.outputs = R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "b"}})";
   EXPECT_THAT(error_of_program(program), HasSubstr("it is written to \"b\", which is no input"));
   ProgramText twice;
+  for (const char* name : {"b_v", "b_w"}) {
+    twice.inputs += concat(R"(, {"buffer": {"arg": {"name": ")", name,
+                           R"("}, "buffer_name": "net.mean", "persistent": true}})");
+    twice.tensors += concat(R"(, ")", name, R"(": )", tensor_facts(sizes_of({2})));
+  }
+  EXPECT_THAT(error_of_program(twice), HasSubstr("two of the name \"net.mean\""));
+}
+
+// One that two modules share.
+TEST(ExportedProgram, MayTakeAParameterTwice) {
+  ProgramText twice;
   twice.inputs += R"(, {"parameter": {"arg": {"name": "p_v"}, "parameter_name": "net.weight"}})";
   twice.tensors += R"(, "p_v": )" + tensor_facts(sizes_of({2}));
-  EXPECT_THAT(error_of_program(twice), HasSubstr("two of the name \"net.weight\""));
+  EXPECT_EQ(read_program(twice.text(), "net.pt2").inputs.size(), 3U);
 }
 
 TEST(ExportedProgram, PassesOverArgumentsThatWereFixed) {

@@ -3,10 +3,6 @@
 // writes in place.
 #include <gmock/gmock.h>
 
-#include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
-
 #include "graph/compile/compile.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "models/exported/aten/names.h"
@@ -14,50 +10,26 @@
 #include "models/exported/exported_module.h"
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
+#include "tests/models/exported_cases.h"
 #include "tests/source_folder.h"
 #include "tests/tensors.h"
 
 namespace tilewright {
 namespace {
 
-using nlohmann::json;
+using testing::case_of;
+using testing::expect_near;
 using ::testing::HasSubstr;
 using testing::integers;
 using testing::OneCall;
+using testing::tensors_of;
 
 const std::filesystem::path folder = source_folder() / "tests/models/undecomposed";
-
-Tensor tensor_of(const json& described) {
-  Tensor values = Tensor::from(described["values"].get<std::vector<float>>(),
-                               Shape(described["shape"].get<std::vector<std::int64_t>>()));
-  const std::string dtype = described["dtype"];
-  if (dtype == "int64") return values.to(i64);
-  if (dtype == "int32") return values.to(i32);
-  return dtype == "bool" ? values.to(DType::boolean) : values;
-}
-std::vector<Tensor> tensors_of(const json& list) {
-  std::vector<Tensor> tensors;
-  for (const json& each : list) tensors.push_back(tensor_of(each).clone());
-  return tensors;
-}
-void expect_near(const std::vector<Tensor>& got, const json& wanted) {
-  ASSERT_EQ(got.size(), wanted.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const Tensor right_tensor = tensor_of(wanted[i]);
-    ASSERT_EQ(got[i].shape(), right_tensor.shape()) << i;
-    ASSERT_EQ(got[i].dtype(), right_tensor.dtype()) << i;
-    std::vector<float> values = got[i].to(f32).to_vector<float>();
-    std::vector<float> right = right_tensor.to(f32).to_vector<float>();
-    for (std::size_t k = 0; k < values.size(); ++k)
-      ASSERT_NEAR(values[k], right[k], 1e-5 * (1 + std::abs(right[k]))) << i << ", " << k;
-  }
-}
 
 class Undecomposed : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Undecomposed, ComputesWhatPyTorchDoes) {
-  std::ifstream file(folder / "cases.json");
-  const json call = json::parse(file)[GetParam()];
+  const auto call = case_of(folder, GetParam());
   auto module = load_exported(folder / concat(GetParam(), ".pt2"));
   std::vector<Tensor> inputs = tensors_of(call["inputs"]);
   expect_near(module->forward(inputs), call["outputs"]);
