@@ -49,9 +49,7 @@ class ProgramReader {
   }
 
   void read_versions(const json::Node& root) {
-    const json::Node* version = fields_.optional(root, "torch_version");
-    program_.torch_version = version == nullptr ? "2.6 or 2.7"  // which say nothing of it
-                                                : fields_.as_text(*version, "torch_version");
+    program_.torch_version = fields_.text(root, "torch_version");
     std::int64_t major = fields_.integer(fields_.member(root, "schema_version"), "major");
     fields_.expect(major == schema, "it has version ", major, " of PyTorch's schema, written by ",
                    "PyTorch ", excerpt(program_.torch_version), "; version ", schema, " is read");
@@ -104,9 +102,8 @@ class ProgramReader {
     fields_.set_place(concat("input \"", excerpt(value), '"'));
     auto described = tensors_.find(value);
     fields_.expect(described != tensors_.end(), "\"tensor_values\" does not describe it");
-    const bool is_new = targets_[of].insert(name).second;
-    // A parameter that two modules share may go in twice; it is not written to.
-    fields_.expect(is_new || of == parameter, "there are two of the name \"", excerpt(name), '"');
+    fields_.expect(targets_[of].insert(name).second, "there are two of the name \"", excerpt(name),
+                   '"');
     program_.inputs.push_back({of, id_of(value), name, described->second});
     define(id_of(value));
   }
