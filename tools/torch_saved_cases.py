@@ -70,6 +70,8 @@ def main():
     rows = torch.export.Dim("rows", min=2, max=100)
     programs = (("layers", Layers(), ({0: rows},)), ("storages", Storages(), None))
     for name, model, dynamic in programs:
+        if name == "storages" and version != "2_6":
+            continue  # which are saved as in 2.6
         program = torch.export.export(model.eval(), (x,), dynamic_shapes=dynamic)
         if name == "layers" and version == "2_7":
             program = program.run_decompositions()

@@ -49,7 +49,8 @@ std::vector<ProgramOperator> operators_of(const Program& program) {
 
 programs::Lifetimes lifetimes_of(const Program& program) {
   std::vector<ValueId> kept;
-  for (const Output& output : program.outputs) kept.push_back(output.value);
+  for (const Output& output : program.outputs)
+    if (!output.number) kept.push_back(output.value);
   return {program.value_names.size(), program.nodes.size(), kept,
           [&](std::size_t at, const auto& gives, const auto& reads) {
             for (ValueId id : program.nodes[at].results) gives(id);
@@ -62,6 +63,19 @@ programs::Signature signature_of(const Program& program) {
   for (const Input& input : program.inputs)
     if (input.kind == Input::Kind::user) signature.inputs.push_back({input.name, input.facts});
   return signature;
+}
+
+// A number as a tensor without axes, as wide as Python's.
+Tensor of_number(const Number& number) {
+  return full({}, number, is_floating(number.dtype()) ? f64 : number.dtype());
+}
+// Undefined where there is none.
+Tensor result_of(const Value& value) {
+  if (auto* integer = std::get_if<std::int64_t>(&value)) return of_number(*integer);
+  if (auto* floating = std::get_if<double>(&value)) return of_number(*floating);
+  if (auto* flag = std::get_if<bool>(&value)) return of_number(*flag);
+  auto* tensor = std::get_if<Tensor>(&value);
+  return tensor == nullptr ? Tensor() : *tensor;
 }
 
 std::vector<std::string> outputs_of(const Program& program) {
@@ -138,13 +152,13 @@ std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) c
   for (std::size_t i = 0; i < program.nodes.size(); ++i) state_->compute(i, values);
   std::vector<Tensor> results;
   for (const Output& output : program.outputs) {
-    auto* tensor = std::get_if<Tensor>(&values[static_cast<std::size_t>(output.value)]);
-    require(tensor != nullptr && tensor->defined(), "[exported] output \"", excerpt(output.name),
-            "\" is no tensor");
+    const Tensor tensor = output.number ? of_number(*output.number)
+                                        : result_of(values[static_cast<std::size_t>(output.value)]);
+    require(tensor.defined(), "[exported] output \"", excerpt(output.name), "\" is no tensor");
     if (output.kind == Output::Kind::user)
-      results.push_back(*tensor);
+      results.push_back(tensor);
     else
-      state_->assign(output, *tensor, inputs);
+      state_->assign(output, tensor, inputs);
   }
   return results;
 }

@@ -11,6 +11,8 @@
 // The operators that this library knows are a table (aten/operators.h); a program that has others
 // is refused with a list of all of them.
 //
+// A number that a program gives is a tensor without axes (i64, f64 or bool).
+//
 // What differs from PyTorch: memory formats are not kept (all results are row-major), so that where
 // PyTorch would copy what lies otherwise (a reshape of x.t() + 1), a program that writes to the
 // result in place writes to the tensor too; memory that a program leaves uninitialised is 0; a

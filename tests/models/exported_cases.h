@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -23,7 +24,10 @@ inline nlohmann::json case_of(const std::filesystem::path& folder, const std::st
 inline Tensor tensor_of(const nlohmann::json& described) {
   const Shape shape(described["shape"].get<std::vector<std::int64_t>>());
   const std::string dtype = described["dtype"];
-  const auto values = described["values"].get<std::vector<double>>();
+  std::vector<double> values;
+  for (const nlohmann::json& value : described["values"])  // "nan" and "-inf" are strings
+    values.push_back(value.is_string() ? std::strtod(value.get<std::string>().c_str(), nullptr)
+                                       : value.get<double>());
   if (dtype == "float64") return Tensor::from(values, shape);
   if (dtype == "int64")
     return Tensor::from(std::vector<std::int64_t>(values.begin(), values.end()), shape);

@@ -130,8 +130,10 @@ TEST(ExportedProgram, RefusesInputsAndOutputsOfOtherKinds) {
     EXPECT_THAT(error_of_program(program), HasSubstr(c.error)) << c.inputs;
   }
   ProgramText program;
-  program.outputs = R"({"user_output": {"arg": {"as_int": 3}}})";
-  EXPECT_THAT(error_of_program(program), HasSubstr("outputs are tensors"));
+  program.outputs = R"({"user_output": {"arg": {"as_string": "3"}}})";
+  EXPECT_THAT(error_of_program(program), HasSubstr("outputs are tensors and numbers"));
+  program.outputs = R"({"user_output": {"arg": {"as_sym_int": {"as_name": "s"}}}})";
+  EXPECT_THAT(error_of_program(program), HasSubstr("\"s\" is used and was not defined before"));
   program.outputs = R"({"loss_output": {"arg": {"name": "y"}}})";
   EXPECT_THAT(error_of_program(program), HasSubstr("it is a loss_output"));
   program.outputs = R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "b"}})";
