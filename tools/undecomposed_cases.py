@@ -236,9 +236,31 @@ class Equations(nn.Module):
                 la.solve_triangular(low.mT, b.mT, upper=True, left=False),
                 torch.cholesky_solve(b, low), torch.cholesky_inverse(low), *la.qr(b),
                 *la.qr(b, mode="complete"), factors, tau, la.householder_product(factors, tau),
+                la.eigh(spd)[0], la.eigvalsh(spd, UPLO="U"), la.svdvals(b), la.cond(a), la.pinv(b),
+                la.pinv(a, hermitian=True),
+                la.matrix_rank(b @ b.mT), la.matrix_norm(b, "nuc"), la.matrix_norm(b, -2),
                 torch.ormqr(factors, tau, a, transpose=True), la.matrix_power(a, 5),
                 la.matrix_power(a, -2), la.matrix_norm(b), la.matrix_norm(b, 1),
                 la.matrix_norm(b, -float("inf")))
+
+
+class Learned(nn.Module):
+    """Statistics of instances, which move those that were learned."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.InstanceNorm1d(3, affine=True, track_running_stats=True)
+
+    def forward(self, x):
+        return self.norm(x), self.norm.running_mean.clone(), self.norm.running_var.clone()
+
+
+class Attention(nn.Module):
+    """Attention with the logarithms of its sums."""
+
+    def forward(self, x, y, mask):
+        attend = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+        return (*attend(x, y, y, is_causal=True), *attend(x, y, y, attn_mask=mask, scale=0.3))
 
 
 class Mixed(nn.Module):
@@ -299,19 +321,23 @@ def main():
                                 torch.tensor([2, 3]))),
         "windows": (Windows(), (torch.randn(1, 2, 6, 6), torch.rand(1, 2, 2))),
         "equations": (Equations(), (torch.randn(2, 4, 4), torch.randn(2, 4, 3))),
+        "learned": (Learned(), (torch.randn(2, 3, 5),)),
         "mixed": (Mixed(), (torch.randn(4, 6), torch.randn(4, 6))),
         "numbers": (Numbers(), (torch.randn(4, 2),)),
         "special": (Special(), (
             torch.tensor([-40.5, -8.3, -3.7, -2.0, -0.4, 0.0, 0.3, 1.0, 2.0, 2.5, 7.9, 8.1, 30.0]),
             torch.tensor([0.001, 0.05, 0.1, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0]),
             torch.tensor([-1.0, 0.0, 1.0, 2.0, 3.7, 4.0, 5.0, 6.0, 7.0, 8.0, 3.0, 2.0, 9.0]))),
+        "attention": (Attention(), (torch.randn(1, 2, 3, 8), torch.randn(1, 2, 3, 8),
+                                    torch.randn(3, 3))),
     }
     cases = {}
     for name, (model, inputs) in programs.items():
         with torch.no_grad():
             sizes = ({0: torch.export.Dim("n")},) if name == "numbers" else None
+            model.train(name == "learned")
             program = torch.export.export(
-                model.eval(), tuple(x.clone() for x in inputs), dynamic_shapes=sizes)
+                model, tuple(x.clone() for x in inputs), dynamic_shapes=sizes)
             torch.export.save(program, FOLDER / f"{name}.pt2")  # with buffers as they are now
             pack(FOLDER / f"{name}.pt2")
             # What it is called with is written to, and stands for what it was before.

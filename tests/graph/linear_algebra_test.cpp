@@ -7,6 +7,7 @@
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/linear_algebra/solving.h"
+#include "graph/functions/linear_algebra/spectra.h"
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
@@ -121,6 +122,42 @@ TEST(LinearAlgebra, ReflectionsMakeColumnsOrthogonal) {
                   reflected(factors, tau, x[0], true) - tall};
         },
         {dice.floats({2, m, n})}, concat(m, " x ", n));
+}
+
+TEST(LinearAlgebra, VectorsOfASymmetricMatrixAreOnlyScaledByIt) {
+  Dice dice(7);
+  for (std::int64_t n : {1, 2, 5, 8, 17}) {
+    Tensor half = dice.floats({2, n, n});
+    expect_zeros(
+        [n](const Tensors& x) -> Tensors {
+          auto [values, vectors] = eigh(x[0]);
+          Tensor other = eigh(turned(x[0]), true).first;
+          Tensor steps = values.slice(-1, 1, n) - values.slice(-1, 0, n - 1);
+          Tensor whole = tril(x[0]) + turned(tril(x[0], -1));
+          return {matmul(whole, vectors) - vectors * values.unsqueeze(1),
+                  matmul(turned(vectors), vectors) - one(n), values - other, minimum(steps, 0.0)};
+        },
+        {half}, concat(n));
+  }
+}
+
+TEST(LinearAlgebra, SingularValuesAreBetweenOrthogonalMatrices) {
+  Dice dice(8);
+  for (auto [m, n] : {std::pair{1, 1}, {6, 4}, {3, 7}, {9, 9}})
+    expect_zeros(
+        [m = m, n = n](const Tensors& x) -> Tensors {
+          auto [left, values, right] = singular_values(x[0]);
+          const std::int64_t k = std::min(m, n);
+          Tensor steps = values.slice(-1, 1, k) - values.slice(-1, 0, k - 1);
+          return {matmul(left * values.unsqueeze(1), turned(right)) - x[0],
+                  matmul(turned(left), left) - one(k), matmul(turned(right), right) - one(k),
+                  maximum(steps, 0.0)};
+        },
+        {dice.floats({2, m, n})}, concat(m, " x ", n));
+  // Of rank 1.
+  const auto values = singular_values(ones({3, 4})).values.to_vector<float>();
+  EXPECT_FLOAT_EQ(values[0], std::sqrt(12.0F));
+  EXPECT_NEAR(values[1], 0, 1e-6);
 }
 
 TEST(LinearAlgebra, OfWhatAreNoSuchMatricesIsRefused) {

@@ -116,10 +116,14 @@ TEST(OperatorArguments, OfMatrices) {
               HasSubstr("\"pivot\" is false; rows are always exchanged"));
   EXPECT_THAT(said("aten.linalg_qr.default", x, {{"mode", text("half")}}, "A"),
               HasSubstr("\"mode\" is none of reduced, complete and r"));
-  EXPECT_THAT(said("aten.linalg_matrix_norm.default", x, {{"ord", number(2)}}),
-              HasSubstr("\"ord\" is 2; 1, -1, inf, -inf and fro are supported"));
-  EXPECT_THAT(said("aten.linalg_matrix_norm.str_ord", x, {{"ord", text("nuc")}}),
-              HasSubstr("\"ord\" is a norm by singular values, which is not supported"));
+  EXPECT_THAT(said("aten.linalg_matrix_norm.default", x, {{"ord", number(3)}}),
+              HasSubstr("\"ord\" is 3; 1, 2, inf and their negatives are supported"));
+  EXPECT_THAT(said("aten.linalg_matrix_norm.str_ord", x, {{"ord", text("max")}}),
+              HasSubstr("\"ord\" is neither fro nor nuc"));
+  EXPECT_THAT(said("aten.linalg_cond.default", x, {{"p", number(1)}}),
+              HasSubstr("\"p\" is none of 2 and -2"));
+  EXPECT_THAT(said("aten.linalg_eigh.default", x, {{"UPLO", text("B")}}),
+              HasSubstr("\"UPLO\" is neither L nor U"));
   EXPECT_THAT(said("aten.linalg_tensorinv.default", x, {{"ind", number(2)}}),
               HasSubstr("\"ind\" is 2"));
   EXPECT_THAT(said("aten.linalg_matrix_power.default", x, {{"n", number(2'000'000)}}),

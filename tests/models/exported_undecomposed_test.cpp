@@ -36,7 +36,7 @@ TEST_P(Undecomposed, ComputesWhatPyTorchDoes) {
   expect_near(inputs, call["after"]);
   // What has a state has another one in the next call, and breaks where it is written by two views.
   const std::string name = GetParam();
-  const bool has_state = name == "buffers";
+  const bool has_state = name == "buffers" || name == "learned";
   module = load_exported(folder / concat(GetParam(), ".pt2"));
   // How many are unique is read on the host.
   const bool breaks = has_state || name == "choices";
@@ -51,7 +51,8 @@ TEST_P(Undecomposed, ComputesWhatPyTorchDoes) {
 INSTANTIATE_TEST_SUITE_P(Programs, Undecomposed,
                          ::testing::Values("vision", "writes", "aliases", "buffers", "sequences",
                                            "shapes", "losses", "seen_anew", "choices", "windows",
-                                           "special", "equations", "numbers", "mixed"),
+                                           "special", "equations", "numbers", "mixed", "learned",
+                                           "attention"),
                          [](const auto& of) { return std::string(of.param); });
 
 // Where PyTorch has a view and this library a copy, a write is refused and not lost.

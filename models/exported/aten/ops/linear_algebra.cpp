@@ -8,6 +8,7 @@
 #include "graph/functions/indexing/strided_parts.h"
 #include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/linear_algebra/solving.h"
+#include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
@@ -170,8 +171,8 @@ Tensor power(const Call& call) {
   return result;
 }
 
-// Of matrices: Frobenius', which has a name, or the greatest or least sum of magnitudes of a column
-// (1) or row (inf).
+// Of matrices: Frobenius' and that of all singular values, which have names; the greatest or least
+// singular value (2, -2), or sum of magnitudes of a column (1, -1) or row (inf, -inf).
 template <bool has_name>
 Tensor matrix_norm(const Call& call) {
   std::vector<int> axes = call.axes("dim");
@@ -181,19 +182,86 @@ Tensor matrix_norm(const Call& call) {
   if (axes.empty()) axes = {-2, -1};
   if (axes.size() != 2 || x.rank() < 2) call.refuse("dim", "does not name two axes");
   for (int& axis : axes) axis = normalise_axis(axis, x.rank()).value_or(axis);
-  if (has_name) {
-    if (call.text("ord", "fro") != "fro")
-      call.refuse("ord", "is a norm by singular values, which is not supported");
-    return linalg_vector_norm(x, 2, axes, keeps);
+  const std::string name = has_name ? call.text("ord", "fro") : "";
+  if (name == "fro") return linalg_vector_norm(x, 2, axes, keeps);
+  const double order = has_name ? 2 : call.number("ord");
+  if (has_name && name != "nuc") call.refuse("ord", "is neither fro nor nuc");
+  const bool is_of_columns = std::abs(order) == 1, is_of_rows = std::isinf(order);
+  if (!is_of_columns && !is_of_rows && std::abs(order) != 2)
+    call.refuse("ord", concat("is ", order, "; 1, 2, inf and their negatives are supported"));
+  // [.., the others, the axis that goes last], each kept as 1.
+  Tensor norm;
+  if (is_of_columns || is_of_rows) {
+    Tensor sums = sum(abs(x), {is_of_columns ? axes[0] : axes[1]}, true);
+    const std::vector<int> other = {is_of_columns ? axes[1] : axes[0]};
+    norm = order > 0 ? amax(sums, other, true) : amin(sums, other, true);
+  } else {
+    std::vector<int> last;
+    for (int axis = 0; axis < x.rank(); ++axis)
+      if (axis != axes[0] && axis != axes[1]) last.push_back(axis);
+    last.insert(last.end(), axes.begin(), axes.end());
+    Tensor values = singular_values(x.permute(last)).values;
+    norm = name == "nuc" ? sum(values, {-1}) : order > 0 ? amax(values, {-1}) : amin(values, {-1});
+    Shape kept = x.shape();
+    kept[axes[0]] = kept[axes[1]] = 1;
+    norm = norm.reshape(kept);
   }
-  const double order = call.number("ord");
-  const bool is_of_columns = std::abs(order) == 1;
-  if (!is_of_columns && !std::isinf(order))
-    call.refuse("ord", concat("is ", order, "; 1, -1, inf, -inf and fro are supported"));
-  const int summed = is_of_columns ? axes[0] : axes[1], other = is_of_columns ? axes[1] : axes[0];
-  Tensor sums = sum(abs(x), {summed}, true);
-  Tensor norm = order > 0 ? amax(sums, {other}, true) : amin(sums, {other}, true);
-  return keeps ? norm : norm.squeeze(std::max(summed, other)).squeeze(std::min(summed, other));
+  const auto [first, second] = std::minmax(axes[0], axes[1]);
+  return keeps ? norm : norm.squeeze(second).squeeze(first);
+}
+
+bool reads_upper(const Call& call) {
+  const std::string half = call.text("UPLO", "L");
+  if (half != "L" && half != "U") call.refuse("UPLO", "is neither L nor U");
+  return half == "U";
+}
+
+// A bound for values that count: a number, or one for each matrix.
+std::optional<Tensor> bound(const Call& call, std::string_view name) {
+  if (!call.has(name)) return std::nullopt;
+  if (call.operand(name).is_number) return full({}, call.number(name), f64);
+  return call.tensor(name).to(f64);
+}
+// Which singular values [.., k] of a matrix [.., m, n] count: those above `atol`, and above `rtol`
+// times the greatest; where neither is given, above what rounding makes of zeros.
+Tensor counts(const Call& call, const Tensor& x, const Tensor& values) {
+  std::optional<Tensor> atol = bound(call, "atol"),
+                        rtol = bound(call, call.has("rcond") ? "rcond" : "rtol");
+  const double eps = std::ldexp(1.0, 1 - digits(x.dtype()));
+  const auto longer = static_cast<double>(std::max(x.size(-2), x.size(-1)));
+  Tensor least = full({}, 0.0, f64), missing = full({}, eps * longer, f64);
+  // PyTorch's default holds where no absolute bound is above 0.
+  if (!rtol) rtol = atol ? where(*atol > 0.0, 0.0, missing) : missing;
+  if (atol) least = *atol;
+  Tensor wide = values.to(f64), greatest = amax(wide, {-1}, true);
+  Tensor relative = (rtol->rank() == 0 ? *rtol : rtol->unsqueeze(-1)) * greatest;
+  return wide > maximum(least.rank() == 0 ? least : least.unsqueeze(-1), relative);
+}
+// Of a matrix that is said to be symmetric only the lower half is read.
+Tensor whole_of(const Call& call, const Tensor& x) {
+  return call.flag("hermitian", false) ? tril(x) + turned(tril(x, -1)) : x;
+}
+Tensor pseudo_inverse(const Call& call) {
+  Tensor x = whole_of(call, call.tensor("self"));
+  if (x.count() == 0) return zeros(turned(x).shape(), x.dtype());
+  const SingularValues parts = singular_values(x.to(f64));
+  Tensor factor = where(counts(call, x, parts.values), 1.0 / parts.values, 0.0);
+  return matmul(parts.right * factor.unsqueeze(-2), turned(parts.left)).to(x.dtype());
+}
+Tensor rank_of(const Call& call) {
+  Tensor x = whole_of(call, call.tensor(call.has("input") ? "input" : "self"));
+  Tensor values = singular_values(x.to(f64)).values;
+  return sum(counts(call, x, values).to(i64), {-1});
+}
+// The greatest singular value over the least, or for p = -2 the other way round.
+Tensor condition(const Call& call) {
+  Tensor x = call.tensor("self");
+  if (call.has("p") && std::abs(call.number("p")) != 2)
+    call.refuse("p", "is none of 2 and -2, which alone are supported");
+  Tensor values = singular_values(x.to(f64)).values;
+  Tensor greatest = values.select(-1, 0), least = values.select(-1, values.size(-1) - 1);
+  const bool is_least = call.has("p") && call.number("p") < 0;
+  return (is_least ? least / greatest : greatest / least).to(x.dtype());
 }
 
 std::int64_t count_of(const Tensor& x, int first, int end) {
@@ -266,6 +334,22 @@ constexpr Operator rows[] = {
     {"aten.linalg_matrix_norm.default", by<matrix_norm<false>>},
     {"aten.linalg_matrix_norm.str_ord", by<matrix_norm<true>>},
     {"aten.linalg_norm.ord_str", by<matrix_norm<true>>},
+    {"aten.linalg_eigh.default",
+     [](const Call& c) { return eigh(c.tensor("self"), reads_upper(c)); }},
+    {"aten.linalg_eigvalsh.default",
+     [](const Call& c) { return eigh(c.tensor("self"), reads_upper(c)).first; }},
+    {"aten.linalg_svdvals.default",
+     [](const Call& c) {
+       c.has("driver");
+       return singular_values(c.tensor("A")).values;
+     }},
+    {"aten.linalg_cond.default", by<condition>},
+    {"aten.linalg_matrix_rank.atol_rtol_tensor", by<rank_of>},
+    {"aten.linalg_matrix_rank.atol_rtol_float", by<rank_of>},
+    {"aten.linalg_pinv.atol_rtol_tensor", by<pseudo_inverse>},
+    {"aten.linalg_pinv.atol_rtol_float", by<pseudo_inverse>},
+    {"aten.linalg_pinv.default", by<pseudo_inverse>},
+    {"aten.pinverse.default", by<pseudo_inverse>},
     {"aten.linalg_tensorinv.default", by<inverse_of_tensor>},
     {"aten.linalg_tensorsolve.default", by<solved_for_tensor>},
 };
