@@ -244,16 +244,25 @@ bool inflate_all(std::span<std::byte> from, std::span<std::byte> to) {
 
 }  // namespace
 
+Archive::Archive(std::shared_ptr<ForeignFile> file)
+    : file_(std::move(file)), entries_(Directory(*file_).entries()) {
+  check_places(entries_, *file_);
+  std::ranges::sort(entries_, {}, &ArchiveEntry::name);
+  check_names(entries_, file_->name());
+  remove_folder(entries_);
+}
+
 Archive Archive::open(const std::filesystem::path& path, Reading reading) {
-  Archive archive;
-  archive.file_ = ForeignFile::open(path, operation);
-  archive.entries_ = Directory(*archive.file_).entries();
-  check_places(archive.entries_, *archive.file_);
-  std::ranges::sort(archive.entries_, {}, &ArchiveEntry::name);
-  check_names(archive.entries_, archive.file_->name());
-  remove_folder(archive.entries_);
+  Archive archive(ForeignFile::open(path, operation));
   archive.file_->hold(reading, operation);
   return archive;
+}
+
+Archive Archive::inner(const ArchiveEntry& entry) const {
+  std::string name = concat(file_->name(), ": ", json::excerpt(entry.name));
+  require(!entry.is_deflated, "[", operation, "] ", name,
+          ": is deflated; an archive within an archive must be stored as it is");
+  return Archive(ForeignFile::part(file_, entry.offset, entry.stored_bytes, std::move(name)));
 }
 
 const ArchiveEntry* Archive::find(std::string_view name) const {

@@ -34,6 +34,10 @@ class Archive {
   // Raises `Error` "[load_exported] PATH: ..." for whatever is wrong with the file.
   static Archive open(const std::filesystem::path& path, Reading reading = Reading::as_needed);
 
+  // An archive that is an entry of this one, stored as it is; its bytes are this one's. Raises
+  // `Error` as `open`, and where the entry is deflated.
+  Archive inner(const ArchiveEntry& entry) const;
+
   const std::vector<ArchiveEntry>& entries() const { return entries_; }  // sorted by name
   const ArchiveEntry* find(std::string_view name) const;
   // Raises `Error` where there is none.
@@ -50,6 +54,8 @@ class Archive {
   const std::shared_ptr<ForeignFile>& file() const { return file_; }
 
  private:
+  explicit Archive(std::shared_ptr<ForeignFile> file);
+
   std::shared_ptr<ForeignFile> file_;
   std::vector<ArchiveEntry> entries_;
 };

@@ -38,7 +38,7 @@ class Writes {
     for (std::size_t i = 0; i < program.nodes.size(); ++i)
       for_each_used(program.nodes[i], [&](ValueId id) { last_use_[index(id)] = i; });
     for (const Output& output : program.outputs)
-      last_use_[index(output.value)] = program.nodes.size();
+      if (!output.number) last_use_[index(output.value)] = program.nodes.size();
   }
 
   void check() {

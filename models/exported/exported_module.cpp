@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <unordered_map>
 
 #include "graph/compile/sizes/size_marks.h"
 #include "graph/tensor/recording/graph_break.h"
 #include "models/exported/archive.h"
+#include "models/exported/archive_layout.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/copied_views.h"
 #include "models/exported/program/program.h"
@@ -32,21 +34,9 @@ using json::excerpt;
 
 namespace {
 
-// Programs that earlier versions of PyTorch wrote have other entries.
 Program program_of(const Archive& archive) {
-  const std::string& file = archive.file()->name();
-  bool is_old = archive.find("serialized_exported_program.json") != nullptr;
-  require(!is_old, "[load_exported] ", file,
-          ": has the layout of PyTorch 2.7 and before (serialized_exported_program.json); load it "
-          "with that version and save it again with 2.8 or later");
-  const exported::ArchiveEntry* byte_order = archive.find("byteorder");
-  require(byte_order == nullptr || archive.text(*byte_order, 100) == "little", "[load_exported] ",
-          file, ": its bytes are in another order than little endian");
-  const exported::ArchiveEntry* model = archive.find("models/model.json");
-  require(model != nullptr, "[load_exported] ", file,
-          ": has no entry \"models/model.json\"; it is no program that torch.export.save wrote, or "
-          "has several or another name than \"model\"");
-  return exported::read_program(archive.text(*model, exported::program_limits().text_bytes), file);
+  exported::require_little_endian(archive);
+  return exported::read_program(exported::program_text(archive), archive.file()->name());
 }
 
 std::vector<ProgramOperator> operators_of(const Program& program) {
@@ -59,7 +49,8 @@ std::vector<ProgramOperator> operators_of(const Program& program) {
 
 programs::Lifetimes lifetimes_of(const Program& program) {
   std::vector<ValueId> kept;
-  for (const Output& output : program.outputs) kept.push_back(output.value);
+  for (const Output& output : program.outputs)
+    if (!output.number) kept.push_back(output.value);
   return {program.value_names.size(), program.nodes.size(), kept,
           [&](std::size_t at, const auto& gives, const auto& reads) {
             for (ValueId id : program.nodes[at].results) gives(id);
@@ -72,6 +63,19 @@ programs::Signature signature_of(const Program& program) {
   for (const Input& input : program.inputs)
     if (input.kind == Input::Kind::user) signature.inputs.push_back({input.name, input.facts});
   return signature;
+}
+
+// A number as a tensor without axes, as wide as Python's.
+Tensor of_number(const Number& number) {
+  return full({}, number, is_floating(number.dtype()) ? f64 : number.dtype());
+}
+// Undefined where there is none.
+Tensor result_of(const Value& value) {
+  if (auto* integer = std::get_if<std::int64_t>(&value)) return of_number(*integer);
+  if (auto* floating = std::get_if<double>(&value)) return of_number(*floating);
+  if (auto* flag = std::get_if<bool>(&value)) return of_number(*flag);
+  auto* tensor = std::get_if<Tensor>(&value);
+  return tensor == nullptr ? Tensor() : *tensor;
 }
 
 std::vector<std::string> outputs_of(const Program& program) {
@@ -148,13 +152,13 @@ std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) c
   for (std::size_t i = 0; i < program.nodes.size(); ++i) state_->compute(i, values);
   std::vector<Tensor> results;
   for (const Output& output : program.outputs) {
-    auto* tensor = std::get_if<Tensor>(&values[static_cast<std::size_t>(output.value)]);
-    require(tensor != nullptr && tensor->defined(), "[exported] output \"", excerpt(output.name),
-            "\" is no tensor");
+    const Tensor tensor = output.number ? of_number(*output.number)
+                                        : result_of(values[static_cast<std::size_t>(output.value)]);
+    require(tensor.defined(), "[exported] output \"", excerpt(output.name), "\" is no tensor");
     if (output.kind == Output::Kind::user)
-      results.push_back(*tensor);
+      results.push_back(tensor);
     else
-      state_->assign(output, *tensor, inputs);
+      state_->assign(output, tensor, inputs);
   }
   return results;
 }
@@ -187,6 +191,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   state->outputs = outputs_of(program);
   std::map<std::string, Tensor> tensors = exported::read_tensors(archive);
   std::unique_ptr<ExportedModule> module(new ExportedModule(std::move(state)));
+  std::set<std::string_view> parameters;  // that are registered
   for (const Input& input : program.inputs) {
     if (input.kind == Input::Kind::user) continue;
     auto found = tensors.find(input.name);
@@ -199,10 +204,10 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
     require(tensor.dtype() == input.facts.dtype && tensor.shape() == wanted, "[load_exported] ",
             program.file, ": tensor \"", excerpt(input.name), "\" is ", tensor.dtype(), " [",
             tensor.shape(), "]; its program has it as ", input.facts.dtype, " [", wanted, "]");
-    if (input.kind == Input::Kind::parameter)
+    const bool is_parameter = input.kind == Input::Kind::parameter;
+    if (!is_parameter) module->register_buffer(tensor);
+    if (is_parameter && parameters.insert(input.name).second)
       module->register_parameter(input.name, tensor);
-    else
-      module->register_buffer(tensor);
     if (input.kind == Input::Kind::buffer) module->state_->buffers.emplace(input.name, &tensor);
   }
   return module;

@@ -5,11 +5,13 @@
 //   auto fast = compile(*model);                             // as one graph
 //   outputs = fast({ids});
 //
-// The archive is foreign and read as such; PyTorch is not needed. Supported is the layout that
-// PyTorch 2.8 and later write: the graph in models/model.json, tensors as bytes; with
-// `run_decompositions()` or without, where layers keep their names and programs write in place.
+// The archive is foreign and read as such; PyTorch is not needed. Supported is what PyTorch 2.6 and
+// later write (archive_layout.h), with `run_decompositions()` or without, where layers keep their
+// names and programs write in place.
 // The operators that this library knows are a table (aten/operators.h); a program that has others
 // is refused with a list of all of them.
+//
+// A number that a program gives is a tensor without axes (i64, f64 or bool).
 //
 // What differs from PyTorch: memory formats are not kept (all results are row-major), so that where
 // PyTorch would copy what lies otherwise (a reshape of x.t() + 1), a program that writes to the

@@ -2,10 +2,12 @@
 
 #include <utility>
 
-#include "graph/tensor/tensor_body.h"
+#include "models/exported/archive_layout.h"
+#include "models/exported/pickle.h"
 #include "models/exported/program/arguments.h"
 #include "models/exported/program/fields.h"
 #include "models/exported/program/program.h"
+#include "models/exported/stored_tensors.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -13,21 +15,10 @@ namespace {
 
 using json::excerpt;
 
-constexpr std::int64_t most_expanded_bytes = 1 << 28;  // of a tensor that repeats its elements
-constexpr std::uintptr_t alignment = 64;               // of memory that a tensor may see
-
-// How a tensor lies in its storage, in elements.
-struct Placement {
-  DType dtype;
-  Shape sizes, strides;
-  std::int64_t offset;
-  bool operator==(const Placement&) const = default;
-};
-
 class TensorReader {
  public:
   explicit TensorReader(const Archive& archive)
-      : archive_(archive), fields_(archive.file()->name()) {}
+      : archive_(archive), fields_(archive.file()->name()), stored_(archive) {}
 
   void read(const std::string& folder, const std::string& table_name) {
     std::string path = concat("data/", folder, "/", table_name);
@@ -53,16 +44,11 @@ class TensorReader {
     std::string name = concat("data/", folder, "/", fields_.text(facts, "path_name"));
     const ArchiveEntry* entry = archive_.find(name);
     fields_.expect(entry != nullptr, "the archive has no entry \"", excerpt(name), '"');
-    Placement placement = placement_of(fields_.member(facts, "tensor_meta"), *entry);
-    auto& known = known_[name];  // equal weights of two names are one tensor
-    for (const auto& [other, tensor] : known)
-      if (other == placement) return tensor;
-    Tensor tensor = placed(*entry, placement);
-    known.emplace_back(placement, tensor);
-    return tensor;
+    return stored_.tensor(*entry, placement_of(fields_.member(facts, "tensor_meta")),
+                          concat(archive_.file()->name(), ": ", fields_.place()));
   }
 
-  Placement placement_of(const json::Node& meta, const ArchiveEntry& entry) const {
+  Placement placement_of(const json::Node& meta) const {
     TensorFacts facts = read_tensor_facts(fields_, meta);
     Placement placement{facts.dtype, {}, {}, 0};
     for (const SizeExpression& size : facts.sizes) placement.sizes.push_back(number(size, "sizes"));
@@ -73,7 +59,6 @@ class TensorReader {
                "storage_offset");
     fields_.expect(placement.sizes.size() == placement.strides.size(), "it has ",
                    placement.sizes.size(), " sizes and ", placement.strides.size(), " strides");
-    check_reach(placement, entry);
     return placement;
   }
   std::int64_t number(const SizeExpression& size, std::string_view name) const {
@@ -82,65 +67,48 @@ class TensorReader {
     return size.integer;
   }
 
-  // That the last element lies in the entry, and that there are not many more than it holds.
-  void check_reach(const Placement& placement, const ArchiveEntry& entry) const {
-    std::int64_t last = placement.offset, count = 1;
-    bool fits = true;
-    for (std::size_t i = 0; i < placement.sizes.size(); ++i) {
-      std::int64_t size = placement.sizes.at(i), reach = 0;
-      fits = fits && !__builtin_mul_overflow(count, size, &count);
-      if (size > 0)
-        fits = fits && !__builtin_mul_overflow(size - 1, placement.strides.at(i), &reach) &&
-               !__builtin_add_overflow(last, reach, &last);
-    }
-    auto elements = static_cast<std::int64_t>(entry.size_bytes) / size_bytes(placement.dtype);
-    bool is_inside = fits && (count == 0 || last < elements);
-    fields_.expect(is_inside, "it is ", placement.dtype, " [", placement.sizes, "] with strides [",
-                   placement.strides, "] from element ", placement.offset, " on; entry \"",
-                   excerpt(entry.name), "\" has ", entry.size_bytes, " bytes");
-    fields_.expect(count <= elements || count <= most_expanded_bytes / size_bytes(placement.dtype),
-                   "it repeats ", elements, " elements to ", count);
-  }
-
-  Tensor placed(const ArchiveEntry& entry, const Placement& placement) const {
-    if (element_count(placement.sizes) == 0) return Tensor::empty(placement.sizes, placement.dtype);
-    Tensor whole = storage(entry, placement.dtype);
-    if (placement.offset == 0 && is_row_major(placement.sizes, placement.strides) &&
-        element_count(placement.sizes) == whole.count())
-      return whole.reshape(placement.sizes);
-    graph::StridedView view = whole.body()->view;
-    view.shape = placement.sizes;
-    view.strides = placement.strides;
-    view.offset += placement.offset;
-    return graph::make_tensor(placement.dtype, view, whole.body()->buffer).clone();
-  }
-
-  // All of the entry's elements.
-  Tensor storage(const ArchiveEntry& entry, DType dtype) const {
-    auto count = static_cast<std::int64_t>(entry.size_bytes) / size_bytes(dtype);
-    std::byte* mapped = archive_.mapped(entry);
-    if (reinterpret_cast<std::uintptr_t>(mapped) % alignment == 0 && mapped != nullptr)
-      return Tensor::from_blob(mapped, {count}, dtype, archive_.file());
-    auto bytes = static_cast<std::int64_t>(entry.size_bytes);
-    Tensor whole = Tensor::empty({count}, dtype);
-    if (count * size_bytes(dtype) == bytes) {
-      archive_.read(entry, {static_cast<std::byte*>(whole.data()), entry.size_bytes});
-      return whole;
-    }
-    std::vector<std::byte> content(entry.size_bytes);
-    archive_.read(entry, content);
-    return Tensor::from_bytes(content.data(), count * size_bytes(dtype), {count}, dtype);
-  }
-
   const Archive& archive_;
   Fields fields_;
   std::map<std::string, Tensor> tensors_;
-  std::map<std::string, std::vector<std::pair<Placement, Tensor>>> known_;  // by entry
+  StoredTensors stored_;
 };
+
+constexpr std::size_t most_pickle_bytes = 1 << 25;
+
+// A file of torch.save within the archive: a dictionary of tensors as a pickle, and their storages.
+void read_saved(const Archive& archive, const std::string& name,
+                std::map<std::string, Tensor>& tensors) {
+  const ArchiveEntry& saved = archive.at(name);
+  if (saved.size_bytes == 0) return;
+  const Archive inner = archive.inner(saved);
+  const std::string& file = inner.file()->name();
+  require_little_endian(inner);
+  StoredTensors stored(inner);
+  for (PickledTensor& each : read_pickled_tensors(
+           inner.text(inner.at("data.pkl"), most_pickle_bytes), concat(file, ": data.pkl"))) {
+    const std::string place = concat(file, ": \"", excerpt(each.name), '"');
+    const ArchiveEntry* entry = inner.find(concat("data/", each.storage));
+    require(entry != nullptr, "[load_exported] ", place, ": the archive has no entry \"data/",
+            excerpt(each.storage), '"');
+    require(static_cast<std::uint64_t>(each.storage_bytes) == entry->size_bytes, "[load_exported] ",
+            place, ": its storage has ", each.storage_bytes, " bytes; entry \"",
+            excerpt(entry->name), "\" has ", entry->size_bytes);
+    Tensor tensor =
+        stored.tensor(*entry, {each.dtype, each.sizes, each.strides, each.offset}, place);
+    require(tensors.emplace(each.name, std::move(tensor)).second, "[load_exported] ", place,
+            ": there are two tensors of the name");
+  }
+}
 
 }  // namespace
 
 std::map<std::string, Tensor> read_tensors(const Archive& archive) {
+  if (layout_of(archive) == ArchiveLayout::torch_saved) {
+    std::map<std::string, Tensor> tensors;
+    read_saved(archive, "serialized_state_dict.pt", tensors);
+    read_saved(archive, "serialized_constants.pt", tensors);
+    return tensors;
+  }
   TensorReader reader(archive);
   reader.read("weights", "model_weights_config.json");
   reader.read("constants", "model_constants_config.json");

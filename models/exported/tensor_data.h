@@ -1,8 +1,9 @@
 // The tensors that an archive holds: parameters, buffers and constants, each under PyTorch's name.
 //
 // data/weights and data/constants have a table, in JSON, from names to entries that are the bytes
-// of a storage, and to how the tensor lies in it. Tables are foreign: what a tensor would reach
-// must lie in its entry.
+// of a storage, and to how the tensor lies in it. PyTorch 2.7 and before have two files of
+// torch.save instead, where a pickle stands for the table (pickle.h). All of that is foreign: what
+// a tensor would reach must lie in its entry.
 #pragma once
 
 #include <map>

@@ -38,8 +38,24 @@ std::shared_ptr<ForeignFile> ForeignFile::adopt(int descriptor, std::string name
   return file;
 }
 
+std::shared_ptr<ForeignFile> ForeignFile::part(std::shared_ptr<const ForeignFile> whole,
+                                               std::size_t offset, std::size_t size,
+                                               std::string name) {
+  check(offset <= whole->size() && size <= whole->size() - offset,
+        "a part of a file does not lie inside it");
+  std::shared_ptr<ForeignFile> file(new ForeignFile);
+  file->name_ = std::move(name);
+  file->size_ = size;
+  file->hard_links_ = whole->hard_links();
+  file->start_ = offset;
+  file->data_ = whole->data() == nullptr ? nullptr : whole->data() + offset;
+  file->whole_ = std::move(whole);
+  return file;
+}
+
 void ForeignFile::read(std::size_t offset, std::span<std::byte> to,
                        std::string_view operation) const {
+  if (whole_ != nullptr) return whole_->read(start_ + offset, to, operation);
   if (copy_ != nullptr) {
     std::copy_n(copy_.get() + offset, to.size(), to.begin());
     return;

@@ -35,6 +35,10 @@ class ForeignFile {
   // Takes over a descriptor that is open to read; `name` is for messages.
   static std::shared_ptr<ForeignFile> adopt(int descriptor, std::string name,
                                             std::string_view operation);
+  // A part of a file as a file by itself, which keeps the whole one; its bytes are the whole one's,
+  // held or not. The part must lie inside. `name` is for messages.
+  static std::shared_ptr<ForeignFile> part(std::shared_ptr<const ForeignFile> whole,
+                                           std::size_t offset, std::size_t size, std::string name);
   ~ForeignFile();
   ForeignFile(const ForeignFile&) = delete;
   ForeignFile& operator=(const ForeignFile&) = delete;
@@ -59,6 +63,8 @@ class ForeignFile {
   void copy(std::string_view operation);
 
   std::string name_;
+  std::shared_ptr<const ForeignFile> whole_;  // that this is a part of, if it is one
+  std::size_t start_ = 0;                     // in that one
   int descriptor_ = -1;
   std::size_t size_ = 0, hard_links_ = 0;
   std::byte* data_ = nullptr;

@@ -17,10 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Without comments, and without what others named: instruction sets, and a field of config.json.
+// Without comments, and without what others named: instruction sets, a field of config.json, and a
+// type in pickles.
 std::string code_of(const fs::path& path) {
   static const std::regex comment("//.*"),
-      foreign("avx512_?bf16(?![a-z0-9_])|amx[-_]bf16|use_bfloat16");
+      foreign("avx512_?bf16(?![a-z0-9_])|amx[-_]bf16|use_bfloat16|BFloat16Storage");
   std::ifstream in(path);
   std::string code;
   for (std::string line; std::getline(in, line);)

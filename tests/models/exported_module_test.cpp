@@ -266,8 +266,6 @@ TEST_F(Exported, RefusesTablesOfWeightsThatLie) {
 
 TEST_F(Exported, RefusesOtherLayoutsOfFiles) {
   using testing::zip_archive;
-  EXPECT_THAT(error_of_file(zip_archive({{"serialized_exported_program.json", "{}"}})),
-              HasSubstr("has the layout of PyTorch 2.7 and before"));
   EXPECT_THAT(error_of_file(zip_archive({{"m/data.pkl", "x"}, {"m/version", "3"}})),
               HasSubstr("has no entry \"models/model.json\""));
   EXPECT_THAT(error_of_file(exported_file({}, {{"byteorder", "big"}})),

@@ -130,16 +130,29 @@ TEST(ExportedProgram, RefusesInputsAndOutputsOfOtherKinds) {
     EXPECT_THAT(error_of_program(program), HasSubstr(c.error)) << c.inputs;
   }
   ProgramText program;
-  program.outputs = R"({"user_output": {"arg": {"as_int": 3}}})";
-  EXPECT_THAT(error_of_program(program), HasSubstr("outputs are tensors"));
+  program.outputs = R"({"user_output": {"arg": {"as_string": "3"}}})";
+  EXPECT_THAT(error_of_program(program), HasSubstr("outputs are tensors and numbers"));
+  program.outputs = R"({"user_output": {"arg": {"as_sym_int": {"as_name": "s"}}}})";
+  EXPECT_THAT(error_of_program(program), HasSubstr("\"s\" is used and was not defined before"));
   program.outputs = R"({"loss_output": {"arg": {"name": "y"}}})";
   EXPECT_THAT(error_of_program(program), HasSubstr("it is a loss_output"));
   program.outputs = R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "b"}})";
   EXPECT_THAT(error_of_program(program), HasSubstr("it is written to \"b\", which is no input"));
   ProgramText twice;
+  for (const char* name : {"b_v", "b_w"}) {
+    twice.inputs += concat(R"(, {"buffer": {"arg": {"name": ")", name,
+                           R"("}, "buffer_name": "net.mean", "persistent": true}})");
+    twice.tensors += concat(R"(, ")", name, R"(": )", tensor_facts(sizes_of({2})));
+  }
+  EXPECT_THAT(error_of_program(twice), HasSubstr("two of the name \"net.mean\""));
+}
+
+// One that two modules share.
+TEST(ExportedProgram, MayTakeAParameterTwice) {
+  ProgramText twice;
   twice.inputs += R"(, {"parameter": {"arg": {"name": "p_v"}, "parameter_name": "net.weight"}})";
   twice.tensors += R"(, "p_v": )" + tensor_facts(sizes_of({2}));
-  EXPECT_THAT(error_of_program(twice), HasSubstr("two of the name \"net.weight\""));
+  EXPECT_EQ(read_program(twice.text(), "net.pt2").inputs.size(), 3U);
 }
 
 TEST(ExportedProgram, PassesOverArgumentsThatWereFixed) {

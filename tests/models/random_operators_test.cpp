@@ -49,6 +49,11 @@ std::vector<Drawn> calls() {
            .with("high", std::int64_t{10})
            .with("size", size),
        -0.5, std::sqrt(399 / 12.0)},
+      {OneCall("aten.multinomial.default")
+           .with("self", (arange(1, 5).to(f32) * 0.5).expand({50, 4}).contiguous())
+           .with("num_samples", std::int64_t{80})
+           .with("replacement", true),
+       2, 1},
       {OneCall("aten.rand_like.default").with("self", x), 0.5, std::sqrt(1 / 12.0)},
       {OneCall("aten.randn_like.default").with("self", x), 0, 1},
       {OneCall("aten.randint_like.default").with("self", x).with("high", std::int64_t{10}), 4.5,
@@ -136,6 +141,26 @@ TEST(DropoutModule, DropsWhileItIsTrainedAndACompiledModuleFollows) {
   net.train();
   EXPECT_GT(zeros_of(fast(x)), 100);
   EXPECT_THAT(error_of([] { Dropout(-0.1); }), HasSubstr("[dropout] the probability is -0.1"));
+}
+
+TEST(RandomOperators, DrawnWithoutReplacementAreNoTwoOfARow) {
+  auto drawn = [](const Tensor& weights, std::int64_t count) {
+    return OneCall("aten.multinomial.default").with("self", weights).with("num_samples", count);
+  };
+  Tensor weights = Tensor::from(Floats{0, 3, 0, 1, 2, 0, 0.5F}, {7});
+  int first_is_greatest = 0;
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    auto numbers = drawn(weights, 4).one().to_vector<std::int64_t>();
+    first_is_greatest += numbers[0] == 1;
+    std::ranges::sort(numbers);
+    ASSERT_EQ(numbers, (std::vector<std::int64_t>{1, 3, 4, 6}));
+  }
+  EXPECT_NEAR(first_is_greatest, 200 * 3 / 6.5, 30);
+  auto said = [&](const Tensor& x, std::int64_t count) {
+    return error_of([&] { drawn(x, count).one(); });
+  };
+  EXPECT_THAT(said(weights, 8), HasSubstr("\"num_samples\" is 8, of 7 elements"));
+  EXPECT_THAT(said(ones({2}, i64), 1), HasSubstr("floats with one axis or two are wanted"));
 }
 
 }  // namespace

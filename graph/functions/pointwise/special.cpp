@@ -5,11 +5,14 @@
 #include <numbers>
 #include <span>
 
+#include "graph/functions/pointwise/chebyshev.h"
 #include "graph/functions/pointwise/formula.h"
+#include "graph/functions/pointwise/scaled_bessel.h"
 #include "graph/tensor/functional.h"
 
 namespace tilewright {
 
+using graph::chebyshev;
 using graph::choice;
 using graph::floating;
 using graph::Formula;
@@ -45,9 +48,8 @@ Formula complement_around_one(const Formula& x) {
   constexpr double at_one = 8.45062911510467529297e-01;
   return 1 - at_one - p / q;
 }
-// exp(-x^2) / x times a series in 1 / x^2. The square is that of x with less than half of its
-// digits, exact with 0.5625 too, and of what these lack.
-Formula complement_far(const Formula& x) {
+// The logarithm of erfc(x) exp(x^2 + 0.5625) x, for x from 1.25 on, as a series in 1 / x^2.
+Formula far_series(const Formula& x) {
   Formula s = 1 / (x * x);
   Formula p = polynomial(
       s, {-9.86494403484714822705e-03, -6.93858572707181764372e-01, -1.05586262253232909814e+01,
@@ -65,7 +67,12 @@ Formula complement_far(const Formula& x) {
       s, {1.0, 3.03380607434824582924e+01, 3.25792512996573918826e+02, 1.53672958608443695994e+03,
           3.19985821950859553908e+03, 2.55305040643316442583e+03, 4.74528541206955367215e+02,
           -2.24409524465858183362e+01});
-  Formula series = choice(x < 1 / 0.35, p / q, p_far / q_far);
+  return choice(x < 1 / 0.35, p / q, p_far / q_far);
+}
+// The square is that of x with less than half of its digits, exact with 0.5625 too, and of what
+// these lack.
+Formula complement_far(const Formula& x) {
+  Formula series = far_series(x);
   const double halves = std::ldexp(1.0, digits(x.dtype()) / 2 + 1) + 1;
   Formula scaled = x * halves, head = scaled - (scaled - x);
   Formula rest = (head - x) * (head + x);
@@ -86,6 +93,67 @@ Tensor erfc(const TensorOperand& x) {
   graph::tensor_of(x, "erfc");
   return graph::computed("erfc", floating("erfc", {&x}),
                          [](const Terms& t) { return complement(t[0]); });
+}
+
+namespace {
+
+// Of x that is not negative without its exponential; else twice that less than the mirrored one.
+Formula scaled_complement(const Formula& x) {
+  Formula a = abs(x), low = choice(a < 1.25, a, 1.25), high = choice(a < 1.25, 1.25, a);
+  Formula scaled =
+      choice(a < 1.25, exp(low * low) * complement(low), exp(far_series(high) - 0.5625) / high);
+  scaled = choice(a == infinity, 0.0, scaled);
+  return choice(x < 0, 2 * exp(x * x) - scaled, scaled);
+}
+
+constexpr double root_half = std::numbers::sqrt2 / 2;
+
+Formula log_of_normal_integral(const Formula& x) {
+  Formula low = choice(x < -1, x, -1.0), high = choice(x < -1, -1.0, x);
+  Formula below = log(scaled_complement(-low * root_half) * 0.5) - low * low * 0.5;
+  return choice(x < -1, below, log1p(complement(high * root_half) * -0.5));
+}
+
+// Of p up to 1/2, from a quotient within 4.5e-4 (Abramowitz and Stegun 26.2.23) by Newton's steps
+// for the integral's logarithm.
+Formula normal_quantile(const Formula& p) {
+  Formula wanted = log(p), t = sqrt(wanted * -2.0);
+  Formula x = polynomial(t, {2.515517, 0.802853, 0.010328}) /
+                  polynomial(t, {1, 1.432788, 0.189269, 0.001308}) -
+              t;
+  for (int step = 0; step < 3; ++step) {
+    Formula scaled = scaled_complement(-x * root_half);
+    Formula error = log(scaled * 0.5) - x * x * 0.5 - wanted;
+    x = x - error * scaled * std::sqrt(std::numbers::pi / 2);
+  }
+  return x;
+}
+
+template <typename F>
+Tensor in_double(std::string_view name, const TensorOperand& x, F function) {
+  graph::tensor_of(x, name);
+  return graph::computed(name, floating(name, {&x}), [&](const Terms& t) {
+    Formula wide = t[0].to(DType::f64);
+    return choice(is_nan(wide), wide, function(wide));
+  });
+}
+
+}  // namespace
+
+Tensor erfcx(const TensorOperand& x) { return in_double("erfcx", x, scaled_complement); }
+Tensor ndtr(const TensorOperand& x) {
+  return in_double("ndtr", x, [](const Formula& t) { return complement(-t * root_half) * 0.5; });
+}
+Tensor log_ndtr(const TensorOperand& x) { return in_double("log_ndtr", x, log_of_normal_integral); }
+Tensor ndtri(const TensorOperand& p) {
+  return in_double("ndtri", p, [](const Formula& t) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    Formula is_high = t > 0.5, low = choice(is_high, 1 - t, t);
+    Formula inside = normal_quantile(choice((t > 0) & (t < 1), low, 0.25));
+    Formula x = negated_where(is_high, inside);
+    x = choice(t == 0.5, 0.0, choice(t == 0, -infinity, choice(t == 1, infinity, x)));
+    return choice((t < 0) | (t > 1), nan, x);
+  });
 }
 
 namespace {
@@ -126,17 +194,6 @@ Tensor erfinv(const TensorOperand& x) {
 
 namespace {
 
-// Chebyshev's series in y from -1 to 1, by Clenshaw's rule.
-Formula chebyshev(const Formula& y, std::span<const double> coefficients) {
-  Formula twice = y * 2, last = y.number(coefficients.back()), before = y.number(0);
-  for (std::size_t i = coefficients.size() - 1; i-- > 1;) {
-    Formula next = twice * last - before + coefficients[i];
-    before = last;
-    last = next;
-  }
-  return y * last - before + coefficients[0];
-}
-
 // exp(-x) i0(x) up to 8, and that times sqrt(x) beyond; the first of each are enough for f32.
 constexpr double of_small[] = {
     3.38397637204738033e-01,  -3.04682672343198402e-01, 1.71620901522208769e-01,
@@ -159,16 +216,24 @@ constexpr double of_large[] = {
     3.46122286769565793e-17};
 constexpr std::size_t small_for_float = 19, large_for_float = 7;
 
-Formula bessel(const Formula& x) {
-  Formula a = abs(x), below = choice(a < 8, a, 8), above = choice(a < 8, 8, a);
+}  // namespace
+
+Formula graph::scaled_i0(const Formula& a) {
+  Formula below = choice(a < 8, a, 8), above = choice(a < 8, 8, a);
   bool is_double = a.dtype() == DType::f64;
   std::span<const double> small = of_small, large = of_large;
   Formula near =
       chebyshev(below * 0.25 - 1, small.first(is_double ? small.size() : small_for_float));
   Formula far = chebyshev(16 / above - 1, large.first(is_double ? large.size() : large_for_float));
+  return choice(a < 8, near, far / sqrt(above));
+}
+
+namespace {
+
+Formula bessel(const Formula& x) {
+  Formula a = abs(x);
   // In halves, as the exponential is infinite before its product is.
-  Formula half = exp(a * 0.5);
-  Formula value = choice(a < 8, near * half, far / sqrt(above) * half) * half;
+  Formula half = exp(a * 0.5), value = graph::scaled_i0(a) * half * half;
   value = choice(a == infinity, infinity, value);
   return choice(is_nan(a), a, value);
 }

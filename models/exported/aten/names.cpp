@@ -37,16 +37,23 @@ constexpr auto same_functions = std::to_array<Pair>({
     {"negative", "neg"},
     {"not_equal", "ne"},
     {"row_stack", "vstack"},
+    {"special_digamma", "digamma"},
     {"special_erf", "erf"},
     {"special_erfc", "erfc"},
     {"special_erfinv", "erfinv"},
     {"special_exp2", "exp2"},
     {"special_expit", "sigmoid"},
     {"special_expm1", "expm1"},
+    {"special_gammaln", "lgamma"},
     {"special_i0", "i0"},
     {"special_log1p", "log1p"},
     {"special_logit", "logit"},
     {"special_logsumexp", "logsumexp"},
+    {"special_modified_bessel_i0", "i0"},
+    {"special_modified_bessel_i1", "special_i1"},
+    {"special_multigammaln", "mvlgamma"},
+    {"special_polygamma", "polygamma"},
+    {"special_psi", "digamma"},
     {"special_round", "round"},
     {"special_sinc", "sinc"},
     {"subtract", "sub"},
@@ -75,12 +82,16 @@ constexpr auto same_overloads = std::to_array<Pair>({
     {"aten.special_xlogy.default", "aten.xlogy.Tensor"},
     {"aten.special_xlogy.other_scalar", "aten.xlogy.Scalar_Other"},
     {"aten.special_xlogy.self_scalar", "aten.xlogy.Scalar_Self"},
+    {"aten.transpose_.default", "aten.transpose_.int"},
 });
 
-// What ends in an underscore and changes no element: how a tensor is seen, or its size.
-constexpr auto no_writes = std::to_array<std::string_view>(
-    {"as_strided", "rename", "requires_grad", "resize", "resize_as", "set", "squeeze", "swapaxes",
-     "swapdims", "t", "transpose", "unsqueeze"});
+// What ends in an underscore and changes no element: how a tensor is seen. A program goes on with
+// the result, which is a view of the tensor as it was.
+constexpr auto seen_anew = std::to_array<std::string_view>(
+    {"resize", "resize_as", "squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze"});
+// The same, and not supported.
+constexpr auto no_writes =
+    std::to_array<std::string_view>({"as_strided", "rename", "requires_grad", "set"});
 
 // Whose results may be views of their operands, or these themselves, in PyTorch; all others make
 // new tensors.
@@ -178,7 +189,7 @@ std::string_view without_underscore(std::string_view function) {
 void add_names(std::vector<OperatorName>& names, const Parts& parts, bool writes_first) {
   auto [function, overload] = parts;
   auto add = [&](std::string_view of) {
-    names.push_back({joined(of, overload), writes_first, !has(views, of)});
+    names.push_back({joined(of, overload), writes_first, !has(views, of) && !has(seen_anew, of)});
   };
   add(function);
   if (auto other = other_name(same_functions, function); !other.empty()) add(other);
@@ -206,13 +217,14 @@ std::vector<OperatorName> names_of(std::string_view name) {
     parts->function = other;
   const std::string_view function = without_underscore(parts->function);
   if (!function.empty() && !has(no_writes, function))
-    add_names(names, {function, parts->overload}, true);
+    add_names(names, {function, parts->overload}, !has(seen_anew, function));
   return names;
 }
 
 bool is_view(std::string_view name) {
   const auto parts = parts_of(name);
-  return parts && has(views, parts->function);
+  return parts &&
+         (has(views, parts->function) || has(seen_anew, without_underscore(parts->function)));
 }
 
 }  // namespace tilewright::exported

@@ -87,17 +87,22 @@ std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
 std::span<const Operator> indexing_operators();
 std::span<const Operator> joining_operators();
+std::span<const Operator> linear_algebra_operators();
 std::span<const Operator> loss_operators();
 std::span<const Operator> normalisation_operators();
 std::span<const Operator> ordering_operators();
 std::span<const Operator> pooling_operators();
 std::span<const Operator> product_operators();
+std::span<const Operator> quantile_operators();
 std::span<const Operator> random_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> reduction_operators();
 std::span<const Operator> resampling_operators();
+std::span<const Operator> run_operators();
 std::span<const Operator> scan_operators();
 std::span<const Operator> scatter_operators();
+std::span<const Operator> signal_window_operators();
 std::span<const Operator> size_operators();
+std::span<const Operator> special_operators();
 
 }  // namespace tilewright::exported

@@ -1,21 +1,11 @@
 #include "models/exported/program/fields.h"
 
 #include <limits>
-#include <optional>
 
 namespace tilewright::exported {
 namespace {
 
 using json::Node;
-
-// Complex numbers and types that PyTorch alone has are none.
-std::optional<DType> dtype_of_number(std::int64_t number) {
-#define TILEWRIGHT_DTYPE(name, host, bits, kind, digits, exponent, bias, storage, code, pytorch) \
-  if (pytorch != 0 && number == pytorch) return DType::name;
-#include "runtime/base/dtype.def"
-#undef TILEWRIGHT_DTYPE
-  return std::nullopt;
-}
 
 std::optional<double> special_number(std::string_view text) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -26,6 +16,14 @@ std::optional<double> special_number(std::string_view text) {
 }
 
 }  // namespace
+
+std::optional<DType> dtype_of_number(std::int64_t number) {
+#define TILEWRIGHT_DTYPE(name, host, bits, kind, digits, exponent, bias, storage, code, pytorch) \
+  if (pytorch != 0 && number == pytorch) return DType::name;
+#include "runtime/base/dtype.def"
+#undef TILEWRIGHT_DTYPE
+  return std::nullopt;
+}
 
 const Node& Fields::member(const Node& object, std::string_view name) const {
   expect(object.kind == Node::Kind::object, "an object with \"", name, "\" is wanted; it is ",

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,10 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+
+// By PyTorch's number (torch._export.serde.schema.ScalarType); none for complex numbers, and for
+// types that PyTorch alone has.
+std::optional<DType> dtype_of_number(std::int64_t number);
 
 class Fields {
  public:

@@ -102,8 +102,9 @@ class ProgramReader {
     fields_.set_place(concat("input \"", excerpt(value), '"'));
     auto described = tensors_.find(value);
     fields_.expect(described != tensors_.end(), "\"tensor_values\" does not describe it");
-    fields_.expect(targets_[of].insert(name).second, "there are two of the name \"", excerpt(name),
-                   '"');
+    const bool is_new = targets_[of].insert(name).second;
+    // A parameter that two modules share may go in twice; it is not written to.
+    fields_.expect(is_new || of == parameter, "there are two of the name \"", excerpt(name), '"');
     program_.inputs.push_back({of, id_of(value), name, described->second});
     define(id_of(value));
   }
@@ -167,11 +168,7 @@ class ProgramReader {
       const auto& [kind, content] = fields_.as_choice(spec, "output");
       const json::Node& argument = fields_.member(content, "arg");
       if (kind == "user_output") {
-        const auto& [form, tensor] = fields_.as_choice(argument, "arg");
-        if (form == "as_none") continue;  // nothing to give
-        fields_.expect(form == "as_tensor", "it is ", excerpt(form), "; outputs are tensors");
-        std::string name = fields_.text(tensor, "name");
-        program_.outputs.push_back({user, used(name), name});
+        read_result(argument);
       } else {
         bool is_known = kind == "buffer_mutation" || kind == "user_input_mutation";
         fields_.expect(is_known, "it is a ", excerpt(kind),
@@ -185,6 +182,27 @@ class ProgramReader {
       }
     }
     fields_.set_place("");
+  }
+  // What the user is given: a tensor or a number; of nothing, nothing.
+  void read_result(const json::Node& argument) {
+    const auto& [form, content] = fields_.as_choice(argument, "arg");
+    if (form == "as_none") return;
+    const ArgumentValue value = read_argument(
+        fields_, argument, "output", [this](const std::string& name) { return used(name); });
+    auto give = [&](ValueId id) {
+      program_.outputs.push_back({Output::Kind::user, id, name_of(id)});
+    };
+    auto give_number = [&](const Number& number) {
+      std::string name = concat("number_", program_.outputs.size());
+      program_.outputs.push_back({Output::Kind::user, -1, std::move(name), number});
+    };
+    if (auto* tensor = std::get_if<TensorName>(&value)) return give(tensor->id);
+    if (auto* number = std::get_if<NumberName>(&value)) return give(number->id);
+    if (auto* flag = std::get_if<bool>(&value)) return give_number(*flag);
+    if (auto* integer = std::get_if<std::int64_t>(&value)) return give_number(*integer);
+    auto* number = std::get_if<double>(&value);
+    fields_.expect(number != nullptr, "it is ", excerpt(form), "; outputs are tensors and numbers");
+    give_number(*number);
   }
   void check_target(const std::string& name, Input::Kind kind) {
     fields_.expect(targets_[kind].contains(name), "it is written to \"", excerpt(name),

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "graph/tensor/number.h"
 #include "models/files/reader.h"
 #include "models/programs/signature.h"
 #include "runtime/base/dtype.h"
@@ -85,8 +86,9 @@ struct Input {
 struct Output {
   enum class Kind : std::uint8_t { user, buffer_change, input_change };
   Kind kind;
-  ValueId value;
+  ValueId value;     // a tensor, or of the user's a number; none (-1) where that is always the same
   std::string name;  // of the buffer or the user's input that it is written to; else the value's
+  std::optional<Number> number = {};  // that is always the same
 };
 
 struct Program {

@@ -125,7 +125,19 @@ Tensor copied(const Call& call) {
   return call.tensor("src").to(self.dtype()).expand(self.shape());
 }
 
+// To another size, in place: the first elements of the tensor, in their order.
+Tensor resized(const Call& call, const Shape& sizes) {
+  Tensor x = call.tensor("self");
+  const std::int64_t count = element_count(sizes);
+  require(count <= x.count(), "[exported] a tensor [", x.shape(), "] is resized to [", sizes,
+          "], where elements are added that have no value; it can be resized to fewer");
+  return x.reshape({x.count()}).slice(0, 0, count).reshape(sizes);
+}
+
 constexpr Operator rows[] = {
+    {"aten.resize.default", [](const Call& c) { return resized(c, c.integers("size")); }},
+    {"aten.resize_as.default",
+     [](const Call& c) { return resized(c, c.tensor("the_template").shape()); }},
     {"aten.alias.default", by<same>},
     {"aten.detach.default", by<same>},
     {"aten.detach_.default", by<same>},

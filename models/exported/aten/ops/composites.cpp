@@ -10,6 +10,7 @@
 #include "graph/functions/indexing/scattering.h"
 #include "graph/functions/pointwise/activations.h"
 #include "graph/functions/reducing/norms.h"
+#include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -75,6 +76,18 @@ Tensor attended(const Call& call) {
   return matmul(where(sees_nothing, 0.0, softmax(scores, -1)).to(v.dtype()), v);
 }
 
+// Of each query the logarithm of the sum of its exponentials, f32 [N, heads, queries].
+Tensor log_sums(const Call& call) {
+  Tensor q = call.tensor("query"), k = call.tensor("key"), mask = call.optional_tensor("attn_mask");
+  const double factor =
+      call.has("scale") ? call.number("scale") : 1 / std::sqrt(static_cast<double>(q.size(-1)));
+  Tensor scores = matmul(q, k.transpose(-2, -1), f32) * factor;
+  if (call.flag("is_causal", false))
+    scores = masked(scores, arange(0, q.size(-2)).unsqueeze(1) >= arange(0, k.size(-2)));
+  if (mask.defined()) scores = masked(scores, mask);
+  return logsumexp(scores, {-1});
+}
+
 Tensor flattened(const Call& call) {
   Tensor x = call.tensor("self");
   int rank = std::max(x.rank(), 1), first = call.axis("start_dim", 0),
@@ -111,9 +124,21 @@ Tensor batch_normalised(const Call& call) {
                     call.optional_tensor("bias"), call.flag("training", false),
                     {.momentum = call.number("momentum", 0.1), .eps = call.number("eps", 1e-5)});
 }
+// What was learned moves on to the mean, over the batch, of each instance's statistics.
+void learn_instances(const Tensor& x, Tensor mean, Tensor variance, double momentum) {
+  std::vector<int> axes;
+  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  auto [variances, means] = var_mean(x, axes, 1);
+  auto move = [&](Tensor& learned, const Tensor& seen) {
+    learned.copy_from(
+        (learned * (1 - momentum) + tilewright::mean(seen, {0}) * momentum).to(learned.dtype()));
+  };
+  move(mean, means);
+  move(variance, variances);
+}
 Tensor instance_normalised(const Call& call) {
   call.flag("cudnn_enabled", true);
-  call.number("momentum", 0.1);
+  const double momentum = call.number("momentum", 0.1);
   Tensor x = call.tensor("input"), weight = call.optional_tensor("weight"),
          bias = call.optional_tensor("bias");
   const double eps = call.number("eps", 1e-5);
@@ -121,9 +146,9 @@ Tensor instance_normalised(const Call& call) {
          variance = call.optional_tensor("running_var");
   if (!call.flag("use_input_stats", true))
     return batch_norm_inference(x, mean, variance, weight, bias, eps);
-  if (mean.defined())
-    call.refuse("running_mean", "is given, and would be changed; programs are run");
-  return instance_norm(x, weight, bias, eps);
+  Tensor y = instance_norm(x, weight, bias, eps);
+  if (mean.defined() && variance.defined()) learn_instances(x, mean, variance, momentum);
+  return y;
 }
 Tensor rms_normalised(const Call& call) {
   std::optional<double> eps;
@@ -147,9 +172,8 @@ constexpr Operator rows[] = {
     {"aten.instance_norm.default", by<instance_normalised>},
     {"aten._scaled_dot_product_flash_attention_for_cpu.default",
      [](const Call& c) {
-       if (c.wants(1))
-         raise_error("[exported] the logarithms of an attention's sums are not supported");
-       return Results{attended(c), Value()};
+       Tensor y = attended(c);
+       return c.wants(1) ? Results{y, log_sums(c)} : Results{y, Value()};
      }},
     {"aten.softmax.int", along_axis<softmax>},
     {"aten.log_softmax.int", along_axis<log_softmax>},

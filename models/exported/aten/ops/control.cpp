@@ -3,16 +3,16 @@
 #include <string>
 
 #include "graph/functions/control/control_flow.h"
-
 #include "models/exported/aten/operators.h"
+#include "models/exported/aten/ops/autocast.h"
 #include "models/files/reader.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
 namespace {
 
-// What the graph makes of these tensors.
-Tensors run(const Subgraph& graph, const Tensors& inputs) {
+// What the graph makes of these tensors, within autocast for a dtype or not.
+Tensors run(const Subgraph& graph, const Tensors& inputs, std::optional<DType> cast_to = {}) {
   const std::string_view name = graph.name;
   require(inputs.size() == graph.inputs.size(), "[exported] the graph \"", json::excerpt(name),
           "\" takes ", graph.inputs.size(), " tensors and is given ", inputs.size());
@@ -26,7 +26,8 @@ Tensors run(const Subgraph& graph, const Tensors& inputs) {
   const bool writes = std::ranges::any_of(
       graph.nodes, [](const Node& node) { return find_operator(node.target)->writes_first(); });
   for (const Node& node : graph.nodes) {
-    Call call(node, values, {is_used.get(), values.size()});
+    const std::vector<Value> seen = cast_to ? autocast(node, values, *cast_to) : values;
+    Call call(node, seen, {is_used.get(), values.size()});
     Results results = find_operator(node.target)->compute(call, writes);
     call.refuse_unread();
     require(results.size() == node.results.size(), "[exported] ", json::excerpt(node.target),
@@ -103,18 +104,23 @@ Tensors with_or_without_derivatives(const Call& call) {
   return run(call.graph("1"), operands_from(call, 2));
 }
 // (device, dtype, whether it is on, whether casts are kept, graph, operands...)
-Tensors without_autocast(const Call& call) {
-  call.text("0", "");
-  call.dtype("1");
-  if (call.flag("2", false))
-    call.refuse("2", "is true: torch.autocast is on, which is not supported; export without it");
+Tensors with_autocast(const Call& call) {
+  const std::string device = call.text("0", "");
+  const std::optional<DType> dtype = call.dtype("1");
+  const bool is_on = call.flag("2", false);
   call.flag("3", false);
-  return run(call.graph("4"), operands_from(call, 5));
+  if (!is_on) return run(call.graph("4"), operands_from(call, 5));
+  if (device != "cpu")
+    call.refuse("0", concat("is ", json::excerpt(device),
+                            ": torch.autocast is supported for \"cpu\"; export without it"));
+  if (!dtype || size_bytes(*dtype) != 2 || !is_floating(*dtype))
+    call.refuse("1", "is no float of 16 bits, as torch.autocast is for");
+  return run(call.graph("4"), operands_from(call, 5), *dtype);
 }
 
 constexpr Operator rows[] = {
     {"higher_order.wrap_with_set_grad_enabled", by<with_or_without_derivatives>},
-    {"higher_order.wrap_with_autocast", by<without_autocast>},
+    {"higher_order.wrap_with_autocast", by<with_autocast>},
     {"higher_order.cond", by<chosen>},
     {"higher_order.while_loop", by<looped>},
     {"higher_order.scan", by<scanned>},

@@ -37,15 +37,26 @@ Tensor range(const Call& call) {
   return (steps * step.as_double() + start.as_double()).to(call.dtype().value_or(f32));
 }
 
-// Equal steps, counted from the nearer end, as PyTorch does.
+// Equal steps, counted from the nearer end, as PyTorch does. An end may be a tensor without axes.
 Tensor steps_between(const Call& call) {
-  const double start = call.number("start"), end = call.number("end");
   const std::int64_t count = call.integer("steps");
   if (count < 0 || count > INT32_MAX) call.refuse("steps", concat("is ", count));
-  const double step = count > 1 ? (end - start) / static_cast<double>(count - 1) : 0;
+  const double parts = count > 1 ? static_cast<double>(count - 1) : 1;
   Tensor at = arange(0, count).to(f64);
-  return where(at < static_cast<double>(count / 2) + (count == 1), at * step + start,
-               at * step - (static_cast<double>(count - 1) * step - end));
+  const double half = static_cast<double>(count / 2) + (count == 1);
+  if (call.operand("start").is_number && call.operand("end").is_number) {
+    const double start = call.number("start"), end = call.number("end");
+    const double step = count > 1 ? (end - start) / parts : 0;
+    return where(at < half, at * step + start, at * step - (parts * step - end));
+  }
+  auto end_of = [&](std::string_view name) {
+    if (call.operand(name).is_number) return full({}, call.number(name), f64);
+    return call.tensor(name).to(f64);
+  };
+  Tensor start = end_of("start"), end = end_of("end");
+  if (count == 1) return start.reshape({1});
+  Tensor step = (end - start) / parts;
+  return where(at < half, at * step + start, at * step - (step * parts - end));
 }
 Tensor linear_steps(const Call& call) { return steps_between(call).to(call.dtype().value_or(f32)); }
 Tensor logarithmic_steps(const Call& call) {
@@ -134,7 +145,13 @@ constexpr Operator rows[] = {
     {"aten.eye.default", by<identity>},
     {"aten.eye.m", by<identity>},
     {"aten.linspace.default", by<linear_steps>},
+    {"aten.linspace.Tensor_Tensor", by<linear_steps>},
+    {"aten.linspace.Tensor_Scalar", by<linear_steps>},
+    {"aten.linspace.Scalar_Tensor", by<linear_steps>},
     {"aten.logspace.default", by<logarithmic_steps>},
+    {"aten.logspace.Tensor_Tensor", by<logarithmic_steps>},
+    {"aten.logspace.Tensor_Scalar", by<logarithmic_steps>},
+    {"aten.logspace.Scalar_Tensor", by<logarithmic_steps>},
     {"aten.tril_indices.default", by<triangle<true>>},
     {"aten.triu_indices.default", by<triangle<false>>},
     {"aten.arange.start_step", by<range>},

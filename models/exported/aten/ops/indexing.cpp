@@ -9,6 +9,7 @@
 #include "graph/functions/indexing/scattering.h"
 #include "graph/functions/indexing/searching.h"
 #include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/reducing/cumulative.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/aten/windows.h"
@@ -147,7 +148,110 @@ Tensor rows_scaled(const Call& call) {
   return where(is_named.unsqueeze(1), scaled, table);
 }
 
+// The coordinates of the first elements that are not zero, as many as are wanted, and behind those
+// that there are one number.
+Tensor some_coordinates(const Call& call) {
+  Tensor x = call.tensor("self");
+  const std::int64_t wanted = call.integer("size"), fill = call.integer("fill_value", -1);
+  if (wanted < 0 || wanted > INT32_MAX) call.refuse("size", concat("is ", wanted));
+  if (x.rank() == 0) return full({wanted, 0}, fill, i64);
+  Tensor counts = x.reshape({x.count()}) != 0;
+  Tensor place = cumsum(counts.to(i64), 0) - 1;
+  // One place more, for those that there is no place for.
+  place = where(logical_and(counts, place < wanted), place, wanted);
+  Tensor numbers =
+      scatter(full({wanted + 1}, std::int64_t{-1}, i64), 0, place, arange(0, x.count()))
+          .slice(0, 0, wanted);
+  std::vector<Tensor> columns;
+  std::int64_t inner = x.count();
+  for (std::int64_t size : x.shape()) {
+    inner /= std::max<std::int64_t>(size, 1);
+    Tensor at = remainder(floor_divide(numbers, std::max<std::int64_t>(inner, 1)), size);
+    columns.push_back(where(numbers < 0, fill, at).unsqueeze(1));
+  }
+  return cat(columns, 1);
+}
+
+// Indices are brought into the tensor where the mask says that they do not count.
+std::vector<Tensor> bounded_indices(const Call& call) {
+  const Shape shape = call.tensor("self").shape();
+  std::vector<Tensor> indices = call.tensors("indices");
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    if (indices[i].defined()) {
+      const std::int64_t size = shape.at(i);
+      indices[i] = clamp(indices[i], -size, std::max<std::int64_t>(size - 1, 0));
+    }
+  return indices;
+}
+// The mask has the axes that are indexed, which come first.
+Tensor of_elements(const Tensor& mask, const Tensor& elements) {
+  Tensor wide = mask;
+  while (wide.rank() < elements.rank()) wide = wide.unsqueeze(wide.rank());
+  return wide;
+}
+Tensor masked_index(const Call& call) {
+  Tensor x = call.tensor("self"), mask = call.tensor("mask");
+  Tensor found = index(x, bounded_indices(call));
+  return where(of_elements(mask, found), found, call.operand("fill"));
+}
+Tensor masked_sum_at(const Call& call) {
+  Tensor values = call.tensor("values");
+  Tensor counted = where(of_elements(call.tensor("mask"), values), values, 0);
+  return index_put(call.tensor("self"), bounded_indices(call), counted.to(values.dtype()), true);
+}
+
+// All choices of r elements in the order in which they stand, with or without repeats.
+Tensor choices(const Call& call) {
+  Tensor x = call.tensor("self");
+  const std::int64_t r = call.integer("r", 2);
+  const bool repeats = call.flag("with_replacement", false);
+  if (x.rank() != 1) call.refuse("self", concat("is [", x.shape(), "]; one axis is wanted"));
+  constexpr std::int64_t most = 1 << 26;
+  std::vector<std::int64_t> all, chosen;
+  auto choose = [&](auto&& self, std::int64_t from) -> void {
+    if (std::ssize(chosen) == r) {
+      require(std::ssize(all) + r <= most, "[exported] there are more than ", most / r,
+              " choices of ", r, " from ", x.count(), " elements");
+      all.insert(all.end(), chosen.begin(), chosen.end());
+      return;
+    }
+    for (std::int64_t i = from; i < x.count(); ++i) {
+      chosen.push_back(i);
+      self(self, repeats ? i : i + 1);
+      chosen.pop_back();
+    }
+  };
+  if (r < 0 || r > 64) call.refuse("r", concat("is ", r, "; 0 to 64 is wanted"));
+  if (r == 0) return zeros({0}, x.dtype());
+  choose(choose, 0);
+  const std::int64_t count = std::ssize(all);
+  if (count == 0) return zeros({0, r}, x.dtype());
+  return index_select(x, 0, Tensor::from(all, {count})).reshape({count / r, r});
+}
+
+// The diagonal of all axes, of a tensor of two axes again and again where it is tall and may wrap.
+Tensor diagonal_filled(const Call& call) {
+  Tensor x = call.tensor("self");
+  const bool wraps = call.flag("wrap", false);
+  if (x.rank() < 2) call.refuse("self", concat("is [", x.shape(), "]; two axes are wanted"));
+  Tensor is_on = ones({}, DType::boolean);
+  auto along = [&](int axis) {
+    Shape sizes(static_cast<std::size_t>(x.rank()), 1);
+    sizes[axis] = x.size(axis);
+    return arange(0, x.size(axis)).reshape(sizes);
+  };
+  const bool repeats = wraps && x.rank() == 2 && x.size(0) > x.size(1);
+  Tensor first = repeats ? remainder(along(0), x.size(1) + 1) : along(0);
+  for (int axis = 1; axis < x.rank(); ++axis) is_on = logical_and(is_on, first == along(axis));
+  return where(is_on, call.operand("fill_value"), x).to(x.dtype());
+}
+
 constexpr Operator rows[] = {
+    {"aten.nonzero_static.default", by<some_coordinates>},
+    {"aten._unsafe_masked_index.default", by<masked_index>},
+    {"aten._unsafe_masked_index_put_accumulate.default", by<masked_sum_at>},
+    {"aten.combinations.default", by<choices>},
+    {"aten.fill_diagonal.default", by<diagonal_filled>},
     {"aten.embedding.default",
      [](const Call& c) { return embedding(c.tensor("indices"), c.tensor("weight")); }},
     {"aten.gather.default",

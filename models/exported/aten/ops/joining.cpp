@@ -89,6 +89,16 @@ Tensors before_indices(const Tensor& x, int axis, const Shape& indices) {
   parts.push_back(x.slice(axis, at, x.size(axis)));
   return parts;
 }
+// By a tensor, which is read on the host: one number of sections, or the indices.
+Tensors split_by_tensor(const Call& call) {
+  constexpr std::string_view name = "tensor_indices_or_sections";
+  Tensor where = call.tensor(name).to(i64);
+  if (where.rank() > 1) call.refuse(name, "has more than one axis");
+  const int axis = call.axis("dim", 0);
+  if (where.rank() == 0) return in_sections(call.tensor("self"), axis, where.item<std::int64_t>());
+  const std::vector<std::int64_t> indices = where.to_vector<std::int64_t>();
+  return before_indices(call.tensor("self"), axis, Shape(indices));
+}
 Tensors split_anywhere(const Call& call) {
   Tensor x = call.tensor("self");
   const int axis = call.axis("dim", 0);
@@ -283,6 +293,28 @@ Tensor halves_exchanged(const Call& call) {
   return roll(x, shifts, axes);
 }
 
+// Of each tensor equal parts along an axis, filled up with zeros, and then those of one number side
+// by side.
+Tensor chunks_joined(const Call& call) {
+  const std::int64_t count = call.integer("num_chunks");
+  if (count < 1) call.refuse("num_chunks", concat("is ", count, "; at least 1 is wanted"));
+  const Tensors all = call.tensors("tensors");
+  if (all.empty()) call.refuse("tensors", "is empty");
+  const int named = call.axis("dim"), axis = normalise_axis(named, all[0].rank()).value_or(-1);
+  Tensors parts;
+  for (const Tensor& x : all) {
+    if (axis < 0 || axis >= x.rank())
+      call.refuse("dim", concat("is ", named, "; a tensor is [", x.shape(), "]"));
+    const std::int64_t missing = (count - x.size(axis) % count) % count;
+    Shape none = x.shape(), sizes(x.shape().begin(), x.shape().begin() + axis);
+    none[axis] = missing;
+    sizes.insert(sizes.end(), {count, -1});
+    parts.push_back(missing == 0 ? x.reshape(sizes)
+                                 : cat({x, zeros(none, x.dtype())}, axis).reshape(sizes));
+  }
+  return cat(parts, axis + 1);
+}
+
 // The coordinates of elements that are not zero, a tensor an axis; read on the host.
 Tensors coordinates(const Call& call) {
   Tensor x = call.tensor(call.has("condition") ? "condition" : "self");
@@ -302,6 +334,8 @@ constexpr Operator rows[] = {
     {"aten.chunk.default", by<chunked>},
     {"aten.tensor_split.sections", by<split_anywhere>},
     {"aten.tensor_split.indices", by<split_anywhere>},
+    {"aten.tensor_split.tensor_indices_or_sections", by<split_by_tensor>},
+    {"aten._chunk_cat.default", by<chunks_joined>},
     {"aten.vsplit.int", by<split_along<0>>},
     {"aten.vsplit.array", by<split_along<0>>},
     {"aten.hsplit.int", by<split_along<1>>},

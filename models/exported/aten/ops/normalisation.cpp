@@ -80,7 +80,27 @@ Results batch_without_statistics(const Call& call) {
   return {all.output, all.mean, all.rstd};
 }
 
+// The running statistics are written to, where a batch is learned from.
+void learn(const Call& call, const BatchNormResult& all) {
+  if (all.running_mean.defined()) call.tensor("running_mean").copy_from(all.running_mean);
+  if (all.running_variance.defined()) call.tensor("running_var").copy_from(all.running_variance);
+}
+Results batch_learned(const Call& call) {
+  if (!call.flag("training", true)) return batch_normalised(call);
+  BatchNormResult all = trained(call);
+  learn(call, all);
+  return {all.output, all.mean, all.rstd};
+}
+Results batch_learned_with_reserve(const Call& call) {
+  BatchNormResult all = trained(call);
+  learn(call, all);
+  return {all.output, all.mean, all.rstd, zeros({0}, u8)};
+}
+
 constexpr Operator rows[] = {
+    {"aten.native_batch_norm.default", by<batch_learned>},
+    {"aten._native_batch_norm_legit.default", by<batch_learned>},
+    {"aten._batch_norm_with_update.default", by<batch_learned_with_reserve>},
     {"aten.native_layer_norm.default", by<layer_normalised>},
     {"aten.native_group_norm.default", by<group_normalised>},
     {"aten._native_batch_norm_legit_no_training.default", by<batch_normalised>},

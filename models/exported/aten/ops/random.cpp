@@ -2,7 +2,11 @@
 // PyTorch's on the host (graph/functions/random/random.h says whose they are).
 #include "graph/functions/random/random.h"
 
+#include "graph/functions/indexing/searching.h"
+#include "graph/functions/ordering/sort.h"
+#include "graph/functions/reducing/cumulative.h"
 #include "models/exported/aten/operators.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::exported {
 namespace {
@@ -78,6 +82,32 @@ Tensor normal_of_each(const Call& call) {
   refuse_generator(call);
   return normal(call.operand("mean"), call.operand("std"));
 }
+// Numbers of elements, drawn with the elements of a row as their weights. Without replacement by
+// weights over exponential numbers, of which the greatest are taken: that is a draw one after the
+// other (P. Efraimidis and P. Spirakis: Weighted random sampling with a reservoir).
+Tensor drawn_by_weight(const Call& call) {
+  refuse_generator(call);
+  Tensor weights = call.tensor("self");
+  const std::int64_t count = call.integer("num_samples");
+  if (weights.rank() < 1 || weights.rank() > 2 || !is_floating(weights.dtype()))
+    call.refuse("self", concat("is ", weights.dtype(), " [", weights.shape(),
+                               "]; floats with one axis or two are wanted"));
+  const std::int64_t size = weights.size(-1);
+  const bool repeats = call.flag("replacement", false);
+  if (count < 1 || size < 1 || (!repeats && count > size))
+    call.refuse("num_samples", concat("is ", count, ", of ", size, " elements"));
+  weights = weights.to(f32);
+  if (!repeats) {
+    Tensor waits = maximum(-log(1.0 - rand(weights.shape())), 1e-30);
+    return topk(where(weights > 0.0, weights / waits, -1.0), count, -1).second;
+  }
+  Shape sizes = weights.shape();
+  sizes[weights.rank() - 1] = count;
+  Tensor sums = cumsum(weights, -1);
+  Tensor at = rand(sizes) * sums.slice(-1, size - 1, size);
+  return minimum(searchsorted(sums, at, {.right = true}), size - 1);
+}
+
 // Forms of which a program that is run drops nothing.
 Tensor dropped_otherwise(const Call& call) {
   if (call.flag("train", false) && call.number("p") != 0)
@@ -87,6 +117,7 @@ Tensor dropped_otherwise(const Call& call) {
 }
 
 constexpr Operator rows[] = {
+    {"aten.multinomial.default", by<drawn_by_weight>},
     {"aten.rand.default", by<uniform_numbers>},
     {"aten.randn.default", by<normal_numbers>},
     {"aten.randint.default", by<integers_between>},

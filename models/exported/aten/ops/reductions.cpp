@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/functions/ordering/sort.h"
+#include "graph/functions/indexing/gathering.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
@@ -103,34 +103,21 @@ Tensor distances(const Call& call) {
                             call.number("p", 2), {-1});
 }
 
-// Between two elements in order, of which one counts more; NaN where a row has one, which is last.
-Tensor quantile(const Call& call) {
+// Of each row to each later one.
+Tensor distances_of_pairs(const Call& call) {
   Tensor x = call.tensor("self");
-  const double q = call.number("q");
-  const std::string way = call.text("interpolation", "linear");
-  if (!(q >= 0 && q <= 1)) call.refuse("q", concat("is ", q, "; it must be between 0 and 1"));
-  const bool is_of_all = !call.has("dim"), keeps_axis = keeps(call);
-  const int rank = x.rank();
-  if (is_of_all) x = x.reshape({x.count()});
-  const int axis = call.axis("dim", 0);
-  const std::int64_t size = x.size(axis);
-  require(size > 0, "[exported] a quantile of no elements");
-  const Tensor sorted = sort(x, axis).first;
-  const double place = q * static_cast<double>(size - 1);
-  double below = std::floor(place), part = place - below;
-  if (way == "lower") part = 0;
-  if (way == "higher") part = part > 0 ? 1 : 0;
-  if (way == "nearest") part = std::nearbyint(place) - below;
-  if (way == "midpoint") part = part > 0 ? 0.5 : 0;
-  auto at = [&](double number) {
-    const auto first = static_cast<std::int64_t>(number);
-    return sorted.slice(axis, first, first + 1);
+  if (x.rank() != 2) call.refuse("self", concat("is [", x.shape(), "]; two axes are wanted"));
+  std::vector<std::int64_t> rows, later;
+  for (std::int64_t i = 0; i < x.size(0); ++i)
+    for (std::int64_t j = i + 1; j < x.size(0); ++j) {
+      rows.push_back(i);
+      later.push_back(j);
+    }
+  auto of = [&](const std::vector<std::int64_t>& numbers) {
+    return index_select(x, 0, Tensor::from(numbers, {std::ssize(numbers)}));
   };
-  Tensor last = at(static_cast<double>(size - 1)), low = at(below);
-  Tensor result = part == 0 ? low : lerp(low, at(below + 1), part);
-  result = where(isnan(last), last, result);
-  if (!keeps_axis) return result.reshape(sum(x, {axis}).shape());
-  return is_of_all ? result.reshape(Shape(static_cast<std::size_t>(rank), 1)) : result;
+  if (rows.empty()) return zeros({0}, x.dtype());
+  return linalg_vector_norm(of(rows) - of(later), call.number("p", 2), {-1});
 }
 
 Tensor softmax_gradient(const Call& call) {
@@ -222,7 +209,8 @@ constexpr Operator rows[] = {
        return sum_to_size(is_boolean(x.dtype()) ? x.to(i64) : x, c.integers("size"));
      }},
     {"aten.cdist.default", by<distances>},
-    {"aten.quantile.scalar", by<quantile>},
+    {"aten.pdist.default", by<distances_of_pairs>},
+    {"aten._pdist_forward.default", by<distances_of_pairs>},
     {"aten._softmax_backward_data.default", by<softmax_gradient>},
     {"aten.renorm.default",
      [](const Call& c) {

@@ -1,0 +1,96 @@
+#include "graph/functions/linear_algebra/reflections.h"
+
+#include <algorithm>
+
+#include "graph/functions/control/control_flow.h"
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/linear_algebra/matrices.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::column_at;
+using graph::column_numbers;
+using graph::Matrices;
+using graph::outer_products;
+using graph::row_numbers;
+
+namespace {
+
+constexpr std::int64_t few_turns = 4;
+
+// Matrices [b, m, n] minus tau v (v' matrix); v [b, m], tau [b, 1].
+Tensor reflected_once(const Tensor& matrices, const Tensor& v, const Tensor& tau) {
+  Tensor along = sum(matrices * v.unsqueeze(2), {1});
+  return matrices - outer_products(v * tau, along);
+}
+
+// The vectors [k, b, m] that stand below the diagonal.
+Tensor vectors_of(const Tensor& matrices) {
+  Tensor below = tril(matrices, -1);
+  Tensor ones_on = where(row_numbers(matrices) == column_numbers(matrices), 1.0, below);
+  return ones_on.permute({2, 0, 1});
+}
+
+}  // namespace
+
+std::pair<Tensor, Tensor> geqrf(const TensorOperand& a) {
+  const Matrices m(a, "geqrf");
+  const std::int64_t count = std::min(m.rows(), m.columns());
+  if (m.all.count() == 0)
+    return {m.restored(m.all), m.restored(zeros({m.all.size(0), count}, f64))};
+  auto turn = [&](const Tensors& state, const Tensors& sliced) -> Turn {
+    const Tensor& k = sliced[0];
+    Tensor i = arange(0, m.rows()), column = column_at(state[0], k);
+    Tensor first = sum(where(i == k, column, 0.0), {1}, true);
+    Tensor rest = where(i > k, column, 0.0);
+    Tensor size = sum(rest * rest, {1}, true), length = sqrt(first * first + size);
+    Tensor beta = where(size == 0.0, first, where(first < 0.0, length, -length));
+    Tensor tau = where(size == 0.0, 0.0, (beta - first) / beta);
+    Tensor scale = where(size == 0.0, 1.0, first - beta);
+    Tensor v = where(i == k, 1.0, rest / scale);
+    Tensor next = reflected_once(state[0], v, tau);
+    Tensor is_below = logical_and(row_numbers(next) > k, column_numbers(next) == k);
+    // The vector where zeros were made; columns before this one have theirs there.
+    next = where(is_below, v.unsqueeze(2), where(column_numbers(next) < k, state[0], next));
+    return {{next}, {tau.squeeze(1)}};
+  };
+  auto [last, tau] = scan(turn, {m.all}, {arange(0, count)}, {.few_turns = few_turns});
+  return {m.restored(last[0]), m.restored(tau[0].transpose(0, 1))};
+}
+
+Tensor reflected(const TensorOperand& vectors, const Tensor& tau, const Tensor& matrices,
+                 bool undone) {
+  const Matrices v(vectors, "reflected"), x(matrices, "reflected");
+  const std::int64_t count = tau.size(-1);
+  require(v.batch == x.batch && v.rows() == x.rows() && count <= v.columns(), "[reflected] ", count,
+          " reflections [", vectors.tensor.shape(), "] of [", matrices.shape(),
+          "]; as many rows, and batches of one shape, are wanted");
+  if (x.all.count() == 0 || count == 0) return matrices;
+  auto turn = [&](const Tensors& state, const Tensors& sliced) -> Turn {
+    return {{reflected_once(state[0], sliced[0], sliced[1].unsqueeze(1))}, {}};
+  };
+  Tensor factors = tau.to(f64).reshape({v.all.size(0), count}).transpose(0, 1);
+  Tensor all = vectors_of(v.all.slice(2, 0, count));
+  // The last reflection comes first, unless they are undone.
+  return x.restored(
+      scan(turn, {x.all}, {all, factors}, {.reverse = !undone, .few_turns = few_turns}).first[0]);
+}
+
+Tensor householder_product(const TensorOperand& vectors, const Tensor& tau) {
+  const Matrices v(vectors, "householder_product");
+  Tensor whole = graph::identities(v.all.size(0), v.rows()).slice(2, 0, v.columns());
+  Tensor product = reflected(v.all, tau.to(f64).reshape({v.all.size(0), tau.size(-1)}), whole);
+  return v.restored(product);
+}
+
+std::pair<Tensor, Tensor> qr(const TensorOperand& a, bool complete) {
+  const Matrices m(a, "qr");
+  auto [factors, tau] = geqrf(m.all);
+  const std::int64_t count = complete ? m.rows() : std::min(m.rows(), m.columns());
+  Tensor whole = graph::identities(m.all.size(0), m.rows()).slice(2, 0, count);
+  Tensor q = tau.size(1) == 0 ? whole : reflected(factors, tau, whole);
+  return {m.restored(q), m.restored(triu(factors).slice(1, 0, count))};
+}
+
+}  // namespace tilewright

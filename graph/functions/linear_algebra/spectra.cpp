@@ -1,0 +1,120 @@
+#include "graph/functions/linear_algebra/spectra.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "graph/functions/control/control_flow.h"
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/indexing/gathering.h"
+#include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/linear_algebra/matrices.h"
+#include "graph/functions/ordering/sort.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::Matrices;
+
+namespace {
+
+// For each turn, which column is rotated with which, [turns, n]: each with each other one, as in a
+// tournament in which the first one stays and the others go round; that of an odd one rests.
+Tensor partners(std::int64_t n) {
+  std::vector<std::int64_t> all;
+  const std::int64_t even = n + n % 2;
+  std::int64_t sweeps = 10;  // after some six nothing is left to do; more for many columns
+  for (std::int64_t size = n; size > 1; size /= 2) ++sweeps;
+  std::vector<std::int64_t> seats(static_cast<std::size_t>(even));
+  for (std::int64_t i = 0; i < even; ++i) seats[static_cast<std::size_t>(i)] = i;
+  for (std::int64_t turn = 0; turn < sweeps * (even - 1); ++turn) {
+    std::vector<std::int64_t> other(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < even / 2; ++i) {
+      const std::int64_t a = seats[static_cast<std::size_t>(i)],
+                         b = seats[static_cast<std::size_t>(even - 1 - i)];
+      if (a < n) other[static_cast<std::size_t>(a)] = b < n ? b : a;
+      if (b < n) other[static_cast<std::size_t>(b)] = a < n ? a : b;
+    }
+    all.insert(all.end(), other.begin(), other.end());
+    std::rotate(seats.begin() + 1, seats.end() - 1, seats.end());
+  }
+  return Tensor::from(all, {std::ssize(all) / n, n});
+}
+
+// By how much a column counts in its rotated one, and its partner: [b, n].
+struct Rotation {
+  Tensor own, other;
+};
+// That makes `between` zero, the product of the two, where `size` is the product with itself.
+Rotation rotation(const Tensor& size, const Tensor& between, const Tensor& partner) {
+  Tensor i = arange(0, partner.count());
+  Tensor sizes = gather(size, 1, partner.unsqueeze(0).expand(size.shape()));
+  Tensor is_first = i < partner;
+  Tensor tau = where(is_first, sizes - size, size - sizes) / (between * 2.0);
+  Tensor t = 1.0 / (abs(tau) + sqrt(1.0 + tau * tau));
+  t = where(tau < 0.0, -t, t);
+  t = where(logical_or(between == 0.0, partner == i), 0.0, t);
+  Tensor cosine = rsqrt(1.0 + t * t), sine = t * cosine;
+  return {cosine, where(is_first, -sine, sine)};
+}
+Tensor columns_rotated(const Tensor& x, const Rotation& by, const Tensor& partner) {
+  Tensor others = gather(x, 2, partner.reshape({1, 1, -1}).expand(x.shape()));
+  return x * by.own.unsqueeze(1) + others * by.other.unsqueeze(1);
+}
+Tensor turned(const Tensor& x) { return x.transpose(1, 2); }
+
+Tensor columns_in_order(const Tensor& x, const Tensor& order) {
+  return gather(x, 2, order.unsqueeze(1).expand(x.shape()));
+}
+
+}  // namespace
+
+std::pair<Tensor, Tensor> eigh(const TensorOperand& a, bool upper) {
+  const Matrices m(a, "eigh");
+  m.require_square("eigh");
+  const std::int64_t n = m.rows(), b = m.all.size(0);
+  Tensor half = upper ? turned(m.all) : m.all;
+  Tensor whole = tril(half) + turned(tril(half, -1)), vectors = graph::identities(b, n) + 0.0;
+  if (n > 1 && b > 0) {
+    auto turn = [&](const Tensors& state, const Tensors& sliced) -> Turn {
+      const Tensor &x = state[0], &partner = sliced[0];
+      Tensor between = gather(x, 2, partner.reshape({1, -1, 1}).expand({b, n, 1})).squeeze(2);
+      const Rotation by = rotation(diagonal(x, 0, 1, 2), between, partner);
+      Tensor once = columns_rotated(x, by, partner);
+      return {{turned(columns_rotated(turned(once), by, partner)),
+               columns_rotated(state[1], by, partner)},
+              {}};
+    };
+    const Tensors last = scan(turn, {whole, vectors}, {partners(n)}).first;
+    whole = last[0];
+    vectors = last[1];
+  }
+  auto [values, order] = sort(diagonal(whole, 0, 1, 2), 1);
+  return {m.restored(values), m.restored(columns_in_order(vectors, order))};
+}
+
+SingularValues singular_values(const TensorOperand& a) {
+  const Matrices m(a, "singular_values");
+  const bool is_wide = m.columns() > m.rows();
+  Tensor tall = is_wide ? turned(m.all) : m.all;
+  const std::int64_t n = tall.size(2), b = tall.size(0);
+  Tensor right = graph::identities(b, n) + 0.0;
+  if (n > 1 && b > 0) {
+    auto turn = [&](const Tensors& state, const Tensors& sliced) -> Turn {
+      const Tensor &x = state[0], &partner = sliced[0];
+      Tensor others = gather(x, 2, partner.reshape({1, 1, -1}).expand(x.shape()));
+      const Rotation by = rotation(sum(x * x, {1}), sum(x * others, {1}), partner);
+      return {{columns_rotated(x, by, partner), columns_rotated(state[1], by, partner)}, {}};
+    };
+    const Tensors last = scan(turn, {tall, right}, {partners(n)}).first;
+    tall = last[0];
+    right = last[1];
+  }
+  auto [values, order] = sort(sqrt(sum(tall * tall, {1})), 1, true);
+  Tensor divisor = where(values == 0.0, 1.0, values).unsqueeze(1);
+  Tensor left = columns_in_order(tall, order) / divisor;
+  right = columns_in_order(right, order);
+  return {m.restored(is_wide ? right : left), m.restored(values),
+          m.restored(is_wide ? left : right)};
+}
+
+}  // namespace tilewright

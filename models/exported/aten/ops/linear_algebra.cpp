@@ -1,0 +1,361 @@
+// Operators of torch.linalg: systems of linear equations, determinants, and what matrices are
+// factored into. A singular matrix gives infinities and NaN, where PyTorch raises an error.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/linear_algebra/reflections.h"
+#include "graph/functions/linear_algebra/solving.h"
+#include "graph/functions/linear_algebra/spectra.h"
+#include "graph/functions/reducing/reductions.h"
+#include "models/exported/aten/operators.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+Tensor matrix_of(const Call& call) { return call.tensor(call.has("A") ? "A" : "self"); }
+Tensor turned(const Tensor& x) { return x.transpose(-2, -1); }
+
+// The number of the first one that is true, from 1 on, or 0: LAPACK's info.
+Tensor first_true(const Tensor& flags) {
+  if (flags.size(-1) == 0) return zeros(any(flags, {-1}).shape(), i32);
+  return where(any(flags, {-1}), argmax(flags.to(i32), -1) + 1, std::int64_t{0}).to(i32);
+}
+Tensor info_of(const Tensor& upper) { return first_true(diagonal(upper, 0, -2, -1) == 0.0); }
+
+LuFactors factored(const Call& call) {
+  if (!call.flag("pivot", true)) call.refuse("pivot", "is false; rows are always exchanged");
+  call.flag("check_errors", false);
+  return lu_factor(matrix_of(call));
+}
+Results lu_and_pivots(const Call& call) {
+  const LuFactors lu = factored(call);
+  return {lu.factors, lu.pivots};
+}
+Results lu_pivots_and_info(const Call& call) {
+  const LuFactors lu = factored(call);
+  return {lu.factors, lu.pivots, info_of(lu.factors)};
+}
+
+// P has a one in column i where the i-th row came from.
+Tensor permutation(const Tensor& rows, DType dtype) {
+  return (arange(0, rows.size(-1)).unsqueeze(1) == rows.unsqueeze(-2)).to(dtype);
+}
+Tensor lower_of(const Tensor& factors) {
+  const std::int64_t count = std::min(factors.size(-2), factors.size(-1));
+  Tensor left = factors.slice(-1, 0, count);
+  Tensor is_on = arange(0, factors.size(-2)).unsqueeze(1) == arange(0, count);
+  return where(is_on, 1.0, tril(left, -1)).to(factors.dtype());
+}
+Tensor upper_of(const Tensor& factors) {
+  return triu(factors.slice(-2, 0, std::min(factors.size(-2), factors.size(-1))));
+}
+Results three_factors(const Call& call) {
+  const LuFactors lu = factored(call);
+  return {permutation(lu.rows, lu.factors.dtype()), lower_of(lu.factors), upper_of(lu.factors)};
+}
+Results unpacked(const Call& call) {
+  Tensor factors = call.tensor("LU_data"), none = zeros({0}, factors.dtype());
+  Tensor rows = rows_of_pivots(call.tensor("LU_pivots"), factors.size(-2));
+  const bool has_data = call.flag("unpack_data", true), has_rows = call.flag("unpack_pivots", true);
+  return {has_rows ? permutation(rows, factors.dtype()) : none, has_data ? lower_of(factors) : none,
+          has_data ? upper_of(factors) : none};
+}
+
+// By the factors of A: X of A X = B, or of A' X = B.
+Tensor solved_by_factors(const Tensor& factors, const Tensor& pivots, const Tensor& b,
+                         bool adjoint) {
+  Tensor p = permutation(rows_of_pivots(pivots, factors.size(-2)), f64), wide = b.to(f64),
+         lu = factors.to(f64);
+  if (!adjoint) {
+    Tensor half = solve_triangular(lu, matmul(turned(p), wide), {.unit_diagonal = true});
+    return solve_triangular(lu, half, {.upper = true}).to(b.dtype());
+  }
+  Tensor half = solve_triangular(turned(lu), wide);
+  return matmul(p, solve_triangular(turned(lu), half, {.upper = true, .unit_diagonal = true}))
+      .to(b.dtype());
+}
+Tensor solved_by_lu(const Call& call) {
+  Tensor lu = call.tensor("LU"), pivots = call.tensor("pivots"), b = call.tensor("B");
+  const bool adjoint = call.flag("adjoint", false);
+  return call.flag("left", true) ? solved_by_factors(lu, pivots, b, adjoint)
+                                 : turned(solved_by_factors(lu, pivots, turned(b), !adjoint));
+}
+
+// From the left, or X of X A = B.
+Tensor solved(const Call& call) {
+  Tensor a = call.tensor("A"), b = call.tensor("B");
+  call.flag("check_errors", false);
+  return call.flag("left", true) ? solve(a, b) : turned(solve(turned(a), turned(b)));
+}
+Results solved_with_info(const Call& call) {
+  return {solved(call), info_of(lu_factor(call.tensor("A")).factors)};
+}
+Results inverse_with_info(const Call& call) {
+  call.flag("check_errors", false);
+  Tensor a = call.tensor("A");
+  return {inverse(a), info_of(lu_factor(a).factors)};
+}
+
+Tensor solved_by_triangle(const Call& call) {
+  Tensor a = call.tensor("self"), b = call.tensor("B");
+  const bool upper = call.flag("upper", false), unit = call.flag("unitriangular", false);
+  if (call.flag("left", true)) return solve_triangular(a, b, {upper, unit});
+  return turned(solve_triangular(turned(a), turned(b), {!upper, unit}));
+}
+Results solved_by_triangle_at_right(const Call& call) {
+  Tensor a = call.tensor("A"), b = call.tensor("self");
+  const bool upper = call.flag("upper", true), unit = call.flag("unitriangular", false),
+             transposed = call.flag("transpose", false);
+  return {solve_triangular(transposed ? turned(a) : a, b, {upper != transposed, unit}), a};
+}
+
+Tensor root(const Call& call) { return cholesky(call.tensor("self"), call.flag("upper", false)); }
+Results root_with_info(const Call& call) {
+  call.flag("check_errors", false);
+  Tensor factor = root(call);
+  return {factor, first_true(logical_not(diagonal(factor, 0, -2, -1) > 0.0))};
+}
+Tensor solved_by_root(const Tensor& root, const Tensor& b, bool upper) {
+  Tensor low = (upper ? turned(root) : root).to(f64);
+  Tensor half = solve_triangular(low, b.to(f64));
+  return solve_triangular(turned(low), half, {.upper = true}).to(b.dtype());
+}
+Tensor inverse_of_root(const Call& call) {
+  Tensor factor = call.tensor("self");
+  const std::int64_t n = factor.size(-1);
+  Tensor one = (arange(0, n).unsqueeze(1) == arange(0, n)).to(factor.dtype());
+  return solved_by_root(factor, one, call.flag("upper", false));
+}
+
+Tensor log_of_determinant(const Call& call) {
+  auto [sign, log_magnitude] = log_determinant(call.tensor("self"));
+  return where(sign < 0.0, std::numeric_limits<double>::quiet_NaN(), log_magnitude)
+      .to(log_magnitude.dtype());
+}
+
+Results orthogonal(const Call& call) {
+  const std::string mode = call.text("mode", "reduced");
+  if (mode != "reduced" && mode != "complete" && mode != "r")
+    call.refuse("mode", "is none of reduced, complete and r");
+  auto [q, r] = qr(call.tensor("A"), mode == "complete");
+  return {mode == "r" ? zeros({0}, q.dtype()) : q, r};
+}
+// The product of reflections at the left or right, as it is or transposed.
+Tensor multiplied(const Call& call) {
+  Tensor vectors = call.tensor("self"), tau = call.tensor("input2"), x = call.tensor("input3");
+  const bool transposed = call.flag("transpose", false);
+  return call.flag("left", true) ? reflected(vectors, tau, x, transposed)
+                                 : turned(reflected(vectors, tau, turned(x), !transposed));
+}
+
+Tensor power(const Call& call) {
+  Tensor x = call.tensor("self");
+  const std::int64_t n = call.integer("n");
+  if (n < -1'000'000 || n > 1'000'000) call.refuse("n", concat("is ", n));
+  const std::int64_t size = x.size(-1);
+  Tensor base = n < 0 ? inverse(x) : x;
+  Tensor result =
+      ((arange(0, size).unsqueeze(1) == arange(0, size)).to(x.dtype())).expand(x.shape());
+  bool is_one = true;
+  for (std::int64_t left = std::abs(n); left > 0; left /= 2) {
+    if (left % 2 != 0) {
+      result = is_one ? base : matmul(result, base);
+      is_one = false;
+    }
+    if (left > 1) base = matmul(base, base);
+  }
+  return result;
+}
+
+// Of matrices: Frobenius' and that of all singular values, which have names; the greatest or least
+// singular value (2, -2), or sum of magnitudes of a column (1, -1) or row (inf, -inf).
+template <bool has_name>
+Tensor matrix_norm(const Call& call) {
+  std::vector<int> axes = call.axes("dim");
+  Tensor x = call.tensor("self");
+  if (auto dtype = call.dtype()) x = x.to(*dtype);
+  const bool keeps = call.flag("keepdim", false);
+  if (axes.empty()) axes = {-2, -1};
+  if (axes.size() != 2 || x.rank() < 2) call.refuse("dim", "does not name two axes");
+  for (int& axis : axes) axis = normalise_axis(axis, x.rank()).value_or(axis);
+  const std::string name = has_name ? call.text("ord", "fro") : "";
+  if (name == "fro") return linalg_vector_norm(x, 2, axes, keeps);
+  const double order = has_name ? 2 : call.number("ord");
+  if (has_name && name != "nuc") call.refuse("ord", "is neither fro nor nuc");
+  const bool is_of_columns = std::abs(order) == 1, is_of_rows = std::isinf(order);
+  if (!is_of_columns && !is_of_rows && std::abs(order) != 2)
+    call.refuse("ord", concat("is ", order, "; 1, 2, inf and their negatives are supported"));
+  // [.., the others, the axis that goes last], each kept as 1.
+  Tensor norm;
+  if (is_of_columns || is_of_rows) {
+    Tensor sums = sum(abs(x), {is_of_columns ? axes[0] : axes[1]}, true);
+    const std::vector<int> other = {is_of_columns ? axes[1] : axes[0]};
+    norm = order > 0 ? amax(sums, other, true) : amin(sums, other, true);
+  } else {
+    std::vector<int> last;
+    for (int axis = 0; axis < x.rank(); ++axis)
+      if (axis != axes[0] && axis != axes[1]) last.push_back(axis);
+    last.insert(last.end(), axes.begin(), axes.end());
+    Tensor values = singular_values(x.permute(last)).values;
+    norm = name == "nuc" ? sum(values, {-1}) : order > 0 ? amax(values, {-1}) : amin(values, {-1});
+    Shape kept = x.shape();
+    kept[axes[0]] = kept[axes[1]] = 1;
+    norm = norm.reshape(kept);
+  }
+  const auto [first, second] = std::minmax(axes[0], axes[1]);
+  return keeps ? norm : norm.squeeze(second).squeeze(first);
+}
+
+bool reads_upper(const Call& call) {
+  const std::string half = call.text("UPLO", "L");
+  if (half != "L" && half != "U") call.refuse("UPLO", "is neither L nor U");
+  return half == "U";
+}
+
+// A bound for values that count: a number, or one for each matrix.
+std::optional<Tensor> bound(const Call& call, std::string_view name) {
+  if (!call.has(name)) return std::nullopt;
+  if (call.operand(name).is_number) return full({}, call.number(name), f64);
+  return call.tensor(name).to(f64);
+}
+// Which singular values [.., k] of a matrix [.., m, n] count: those above `atol`, and above `rtol`
+// times the greatest; where neither is given, above what rounding makes of zeros.
+Tensor counts(const Call& call, const Tensor& x, const Tensor& values) {
+  std::optional<Tensor> atol = bound(call, "atol"),
+                        rtol = bound(call, call.has("rcond") ? "rcond" : "rtol");
+  const double eps = std::ldexp(1.0, 1 - digits(x.dtype()));
+  const auto longer = static_cast<double>(std::max(x.size(-2), x.size(-1)));
+  Tensor least = full({}, 0.0, f64), missing = full({}, eps * longer, f64);
+  // PyTorch's default holds where no absolute bound is above 0.
+  if (!rtol) rtol = atol ? where(*atol > 0.0, 0.0, missing) : missing;
+  if (atol) least = *atol;
+  Tensor wide = values.to(f64), greatest = amax(wide, {-1}, true);
+  Tensor relative = (rtol->rank() == 0 ? *rtol : rtol->unsqueeze(-1)) * greatest;
+  return wide > maximum(least.rank() == 0 ? least : least.unsqueeze(-1), relative);
+}
+// Of a matrix that is said to be symmetric only the lower half is read.
+Tensor whole_of(const Call& call, const Tensor& x) {
+  return call.flag("hermitian", false) ? tril(x) + turned(tril(x, -1)) : x;
+}
+Tensor pseudo_inverse(const Call& call) {
+  Tensor x = whole_of(call, call.tensor("self"));
+  if (x.count() == 0) return zeros(turned(x).shape(), x.dtype());
+  const SingularValues parts = singular_values(x.to(f64));
+  Tensor factor = where(counts(call, x, parts.values), 1.0 / parts.values, 0.0);
+  return matmul(parts.right * factor.unsqueeze(-2), turned(parts.left)).to(x.dtype());
+}
+Tensor rank_of(const Call& call) {
+  Tensor x = whole_of(call, call.tensor(call.has("input") ? "input" : "self"));
+  Tensor values = singular_values(x.to(f64)).values;
+  return sum(counts(call, x, values).to(i64), {-1});
+}
+// The greatest singular value over the least, or for p = -2 the other way round.
+Tensor condition(const Call& call) {
+  Tensor x = call.tensor("self");
+  if (call.has("p") && std::abs(call.number("p")) != 2)
+    call.refuse("p", "is none of 2 and -2, which alone are supported");
+  Tensor values = singular_values(x.to(f64)).values;
+  Tensor greatest = values.select(-1, 0), least = values.select(-1, values.size(-1) - 1);
+  const bool is_least = call.has("p") && call.number("p") < 0;
+  return (is_least ? least / greatest : greatest / least).to(x.dtype());
+}
+
+std::int64_t count_of(const Tensor& x, int first, int end) {
+  return element_count(Shape(x.shape().begin() + first, x.shape().begin() + end));
+}
+// Of the matrix that the first axes, as rows, and the others are.
+Tensor inverse_of_tensor(const Call& call) {
+  Tensor x = call.tensor("self");
+  const auto first = static_cast<int>(call.integer("ind", 2));
+  if (first < 1 || first >= x.rank()) call.refuse("ind", concat("is ", first));
+  const std::int64_t rows = count_of(x, 0, first);
+  Shape sizes(x.shape().begin() + first, x.shape().end());
+  sizes.insert(sizes.end(), x.shape().begin(), x.shape().begin() + first);
+  return inverse(x.reshape({rows, -1})).reshape(sizes);
+}
+Tensor solved_for_tensor(const Call& call) {
+  Tensor x = call.tensor("self"), b = call.tensor("other");
+  std::vector<int> last = call.axes("dims"), order;
+  for (int& axis : last) axis = normalise_axis(axis, x.rank()).value_or(-1);
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (std::ranges::find(last, axis) == last.end()) order.push_back(axis);
+  order.insert(order.end(), last.begin(), last.end());
+  x = x.permute(order);
+  Shape sizes(x.shape().begin() + b.rank(), x.shape().end());
+  return solve(x.reshape({b.count(), b.count()}), b.reshape({b.count()})).reshape(sizes);
+}
+
+constexpr Operator rows[] = {
+    {"aten.linalg_det.default", [](const Call& c) { return determinant(matrix_of(c)); }},
+    {"aten.det.default", [](const Call& c) { return determinant(matrix_of(c)); }},
+    {"aten.linalg_slogdet.default",
+     [](const Call& c) {
+       auto [sign, log_magnitude] = log_determinant(matrix_of(c));
+       return std::pair(sign, log_magnitude);
+     }},
+    {"aten.logdet.default", by<log_of_determinant>},
+    {"aten.linalg_inv.default", [](const Call& c) { return inverse(matrix_of(c)); }},
+    {"aten.inverse.default", [](const Call& c) { return inverse(matrix_of(c)); }},
+    {"aten.linalg_inv_ex.default", by<inverse_with_info>},
+    {"aten.linalg_solve.default", by<solved>},
+    {"aten.linalg_solve_ex.default", by<solved_with_info>},
+    {"aten.linalg_lu_factor.default", by<lu_and_pivots>},
+    {"aten.linalg_lu_factor_ex.default", by<lu_pivots_and_info>},
+    {"aten._lu_with_info.default", by<lu_pivots_and_info>},
+    {"aten.linalg_lu.default", by<three_factors>},
+    {"aten.lu_unpack.default", by<unpacked>},
+    {"aten.linalg_lu_solve.default", by<solved_by_lu>},
+    {"aten.lu_solve.default",
+     [](const Call& c) {
+       return solved_by_factors(c.tensor("LU_data"), c.tensor("LU_pivots"), c.tensor("self"),
+                                false);
+     }},
+    {"aten.linalg_solve_triangular.default", by<solved_by_triangle>},
+    {"aten.triangular_solve.default", by<solved_by_triangle_at_right>},
+    {"aten.linalg_cholesky.default", by<root>},
+    {"aten.cholesky.default", by<root>},
+    {"aten.linalg_cholesky_ex.default", by<root_with_info>},
+    {"aten.cholesky_solve.default",
+     [](const Call& c) {
+       return solved_by_root(c.tensor("input2"), c.tensor("self"), c.flag("upper", false));
+     }},
+    {"aten.cholesky_inverse.default", by<inverse_of_root>},
+    {"aten.linalg_qr.default", by<orthogonal>},
+    {"aten.geqrf.default", [](const Call& c) { return geqrf(c.tensor("self")); }},
+    {"aten.linalg_householder_product.default",
+     [](const Call& c) { return householder_product(c.tensor("input"), c.tensor("tau")); }},
+    {"aten.ormqr.default", by<multiplied>},
+    {"aten.linalg_matrix_power.default", by<power>},
+    {"aten.matrix_power.default", by<power>},
+    {"aten.linalg_matrix_norm.default", by<matrix_norm<false>>},
+    {"aten.linalg_matrix_norm.str_ord", by<matrix_norm<true>>},
+    {"aten.linalg_norm.ord_str", by<matrix_norm<true>>},
+    {"aten.linalg_eigh.default",
+     [](const Call& c) { return eigh(c.tensor("self"), reads_upper(c)); }},
+    {"aten.linalg_eigvalsh.default",
+     [](const Call& c) { return eigh(c.tensor("self"), reads_upper(c)).first; }},
+    {"aten.linalg_svdvals.default",
+     [](const Call& c) {
+       c.has("driver");
+       return singular_values(c.tensor("A")).values;
+     }},
+    {"aten.linalg_cond.default", by<condition>},
+    {"aten.linalg_matrix_rank.atol_rtol_tensor", by<rank_of>},
+    {"aten.linalg_matrix_rank.atol_rtol_float", by<rank_of>},
+    {"aten.linalg_pinv.atol_rtol_tensor", by<pseudo_inverse>},
+    {"aten.linalg_pinv.atol_rtol_float", by<pseudo_inverse>},
+    {"aten.linalg_pinv.default", by<pseudo_inverse>},
+    {"aten.pinverse.default", by<pseudo_inverse>},
+    {"aten.linalg_tensorinv.default", by<inverse_of_tensor>},
+    {"aten.linalg_tensorsolve.default", by<solved_for_tensor>},
+};
+
+}  // namespace
+
+std::span<const Operator> linear_algebra_operators() { return rows; }
+
+}  // namespace tilewright::exported

@@ -1,0 +1,182 @@
+// Factors of matrices multiply to what was factored, and solutions solve.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "graph/compile/compile.h"
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/indexing/gathering.h"
+#include "graph/functions/linear_algebra/reflections.h"
+#include "graph/functions/linear_algebra/solving.h"
+#include "graph/functions/linear_algebra/spectra.h"
+#include "tests/errors.h"
+#include "tests/graph/at_once_and_compiled.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::HasSubstr;
+using testing_loops::Dice;
+using Tensors = std::vector<Tensor>;
+
+void expect_zero(const Tensor& difference, const std::string& what) {
+  for (double value : difference.to(f64).to_vector<double>()) ASSERT_NEAR(value, 0, 2e-5) << what;
+}
+// At once and compiled the function gives tensors that are nearly zero.
+void expect_zeros(const std::function<Tensors(const Tensors&)>& function, const Tensors& inputs,
+                  const std::string& what) {
+  for (const Tensor& each : function(inputs)) expect_zero(each, what);
+  for (const Tensor& each : compile(function)(inputs)) expect_zero(each, what + ", compiled");
+}
+Tensor turned(const Tensor& x) { return x.transpose(-2, -1); }
+Tensor one(std::int64_t n) { return (arange(0, n).unsqueeze(1) == arange(0, n)).to(f32); }
+
+TEST(LinearAlgebra, RowsInOrderAreTheProductOfLAndU) {
+  Dice dice(1);
+  for (auto [m, n] : {std::pair{5, 5}, {7, 4}, {3, 6}, {1, 1}, {12, 12}})
+    expect_zeros(
+        [m = m, n = n](const Tensors& x) -> Tensors {
+          const LuFactors lu = lu_factor(x[0]);
+          const std::int64_t k = std::min(m, n);
+          Tensor low = tril(lu.factors.slice(-1, 0, k), -1);
+          low = low + (arange(0, m).unsqueeze(1) == arange(0, k)).to(f32);
+          Tensor rows = lu.rows.unsqueeze(2).expand(x[0].shape());
+          return {matmul(low, triu(lu.factors.slice(-2, 0, k))) - gather(x[0], 1, rows),
+                  rows_of_pivots(lu.pivots, m) - lu.rows};
+        },
+        {dice.floats({2, m, n})}, concat(m, " x ", n));
+}
+
+TEST(LinearAlgebra, SolutionsSolve) {
+  Dice dice(2);
+  for (std::int64_t n : {1, 3, 9}) {
+    Tensor a = dice.floats({2, n, n}) + 2.0 * one(n), b = dice.floats({2, n, 3});
+    expect_zeros(
+        [n](const Tensors& x) -> Tensors {
+          Tensor vector = x[1].select(2, 0);
+          return {matmul(x[0], solve(x[0], x[1])) - x[1],
+                  matmul(x[0], solve(x[0], vector).unsqueeze(-1)).squeeze(-1) - vector,
+                  matmul(inverse(x[0]), x[0]) - one(n)};
+        },
+        {a, b}, concat(n));
+  }
+}
+
+TEST(LinearAlgebra, DeterminantsAreThoseOfProducts) {
+  Dice dice(3);
+  Tensor a = dice.floats({3, 4, 4}), b = dice.floats({3, 4, 4});
+  expect_zeros(
+      [](const Tensors& x) -> Tensors {
+        auto [sign, log_magnitude] = log_determinant(x[0]);
+        Tensor d = determinant(x[0]);
+        return {determinant(matmul(x[0], x[1])) - d * determinant(x[1]),
+                sign * exp(log_magnitude) - d};
+      },
+      {a, b}, "determinants");
+  // Of two rows in the other order.
+  Tensor swapped = Tensor::from(std::vector<float>{0, 2, 3, 0}, {2, 2});
+  EXPECT_FLOAT_EQ(determinant(swapped).item<float>(), -6);
+}
+
+TEST(LinearAlgebra, HalvesOfPositiveMatricesAreTheirRoots) {
+  Dice dice(4);
+  for (std::int64_t n : {1, 4, 8}) {
+    Tensor half = dice.floats({2, n, n});
+    Tensor a = matmul(half, turned(half)) + one(n);
+    expect_zeros(
+        [](const Tensors& x) -> Tensors {
+          Tensor low = cholesky(x[0]), high = cholesky(x[0], true);
+          return {matmul(low, turned(low)) - x[0], matmul(turned(high), high) - x[0], triu(low, 1),
+                  tril(high, -1)};
+        },
+        {a}, concat(n));
+  }
+  EXPECT_TRUE(std::isnan(cholesky(full({1, 1}, -1)).item<float>()));
+}
+
+TEST(LinearAlgebra, TrianglesAreSolvedWithoutTheirOtherHalf) {
+  Dice dice(5);
+  Tensor a = dice.floats({5, 5}) + 3.0 * one(5), b = dice.floats({2, 5, 2});
+  expect_zeros(
+      [](const Tensors& x) -> Tensors {
+        Tensor unit = tril(x[0], -1) + one(5);
+        return {matmul(tril(x[0]), solve_triangular(x[0], x[1])) - x[1],
+                matmul(triu(x[0]), solve_triangular(x[0], x[1], {.upper = true})) - x[1],
+                matmul(unit, solve_triangular(x[0], x[1], {.unit_diagonal = true})) - x[1]};
+      },
+      {a, b}, "triangles");
+}
+
+TEST(LinearAlgebra, ReflectionsMakeColumnsOrthogonal) {
+  Dice dice(6);
+  for (auto [m, n] : {std::pair{5, 5}, {7, 3}, {3, 6}})
+    expect_zeros(
+        [m = m](const Tensors& x) -> Tensors {
+          auto [q, r] = qr(x[0]);
+          auto [whole, tall] = qr(x[0], true);
+          auto [factors, tau] = geqrf(x[0]);
+          return {matmul(q, r) - x[0],
+                  matmul(turned(q), q) - one(q.size(-1)),
+                  matmul(turned(whole), whole) - one(m),
+                  matmul(whole, tall) - x[0],
+                  tril(tall, -1),
+                  reflected(factors, tau, x[0], true) - tall};
+        },
+        {dice.floats({2, m, n})}, concat(m, " x ", n));
+}
+
+TEST(LinearAlgebra, VectorsOfASymmetricMatrixAreOnlyScaledByIt) {
+  Dice dice(7);
+  for (std::int64_t n : {1, 2, 5, 8, 17}) {
+    Tensor half = dice.floats({2, n, n});
+    expect_zeros(
+        [n](const Tensors& x) -> Tensors {
+          auto [values, vectors] = eigh(x[0]);
+          Tensor other = eigh(turned(x[0]), true).first;
+          Tensor steps = values.slice(-1, 1, n) - values.slice(-1, 0, n - 1);
+          Tensor whole = tril(x[0]) + turned(tril(x[0], -1));
+          return {matmul(whole, vectors) - vectors * values.unsqueeze(1),
+                  matmul(turned(vectors), vectors) - one(n), values - other, minimum(steps, 0.0)};
+        },
+        {half}, concat(n));
+  }
+}
+
+TEST(LinearAlgebra, SingularValuesAreBetweenOrthogonalMatrices) {
+  Dice dice(8);
+  for (auto [m, n] : {std::pair{1, 1}, {6, 4}, {3, 7}, {9, 9}})
+    expect_zeros(
+        [m = m, n = n](const Tensors& x) -> Tensors {
+          auto [left, values, right] = singular_values(x[0]);
+          const std::int64_t k = std::min(m, n);
+          Tensor steps = values.slice(-1, 1, k) - values.slice(-1, 0, k - 1);
+          return {matmul(left * values.unsqueeze(1), turned(right)) - x[0],
+                  matmul(turned(left), left) - one(k), matmul(turned(right), right) - one(k),
+                  maximum(steps, 0.0)};
+        },
+        {dice.floats({2, m, n})}, concat(m, " x ", n));
+  // Of rank 1.
+  const auto values = singular_values(ones({3, 4})).values.to_vector<float>();
+  EXPECT_FLOAT_EQ(values[0], std::sqrt(12.0F));
+  EXPECT_NEAR(values[1], 0, 1e-6);
+}
+
+TEST(LinearAlgebra, OfWhatAreNoSuchMatricesIsRefused) {
+  EXPECT_THAT(error_of([] { lu_factor(ones({3})); }),
+              HasSubstr("[lu_factor] the operand is f32 [3]"));
+  EXPECT_THAT(error_of([] {
+                determinant(ones({2, 2}, i64));
+              }),
+              HasSubstr("matrices [.., m, n] of "));
+  EXPECT_THAT(error_of([] { inverse(ones({2, 3})); }), HasSubstr("[2, 3]; they must be square"));
+  EXPECT_THAT(error_of([] {
+                solve(ones({2, 2}), ones({3, 1}));
+              }),
+              HasSubstr("[solve] the matrices are [2x2] and [3x1]"));
+  EXPECT_THAT(error_of([] {
+                reflected(ones({3, 2}), ones({2}), ones({4, 2}));
+              }),
+              HasSubstr("[reflected] 2 reflections [3x2] of [4x2]"));
+}
+
+}  // namespace
+}  // namespace tilewright
