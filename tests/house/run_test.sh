@@ -128,6 +128,13 @@ done; done
 ends 0 run net.pt2 --inputs named.safetensors --json --mode reduce-overhead --mapped
 python3 -c 'import json; d = json.load(open("out")); assert d["outputs"][0]["shape"] == [3, 2], d'
 
+ends 0 run net.pt2 --inputs named.safetensors --explain
+said '1 launch of 1 distinct program;' out
+ends 0 run net.onnx --inputs named.safetensors --explain --json
+python3 -c 'import json; d = json.load(open("out")); assert "launches" in d["explanation"], d'
+ends 2 explain net.pt2
+said 'tilewright run net.pt2 --inputs FILE.safetensors --explain' err
+
 ends 1 run lacks.pt2 --inputs named.safetensors
 said 'mylib.novel.default, 1 time, first at net.py:7' err
 ends 1 run net.pt2 --inputs many.safetensors

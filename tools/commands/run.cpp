@@ -21,7 +21,7 @@ namespace {
 struct Arguments {
   std::string model, inputs, outputs;
   std::int64_t repeat = 1;
-  bool json = false, mapped = false;
+  bool json = false, mapped = false, explain = false;
   RunOptions run;
 };
 
@@ -88,7 +88,8 @@ std::vector<Tensor> timed_calls(const CompiledCall<std::vector<Tensor>>& fast,
   return outputs;
 }
 
-void print_result(const Arguments& a, const std::vector<Tensor>& outputs, Times& times) {
+void print_result(const Arguments& a, const std::vector<Tensor>& outputs, Times& times,
+                  const std::string& explanation) {
   std::ranges::sort(times.later_s);
   bool has_later = !times.later_s.empty();
   double median = has_later ? times.later_s[times.later_s.size() / 2] : 0;
@@ -103,6 +104,7 @@ void print_result(const Arguments& a, const std::vector<Tensor>& outputs, Times&
                              {"calls", a.repeat},
                              {"peak_memory_bytes", peak_memory_bytes()}};
     if (has_later) record["median_s"] = median;
+    if (a.explain) record["explanation"] = explanation;
     fmt::print("{}\n", record.dump(2));
     return;
   }
@@ -113,6 +115,7 @@ void print_result(const Arguments& a, const std::vector<Tensor>& outputs, Times&
   if (has_later)
     fmt::print(", median of {} others {}", times.later_s.size(), duration_text(median));
   fmt::print(", peak memory {}\n", bytes_text(static_cast<double>(peak_memory_bytes())));
+  if (a.explain) fmt::print("\n{}", explanation);
 }
 
 void run(const Arguments& a) {
@@ -136,7 +139,7 @@ void run(const Arguments& a) {
     for (std::size_t i = 0; i < outputs.size(); ++i) named.emplace(concat("out.", i), outputs[i]);
     save_safetensors(a.outputs, named);
   }
-  print_result(a, outputs, times);
+  print_result(a, outputs, times, a.explain ? fast.explain() : "");
 }
 
 nlohmann::json as_json(const ProgramSummary& summary) {
@@ -207,6 +210,8 @@ void add_run(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--mapped", a->mapped, "weights are the file's own memory, and not copied");
   command.add_flag("--json", a->json, "print JSON");
+  command.add_flag("--explain", a->explain,
+                   "also print what the model was compiled to: regions, kernels, bytes, time");
   a->run.add_to(command);
   command.callback([a] { run(*a); });
 }
