@@ -33,6 +33,7 @@ std::vector<bool> lie_on_host(const std::vector<Tensor>& inputs) {
 }
 
 std::string at_line(const Break& at) {
+  if (!at.node.empty()) return " in " + at.node;
   return at.where.line() > 0 ? " at " + describe(at.where) : "";
 }
 

@@ -12,6 +12,7 @@
 namespace tilewright::graph {
 
 std::string text_of(const Break& at) {
+  if (!at.node.empty()) return concat(at.operation, " in ", at.node);
   if (at.where.line() == 0) return std::string(at.operation);
   return concat(at.operation, " at ", describe(at.where));
 }
@@ -147,7 +148,8 @@ static void give_memory(TensorBody& body, std::shared_ptr<Buffer> buffer, const 
 void SegmentedCall::note(const Break& at) {
   auto is_same = [&](const Break& known) {
     return known.where.line() == at.where.line() && known.where.column() == at.where.column() &&
-           known.where.file_name() == at.where.file_name() && known.operation == at.operation;
+           known.where.file_name() == at.where.file_name() && known.operation == at.operation &&
+           known.node == at.node;
   };
   if (std::ranges::none_of(breaks_, is_same)) breaks_.push_back(at);
 }

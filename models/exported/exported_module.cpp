@@ -103,8 +103,15 @@ struct ExportedModule::State {
   void assign(const Output& output, const Tensor& value, const std::vector<Tensor>& inputs) const;
 };
 
+static std::string name_of_node(const void* node) {
+  const auto* named = static_cast<const Node*>(node);
+  return concat("node \"", excerpt(named->name), "\" (", excerpt(named->target), ")",
+                named->source.empty() ? "" : ", from ", named->source);
+}
+
 void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) const {
   const Node& node = program.nodes[at];
+  graph::ForeignNode running(&node, name_of_node);
   try {
     Call call(node, values, lifetimes.used());
     Results results = functions[at].compute(call, writes);

@@ -21,6 +21,17 @@ static std::string at_line(std::source_location where) {
   return where.line() > 0 ? concat(" (at ", At{where}, ")") : "";
 }
 
+static thread_local const ForeignNode* innermost = nullptr;
+
+ForeignNode::ForeignNode(const void* node, Text text)
+    : node_(node), text_(text), outer_(innermost) {
+  innermost = this;
+}
+ForeignNode::~ForeignNode() { innermost = outer_; }
+std::string ForeignNode::current() {
+  return innermost == nullptr ? "" : innermost->text_(innermost->node_);
+}
+
 DataReadError::DataReadError(std::string_view operation, std::source_location where)
     : GraphBreak(concat("[", operation, "] the value is not known while the function is captured",
                         at_line(where), "; ", remedy(operation)),

@@ -12,10 +12,29 @@
 
 namespace tilewright::graph {
 
+// While it lives, the thread runs a node of a foreign program (models/exported, models/onnx), whose
+// lines say more of a break than those of the code that runs it. Of nested ones the innermost
+// counts. Costs next to nothing where nothing breaks.
+class ForeignNode {
+ public:
+  using Text = std::string (*)(const void* node);
+  ForeignNode(const void* node, Text text);
+  ~ForeignNode();
+  ForeignNode(const ForeignNode&) = delete;
+  ForeignNode& operator=(const ForeignNode&) = delete;
+  static std::string current();  // its text, or nothing
+
+ private:
+  const void* node_;
+  Text text_;
+  const ForeignNode* outer_;
+};
+
 // What the function does, and where: "item", "reads data".
 struct Break {
   std::string_view operation, deed;  // literals
   std::source_location where;        // of line 0 where the operation is not given the user's
+  std::string node = ForeignNode::current();
 };
 
 class GraphBreak : public Error {

@@ -30,9 +30,15 @@ class BodyValues {
   Execution& execution_;
 };
 
+std::string name_of_node(const void* node) {
+  const auto* named = static_cast<const Node*>(node);
+  return concat("node \"", json::excerpt(named->name), "\" (", json::excerpt(named->op), ")");
+}
+
 }  // namespace
 
 void compute(const Node& node, Execution& execution) {
+  graph::ForeignNode running(&node, name_of_node);
   try {
     Call call(node, execution);
     auto known = folded(call);

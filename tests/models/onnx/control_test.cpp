@@ -219,5 +219,23 @@ TEST(OnnxControl, RefusesGraphsWithinGraphsWithoutNumber) {
   EXPECT_THAT(error_of(of_nodes({inner})), HasSubstr("more than 32 deep"));
 }
 
+// Where the data decides a size, the line of ours that reads it says nothing to who has the model.
+TEST(OnnxControl, ABreakNamesItsNode) {
+  ScratchFolder folder;
+  const auto module = load_onnx(
+      folder.write("model.onnx",
+                   of_nodes({node("NonZero", {"x"}, {"places"}), node("Size", {"places"}, {"many"}),
+                             node("Cast", {"many"}, {"y"}, attribute("to", 1))})));
+  auto fast = compile(*module, {.tell_breaks = false});
+  fast({ones({2})});
+  EXPECT_THAT(fast.report().at(0).graph_break, HasSubstr("in node \"places\" (NonZero)"));
+  try {
+    compile(*module, {.fullgraph = true})({ones({2})});
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(" in node \"places\" (NonZero), which breaks the graph"));
+  }
+}
+
 }  // namespace
 }  // namespace tilewright
