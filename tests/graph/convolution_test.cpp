@@ -293,6 +293,8 @@ TEST(Convolution, SaysWhatDoesNotFit) {
   };
   expect_contains(error(zeros({4}), weight, {}), "equal ranks are wanted");
   expect_contains(error(x, zeros({3, 5, 3, 3}), {}), "the channels do not agree");
+  for (std::int64_t groups : {0, -4, 2})
+    expect_contains(error(x, weight, {.groups = groups}), "it must divide 3");
   expect_contains(error(x, zeros({3, 2, 0, 3}), {}), "its windows must have a place");
   expect_contains(error(x, zeros({3, 2, 5, 3}), {}), "it must have room for a window");
   expect_contains(error(x, weight.to(DType::f64), {}), "they must have one dtype");

@@ -1,8 +1,11 @@
 #include "graph/tensor/eager.h"
 
 #include <cmath>
+#include <functional>
 #include <thread>
 
+#include "graph/compile/compile.h"
+#include "graph/functions/convolving/padding.h"
 #include "graph/ir/evaluate.h"
 #include "graph/ir/strided_view.h"
 #include "graph/tensor/tensor_body.h"
@@ -67,6 +70,30 @@ TEST(Eager, HandlesTensorsWithNoElements) {
   Tensor none = zeros({0, 3});
   EXPECT_EQ((none + 1).shape(), (Shape{0, 3}));
   EXPECT_EQ(sum(none, {0}).to_vector<float>(), (Floats{0, 0, 0}));
+}
+
+// Too many elements for their bytes to be counted are refused before memory is asked for, at once
+// and captured.
+TEST(Eager, ElementsWhoseBytesCannotBeCountedAreRefused) {
+  constexpr std::int64_t many = std::int64_t{1} << 62;
+  const std::vector<std::function<Tensor(const Tensor&)>> all = {
+      [](const Tensor&) { return zeros({many / 2}, f64); },
+      [](const Tensor& x) { return x + full({many}, 1.0); },
+      [](const Tensor& x) { return x.expand({many}).contiguous(); },
+      [](const Tensor&) { return arange(0, many); },
+      [](const Tensor& x) { return x.expand({many}) + 1.0; },
+      [](const Tensor& x) { return sum(x.expand({many}).to(f64)); },
+      [](const Tensor& x) {
+        return cat({x, full({many}, 1.0)}, 0);
+      },
+      [](const Tensor& x) {
+        return pad(x, {0, many});
+      }};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_contains(error_of([&] { all[i](ones({1})); }), "fewer than 2^59 can be had");
+    expect_contains(error_of([&] { compile(all[i])(ones({1})); }), "fewer than 2^59 can be had");
+  }
 }
 
 }  // namespace

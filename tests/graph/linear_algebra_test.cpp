@@ -141,6 +141,42 @@ TEST(LinearAlgebra, VectorsOfASymmetricMatrixAreOnlyScaledByIt) {
   }
 }
 
+// Where values are equal, what is between columns is rounding alone.
+TEST(LinearAlgebra, VectorsOfEqualValuesAreOrthogonal) {
+  Dice dice(9);
+  for (std::int64_t n : {3, 5, 8, 20, 33}) {
+    const Tensor unity = one(n).to(f64);
+    Tensor u = dice.floats({n, 1}).to(f64), few = dice.floats({n, n / 2}).to(f64);
+    u = u / sqrt(sum(u * u));
+    const std::vector<Tensor> all = {unity - 2.0 * matmul(u, turned(u)),
+                                     zeros({n, n}, f64) + 1.0,
+                                     unity + 1e-12,
+                                     matmul(few, turned(few)),
+                                     unity * 3.0,
+                                     zeros({n, n}, f64)};
+    auto function = [n](const Tensors& x) -> Tensors {
+      auto [values, vectors] = eigh(x[0]);
+      return {matmul(x[0], vectors) - vectors * values.unsqueeze(0),
+              matmul(turned(vectors), vectors) - one(n).to(f64)};
+    };
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (const Tensor& difference : function({all[i]}))
+        for (double value : difference.to_vector<double>())
+          ASSERT_NEAR(value, 0, 1e-12) << "matrix " << i << " of " << n;
+    for (const Tensor& difference : compile(function)({all[0]}))
+      for (double value : difference.to_vector<double>()) ASSERT_NEAR(value, 0, 1e-12);
+  }
+}
+
+TEST(LinearAlgebra, SingularValuesMayBeAsLargeAndSmallAsNumbersAre) {
+  for (double scale : {1e200, 1e-200, 1e-300, 1.0, 0.0}) {
+    const Tensor a = Tensor::from(std::vector<double>{3 * scale, 0, 0, 0, -scale, 0}, {2, 3});
+    const std::vector<double> values = singular_values(a).values.to_vector<double>();
+    EXPECT_DOUBLE_EQ(values[0], 3 * scale);
+    EXPECT_DOUBLE_EQ(values[1], scale);
+  }
+}
+
 TEST(LinearAlgebra, SingularValuesAreBetweenOrthogonalMatrices) {
   Dice dice(8);
   for (auto [m, n] : {std::pair{1, 1}, {6, 4}, {3, 7}, {9, 9}})

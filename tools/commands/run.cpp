@@ -122,6 +122,8 @@ void run(const Arguments& a) {
   require_file("run", a.model, what_models_are);
   if (!a.inputs.empty()) require_file("run", a.inputs, "a safetensors file of inputs");
   Options options = a.run.compile_options();
+  // Whoever exported the program may have computed the numbers of elements from what is given.
+  options.index_checks = IndexChecks::all;
   Times times;
   double start = now_s();
   auto model = load(a.model, a.mapped ? Reading::mapped : Reading::as_needed);

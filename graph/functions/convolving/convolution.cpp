@@ -54,9 +54,11 @@ void require_channels(const Site& site, std::int64_t channels, std::int64_t outp
                       const Tensor& bias) {
   auto w = site.where;
   const Shape &x = site.x.shape(), &weight = site.weight.shape();
-  require(site.groups >= 1 && weight[0] % site.groups == 0 && x[1] == channels, "[", site.name,
-          "] x is ", x, ", the weight is ", weight, " in ", site.groups, " groups (at ", At{w},
-          "); the channels do not agree");
+  require(site.groups >= 1 && weight[0] % site.groups == 0, "[", site.name, "] groups is ",
+          site.groups, " for the weight ", weight, " (at ", At{w}, "); it must divide ", weight[0]);
+  require(x[1] == channels, "[", site.name, "] x is ", x, ", the weight is ", weight, " in ",
+          site.groups, " groups (at ", At{w}, "); the channels do not agree: x must have ",
+          channels);
   require(element_count(site.windows.kernel) > 0, "[", site.name, "] the weight is ", weight,
           " (at ", At{w}, "); its windows must have a place");
   require(site.weight.dtype() == site.dtype() &&

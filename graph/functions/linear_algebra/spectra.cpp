@@ -1,6 +1,7 @@
 #include "graph/functions/linear_algebra/spectra.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "graph/functions/control/control_flow.h"
@@ -47,12 +48,15 @@ struct Rotation {
 // That makes `between` zero, the product of the two, where `size` is the product with itself.
 Rotation rotation(const Tensor& size, const Tensor& between, const Tensor& partner) {
   Tensor i = arange(0, partner.count());
-  Tensor sizes = gather(size, 1, partner.unsqueeze(0).expand(size.shape()));
-  Tensor is_first = i < partner;
-  Tensor tau = where(is_first, sizes - size, size - sizes) / (between * 2.0);
+  Tensor of_partner = partner.unsqueeze(0).expand(size.shape());
+  Tensor sizes = gather(size, 1, of_partner), is_first = i < partner;
+  // Both turn by one angle, or lengths change: what is between them is taken from the first, since
+  // where it is no more than rounding that of the second may be any other.
+  Tensor middle = where(is_first, between, gather(between, 1, of_partner));
+  Tensor tau = where(is_first, sizes - size, size - sizes) / (middle * 2.0);
   Tensor t = 1.0 / (abs(tau) + sqrt(1.0 + tau * tau));
   t = where(tau < 0.0, -t, t);
-  t = where(logical_or(between == 0.0, partner == i), 0.0, t);
+  t = where(logical_or(middle == 0.0, partner == i), 0.0, t);
   Tensor cosine = rsqrt(1.0 + t * t), sine = t * cosine;
   return {cosine, where(is_first, -sine, sine)};
 }
@@ -97,6 +101,13 @@ SingularValues singular_values(const TensorOperand& a) {
   const bool is_wide = m.columns() > m.rows();
   Tensor tall = is_wide ? turned(m.all) : m.all;
   const std::int64_t n = tall.size(2), b = tall.size(0);
+  // Squares of the greatest element must neither overflow nor vanish.
+  Tensor scale = zeros({b, 1, 1}, f64) + 1.0;
+  if (tall.count() > 0) {
+    const Tensor most = amax(abs(tall), {1, 2}, true);
+    scale = where(logical_and(most > 0.0, most < HUGE_VAL), most, 1.0);
+  }
+  tall = tall / scale;
   Tensor right = graph::identities(b, n) + 0.0;
   if (n > 1 && b > 0) {
     auto turn = [&](const Tensors& state, const Tensors& sliced) -> Turn {
@@ -113,6 +124,7 @@ SingularValues singular_values(const TensorOperand& a) {
   Tensor divisor = where(values == 0.0, 1.0, values).unsqueeze(1);
   Tensor left = columns_in_order(tall, order) / divisor;
   right = columns_in_order(right, order);
+  values = values * scale.squeeze(2);
   return {m.restored(is_wide ? right : left), m.restored(values),
           m.restored(is_wide ? left : right)};
 }

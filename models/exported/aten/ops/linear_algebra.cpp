@@ -289,14 +289,16 @@ Tensor solved_for_tensor(const Call& call) {
   return solve(x.reshape({b.count(), b.count()}), b.reshape({b.count()})).reshape(sizes);
 }
 
+std::pair<Tensor, Tensor> sign_and_log_of_determinant(const Call& call) {
+  auto [sign, log_magnitude] = log_determinant(matrix_of(call));
+  return {sign, log_magnitude};
+}
+
 constexpr Operator rows[] = {
     {"aten.linalg_det.default", [](const Call& c) { return determinant(matrix_of(c)); }},
     {"aten.det.default", [](const Call& c) { return determinant(matrix_of(c)); }},
-    {"aten.linalg_slogdet.default",
-     [](const Call& c) {
-       auto [sign, log_magnitude] = log_determinant(matrix_of(c));
-       return std::pair(sign, log_magnitude);
-     }},
+    {"aten.linalg_slogdet.default", by<sign_and_log_of_determinant>},
+    {"aten.slogdet.default", by<sign_and_log_of_determinant>},
     {"aten.logdet.default", by<log_of_determinant>},
     {"aten.linalg_inv.default", [](const Call& c) { return inverse(matrix_of(c)); }},
     {"aten.inverse.default", [](const Call& c) { return inverse(matrix_of(c)); }},
