@@ -23,6 +23,9 @@ using std::source_location;
 
 Tensor full(const Shape& shape, const Number& value, DType dtype, source_location w) {
   graph::require_fits(value, dtype, "full", w);
+  Attributes sizes;
+  sizes.sizes = shape;
+  graph::infer(Op::full, {}, sizes, dtype, w);
   Tensor constant = graph::constant(dtype, shape, value, w);
   if (constant.is_symbolic()) return constant;
   Tensor whole = graph::copy_row_major(constant);

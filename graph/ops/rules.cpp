@@ -24,15 +24,6 @@ void need_sizes(const Application& a, const Shape& sizes) {
   }
 }
 
-// Whoever computes bytes multiplies by at most 16, a size of an element.
-static constexpr std::int64_t too_many_elements = std::int64_t{1} << 59;
-
-static ValueType with_countable_bytes(const Application& a, ValueType type) {
-  a.need(element_count(type.shape) < too_many_elements, "the shape ", type.shape,
-         " has too many elements; fewer than 2^59 can be had, whose bytes fit 63 bits");
-  return type;
-}
-
 }  // namespace rules
 
 std::int64_t count_of_range(std::int64_t start, std::int64_t end, std::int64_t step) {
@@ -53,7 +44,7 @@ ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& at
   switch (op) {
 #define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
   case Op::name:                                                                     \
-    return rules::with_countable_bytes(a, rules::rule(a));
+    return rules::rule(a);
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
   }

@@ -2,11 +2,20 @@
 
 #include <cstring>
 
+#include "runtime/base/error.h"
+
 namespace tilewright::graph {
 
+std::int64_t countable_bytes(const Storage& storage) {
+  std::int64_t bytes = 0;
+  require(!__builtin_mul_overflow(storage.elements, size_bytes(storage.dtype), &bytes),
+          "[compile] a value of ", storage.elements, " elements of ", storage.dtype,
+          " is too large; its bytes must fit 63 bits");
+  return bytes;
+}
+
 std::vector<std::byte> constant_data(const Storage& storage) {
-  std::vector<std::byte> data(
-      static_cast<std::size_t>(storage.elements * size_bytes(storage.dtype)));
+  std::vector<std::byte> data(static_cast<std::size_t>(countable_bytes(storage)));
   dispatch(storage.dtype, [&](auto host) {
     using T = decltype(host);
     for (std::int64_t i = 0; i < storage.elements; ++i) {

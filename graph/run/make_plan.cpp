@@ -12,6 +12,7 @@
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"
 #include "graph/lower/packed_weights.h"
+#include "graph/regions/constant_data.h"
 #include "graph/regions/region_key.h"
 #include "graph/run/batches.h"
 #include "graph/run/control_flow.h"
@@ -283,7 +284,7 @@ class PlanMaker {
     std::vector<StorageId> in_arena;
     for (StorageId id = 0; id < list_.storages.size(); ++id) {
       const Storage& storage = list_.storages[id];
-      std::int64_t bytes = storage.elements * size_bytes(storage.dtype);
+      const std::int64_t bytes = countable_bytes(storage);
       if (storage.kind == StorageKind::input) {
         slot_of_[id] = {SlotKind::input, static_cast<std::uint32_t>(storage.input)};
       } else if (storage.kind == StorageKind::packed) {

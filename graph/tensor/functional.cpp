@@ -132,11 +132,6 @@ Tensor copy_row_major(const Tensor& concrete) { return copy_to(concrete, concret
 
 Tensor constant(DType dtype, const Shape& shape, const Number& number, std::source_location where) {
   const ir::Scalar value = scalar_of(number, dtype);
-  if (shape.rank() > 0) {
-    Attributes sizes;
-    sizes.sizes = shape;
-    infer(Op::full, {}, sizes, dtype, where);  // or it is an Error
-  }
   if (Capture* capture = Capture::active())
     return capture->symbolic(capture->constant(value, shape, where));
   auto buffer = Buffer::allocate(size_bytes(dtype));

@@ -21,7 +21,14 @@ using std::source_location;
 
 namespace graph {
 
+static void require_countable_bytes(std::int64_t elements) {
+  constexpr std::int64_t too_many = std::int64_t{1} << 59;  // of up to 16 bytes
+  require(elements < too_many, "[tensor] ", elements,
+          " elements are too many; fewer than 2^59 can be had, whose bytes fit 63 bits");
+}
+
 Tensor make_tensor(DType dtype, StridedView view, std::shared_ptr<Buffer> buffer) {
+  require_countable_bytes(element_count(view.shape));
   auto body = std::make_shared<TensorBody>();
   body->dtype = dtype;
   body->view = std::move(view);

@@ -82,7 +82,7 @@ TEST(Eager, ElementsWhoseBytesCannotBeCountedAreRefused) {
       [](const Tensor& x) { return x.expand({many}).contiguous(); },
       [](const Tensor&) { return arange(0, many); },
       [](const Tensor& x) { return x.expand({many}) + 1.0; },
-      [](const Tensor& x) { return sum(x.expand({many}).to(f64)); },
+      [](const Tensor& x) { return x.expand({many}).to(f64); },
       [](const Tensor& x) {
         return cat({x, full({many}, 1.0)}, 0);
       },
@@ -91,8 +91,8 @@ TEST(Eager, ElementsWhoseBytesCannotBeCountedAreRefused) {
       }};
   for (std::size_t i = 0; i < all.size(); ++i) {
     SCOPED_TRACE(i);
-    expect_contains(error_of([&] { all[i](ones({1})); }), "fewer than 2^59 can be had");
-    expect_contains(error_of([&] { compile(all[i])(ones({1})); }), "fewer than 2^59 can be had");
+    expect_contains(error_of([&] { all[i](ones({1})); }), "63 bits");
+    expect_contains(error_of([&] { compile(all[i])(ones({1})); }), "63 bits");
   }
 }
 

@@ -31,9 +31,9 @@ TEST(ExportedOperators, RefuseConvolutionsThatDoNotFit) {
   EXPECT_THAT(error_of_call(convolution(image(), zeros({3, 5, 3, 3}))),
               HasSubstr("the channels do not agree"));
   EXPECT_THAT(error_of_call(convolution(image(), zeros({3, 1, 3, 3}), 2)),
-              HasSubstr("in 2 groups"));
+              HasSubstr("groups is 2 for the weight 3x1x3x3"));
   EXPECT_THAT(error_of_call(convolution(image(), zeros({3, 2, 3, 3}), 0)),
-              HasSubstr("in 0 groups"));
+              HasSubstr("groups is 0 for the weight"));
   EXPECT_THAT(error_of_call(convolution(zeros({4}), zeros({3, 2, 3, 3}))),
               HasSubstr("equal ranks are wanted"));
   EXPECT_THAT(
