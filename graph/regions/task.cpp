@@ -53,6 +53,7 @@ class TaskMaker {
     Storage storage;
     storage.dtype = dtype;
     storage.elements = elements;
+    countable_bytes(storage);  // or it is an Error
     list_.storages.push_back(std::move(storage));
     return static_cast<StorageId>(list_.storages.size() - 1);
   }
