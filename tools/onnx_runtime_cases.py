@@ -4,7 +4,7 @@ the domain ai.onnx.ml, with what ONNX Runtime gives for them.
 
 usage: onnx_runtime_cases.py FOLDER, FOLDER being tests/models/onnx. Needs the packages onnx,
 onnxruntime and torch. Each entry is a case as the folder's README.md says: the model, its inputs, its
-outputs.
+outputs. One file and a long one, since most of it is the text of the models.
 """
 import io
 import logging
