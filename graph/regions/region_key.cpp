@@ -15,10 +15,10 @@ void add(Hasher& hasher, const StridedView& view) {
 // What programs know of memory that they read. Where it comes from is no part of them.
 void add(Hasher& hasher, const Storage& storage) {
   const auto& [kind, dtype, elements, input, is_aligned, is_frozen, data, start, step, packed_from,
-               panels, writers, readers, is_output] = storage;
+               panels, is_winograd, writers, readers, is_output] = storage;
   hasher.add(dtype).add(is_aligned);
   const auto& [width, in_pairs] = panels;
-  hasher.add(width).add(in_pairs);
+  hasher.add(width).add(in_pairs).add(is_winograd);
   hasher.add(start).add(step);  // may be computed rather than read
 }
 

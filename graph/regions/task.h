@@ -44,6 +44,8 @@ struct Storage {
   std::int64_t start = 0, step = 0;
   StridedView packed_from;   // of what is packed: [depth, columns] in the input
   dsl::PackedPanels panels;  // and how it lies here; width 0: it is not packed
+  bool is_winograd =
+      false;  // axis 0 of what is packed are rows of filters, transformed (winograd.h)
   std::vector<TaskId> writers, readers;
   bool is_output = false;  // must exist when the call is over
 };

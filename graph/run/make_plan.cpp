@@ -290,8 +290,8 @@ class PlanMaker {
       } else if (storage.kind == StorageKind::packed) {
         std::size_t index = graph_.inputs.size() + body_->packed_weights.size();
         slot_of_[id] = {SlotKind::input, static_cast<std::uint32_t>(index)};
-        body_->packed_weights.push_back(
-            {storage.input, storage.dtype, storage.packed_from, storage.panels});
+        body_->packed_weights.push_back({storage.input, storage.dtype, storage.packed_from,
+                                         storage.panels, storage.is_winograd});
       } else if (storage.is_output) {
         slot_of_[id] = {SlotKind::output, static_cast<std::uint32_t>(run_.output_bytes.size())};
         run_.output_bytes.push_back(bytes);

@@ -22,6 +22,7 @@
 #include "graph/ir/matmul_precision.h"
 #include "graph/ir/strided_view.h"
 #include "graph/lower/blocks/block_request.h"
+#include "graph/regions/winograd.h"
 #include "graph/tune/tune_plan.h"
 #include "runtime/base/hash.h"
 #include "runtime/plan/executable.h"
@@ -66,10 +67,12 @@ struct PackedWeight {
   DType dtype = DType::f32;
   StridedView matrix;  // [depth.., columns], from the input's first element on
   dsl::PackedPanels panels;
-  std::int64_t elements() const {
-    const std::int64_t columns = matrix.shape[-1];
-    return panels.elements(element_count(matrix.shape) / columns, columns);
+  bool is_winograd = false;    // axis 0 are rows of filters, transformed (regions/winograd.h)
+  std::int64_t rows() const {  // of panels
+    const std::int64_t rows = element_count(matrix.shape) / matrix.shape[-1];
+    return is_winograd ? rows / winograd::taps * winograd::products : rows;
   }
+  std::int64_t elements() const { return panels.elements(rows(), matrix.shape[-1]); }
 };
 
 // What the caller gets for one output.

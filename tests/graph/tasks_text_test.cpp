@@ -76,11 +76,12 @@ TEST(TasksText, SaysEveryFieldThatIsNotAsItFollows) {
   list.storages[0].readers = {0};
   list.storages[0].packed_from = {{5, 1}, {1, 5}, 2};
   list.storages[0].panels = {16, true};
+  list.storages[0].is_winograd = true;
   list.tasks[0].reduce = ir::ReduceKind::any;
   list.tasks[0].scatter_size = 3;
   text = print(list);
   EXPECT_THAT(text, HasSubstr("data=x0700000000000000"));
-  EXPECT_THAT(text, HasSubstr("{frozen, from=[5x1:1x5+2], panels=16 in_pairs, readers=(#0)}"));
+  EXPECT_THAT(text, HasSubstr("{frozen, from=[5x1:1x5+2], panels=16 in_pairs, winograd, readers=(#0)}"));
   EXPECT_THAT(text, HasSubstr("{reduce=any, axis=0, size=3, stride=0}"));
   // It is no legal list: the verifier finds that once the text has been read.
   try {

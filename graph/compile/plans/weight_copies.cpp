@@ -1,6 +1,7 @@
 #include "graph/compile/plans/weight_copies.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -66,9 +67,38 @@ void pack(const PackedWeight& weight, const void* from, void* to) {
   parallel_for(weight.panels.count(weight.matrix.shape[-1]), Packing<Element>::panels, &packing);
 }
 
+// Rows of filters as the products of Winograd's transform have them: a column behind the other,
+// which is the order in which the filters themselves mostly lie.
+struct Transformed {
+  PackedWeight weight;  // of `elements`
+  std::vector<float> elements;
+};
+Transformed transformed(const PackedWeight& weight, const void* from) {
+  const std::vector<std::int64_t> offsets = row_offsets_of(weight.matrix);
+  const std::int64_t rows = std::ssize(offsets) / winograd::taps, columns = weight.matrix.shape[-1];
+  Transformed result{weight, std::vector<float>(static_cast<std::size_t>(weight.rows() * columns))};
+  result.weight.matrix = {
+      {winograd::products, rows, columns}, {rows, 1, winograd::products * rows}, 0};
+  result.weight.is_winograd = false;
+  for (std::int64_t column = 0; column < columns; ++column) {
+    const float* filter = static_cast<const float*>(from) + column * weight.matrix.strides[-1];
+    float* to = result.elements.data() + column * weight.rows();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      auto tap = [&](std::int64_t number) {
+        return filter[offsets[static_cast<std::size_t>(number * rows + row)]];
+      };
+      const std::array of_products = winograd::filters(tap(0), tap(1), tap(2));
+      for (std::size_t i = 0; i < of_products.size(); ++i)
+        to[static_cast<std::int64_t>(i) * rows + row] = of_products[i];
+    }
+  }
+  return result;
+}
+
 struct Copies {
-  // Address, shape and strides of the matrix, bytes of an element, width, in pairs.
-  using Key = std::tuple<const void*, std::vector<std::int64_t>, std::int64_t, std::int64_t, bool>;
+  // Address, shape and strides of the matrix, bytes of an element, width, in pairs, transformed.
+  using Key =
+      std::tuple<const void*, std::vector<std::int64_t>, std::int64_t, std::int64_t, bool, bool>;
   struct Copy {
     std::weak_ptr<Buffer> from, packed;  // other memory may lie at the address of what is gone
   };
@@ -97,17 +127,21 @@ std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& we
   });
   std::vector<std::int64_t> sizes(matrix.shape.begin(), matrix.shape.end());
   sizes.insert(sizes.end(), matrix.strides.begin(), matrix.strides.end());
-  Copies::Copy& copy =
-      copies.known[{from, std::move(sizes), bytes, weight.panels.width, weight.panels.in_pairs}];
+  Copies::Copy& copy = copies.known[{from, std::move(sizes), bytes, weight.panels.width,
+                                     weight.panels.in_pairs, weight.is_winograd}];
   if (auto known = copy.packed.lock()) return known;
   TraceSpan span("compile", "pack weights");
   MemoryOwner owner("packed weights");
   auto packed = Buffer::allocate(weight.elements() * bytes);
   body.buffer->freeze();
-  if (bytes == 2)
+  if (weight.is_winograd) {
+    const Transformed of = transformed(weight, from);
+    pack<std::uint32_t>(of.weight, of.elements.data(), packed->data());
+  } else if (bytes == 2) {
     pack<std::uint16_t>(weight, from, packed->data());
-  else
+  } else {
     pack<std::uint32_t>(weight, from, packed->data());
+  }
   copy = {body.buffer, packed};
   return packed;
 }

@@ -54,6 +54,7 @@ Tile PlaneBlock::base(const Tile& memory, const StridedView& view) const {
   Offset offset(view.offset);
   offset.add(image, view.strides[0]);
   offset.add(channel, view.strides[1]);
+  for (std::size_t i = 0; i < axes.size(); ++i) offset.add_number(axes[i].begin * stride(view, i));
   return memory + offset;
 }
 
@@ -66,7 +67,7 @@ Tile PlaneBlock::load(const Tile& memory, const StridedView& view) const {
     shape.push_back(apart == 0 ? 1 : axes[i].block);
     if (apart == 0) continue;
     sizes.emplace_back(axes[i].size);
-    strides.emplace_back(apart);
+    strides.emplace_back(apart * axes[i].step);
     first.push_back(axes[i].first);
     block.push_back(axes[i].block);
   }
@@ -79,7 +80,7 @@ void PlaneBlock::store(const Tile& memory, const StridedView& view, const Tile& 
   std::vector<Operand> sizes, strides, first;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     sizes.emplace_back(axes[i].size);
-    strides.emplace_back(stride(view, i));
+    strides.emplace_back(stride(view, i) * axes[i].step);
     first.push_back(axes[i].first);
   }
   dsl::store(dsl::make_desc(base(memory, view), sizes, strides), first, tile);

@@ -26,9 +26,11 @@ void finish_block(const ConvolutionSite& site, const dsl::Tile& results, const L
 struct PlaneBlock {
   // One that the tile has: of `size` elements, of which the tile begins at `first`. Axis 0 of the
   // tile may be the channels.
+  // Where only every `step`-th from `begin` on is meant, these are counted.
   struct Axis {
     dsl::Operand first;
     std::int64_t size, block;
+    std::int64_t begin = 0, step = 1;
   };
   dsl::Tile image, channel;  // `channel`: of which the axes begin
   std::vector<Axis> axes;    // rows and columns, or channels, rows and columns

@@ -1,7 +1,9 @@
 #include "graph/lower/convolution/convolution_filters.h"
 
 #include <algorithm>
+#include <array>
 
+#include "graph/regions/winograd.h"
 #include "runtime/base/divide_up.h"
 
 namespace tilewright::graph {
@@ -23,6 +25,16 @@ std::int64_t width_of(std::int64_t outputs, std::int64_t groups, std::int64_t mo
     if (outputs % width == 0) return width;
 }
 
+// Winograd's transform saves a third of the products, and costs twice the copy and a sum more of
+// each result: many outputs share the copy, and many channels the sum.
+bool winograd_pays(const ConvolutionShape& shape) {
+  constexpr std::int64_t least_outputs = 32, least_channels = 16;
+  const WindowAxis& rows = shape.axes[0];
+  return rows.kernel == winograd::taps && rows.stride == 1 && rows.dilation == 1 &&
+         rows.windows >= winograd::results && shape.outputs >= least_outputs &&
+         shape.channels >= least_channels;
+}
+
 }  // namespace
 
 ConvolutionFilters::ConvolutionFilters(const ConvolutionSite& site)
@@ -30,6 +42,7 @@ ConvolutionFilters::ConvolutionFilters(const ConvolutionSite& site)
       vectors_go_along_(site.shape.windows() <= few_windows &&
                         site.shape.axes[1].windows <= most_rows &&
                         site.shape.outputs >= vectors * site.target.lanes),
+      uses_winograd_(are_packed() ? storage().is_winograd : winograd_pays(site.shape)),
       width_(vectors_go_along_
                  ? width_of(site.shape.outputs, site.shape.groups, vectors * site.target.lanes,
                             vectors * site.target.lanes)
@@ -39,10 +52,10 @@ std::int64_t ConvolutionFilters::group_panels() const {
   return divide_up(site_.shape.outputs, width_);
 }
 std::int64_t ConvolutionFilters::panel_elements() const {
-  return site_.shape.channels * site_.shape.places() * width_;
+  return rows() * site_.shape.channels * site_.shape.axes[1].kernel * width_;
 }
-bool ConvolutionFilters::are_packed() const {
-  return site_.list.storages[site_.task.operands[1].storage].kind == StorageKind::packed;
+std::int64_t ConvolutionFilters::rows() const {
+  return uses_winograd_ ? winograd::products : site_.shape.axes[0].kernel;
 }
 
 Scratch ConvolutionFilters::scratch() const {
@@ -74,11 +87,18 @@ LoweredProgram ConvolutionFilters::pack(const std::vector<Scratch>& scratch) con
       parameters.pointer(storage) + from, {rows.kernel, shape.channels, columns.kernel, left},
       {rows.filter_stride, shape.filter_stride, columns.filter_stride, shape.output_stride});
   dsl::Desc packed =
-      dsl::make_desc(to + panel, {rows.kernel, shape.channels, columns.kernel, width_},
+      dsl::make_desc(to + panel, {this->rows(), shape.channels, columns.kernel, width_},
                      {row_elements, columns.kernel * width_, width_, 1});
-  dsl::store(
-      packed, {0, 0, 0, 0},
-      dsl::load(filters, {0, 0, 0, 0}, {rows.kernel, shape.channels, columns.kernel, width_}));
+  auto load = [&](std::int64_t first, std::int64_t count) {
+    return dsl::load(filters, {first, 0, 0, 0}, {count, shape.channels, columns.kernel, width_});
+  };
+  if (uses_winograd_) {
+    const std::array products = winograd::filters(load(0, 1), load(1, 1), load(2, 1));
+    for (std::int64_t i = 0; i < winograd::products; ++i)
+      dsl::store(packed, {i, 0, 0, 0}, products[static_cast<std::size_t>(i)]);
+  } else {
+    dsl::store(packed, {0, 0, 0, 0}, load(0, rows.kernel));
+  }
   return {tracer.finish(), programs.grid, parameters.memory()};
 }
 
@@ -93,7 +113,7 @@ void use_packed_filters(TaskList& list, const Region& region, const dsl::Target&
   const ConvolutionShape& shape = site.shape;
   const ConvolutionFilters panels(site);
   const std::int64_t outputs = shape.groups * shape.outputs;
-  const std::int64_t depth = shape.channels * shape.places();
+  const std::int64_t depth = panels.rows() * shape.channels * shape.axes[1].kernel;
   Storage packed;
   packed.kind = StorageKind::packed;
   packed.dtype = from.dtype;
@@ -103,10 +123,12 @@ void use_packed_filters(TaskList& list, const Region& region, const dsl::Target&
                          shape.axes[1].filter_stride, shape.output_stride},
                         shape.filter_offset};
   packed.panels = {panels.width(), false};
+  packed.is_winograd = panels.uses_winograd();
   packed.elements = packed.panels.elements(depth, outputs);
   auto known = std::ranges::find_if(list.storages, [&](const Storage& s) {
     return s.kind == StorageKind::packed && s.input == packed.input &&
-           s.packed_from == packed.packed_from && s.panels == packed.panels;
+           s.packed_from == packed.packed_from && s.panels == packed.panels &&
+           s.is_winograd == packed.is_winograd;
   });
   filters.storage = static_cast<StorageId>(known - list.storages.begin());
   if (known == list.storages.end()) list.storages.push_back(std::move(packed));

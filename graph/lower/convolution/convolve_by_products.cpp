@@ -18,13 +18,17 @@
 // not write there. They are launched in turns, each time for as many blocks as fit the cache or
 // give all threads something to do.
 //
-// Filters are read in panels (convolution_filters.h).
+// Filters are read in panels (convolution_filters.h). Where Winograd's transform pays
+// (regions/winograd.h), a row of a block is two rows of windows; in place of phases the copy has
+// the combinations of four rows of x that its four products multiply, and two of the sums of
+// products are added and subtracted before the others go on adding to what results.
 #include <algorithm>
 #include <functional>
 
 #include "graph/lower/convolution/convolution_epilogue.h"
 #include "graph/lower/convolution/convolution_filters.h"
 #include "graph/lower/convolution/convolution_programs.h"
+#include "graph/regions/winograd.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 
@@ -40,9 +44,11 @@ constexpr std::int64_t most_windows = 480, window_quantum = 48;
 // (dsl/target/packed_product.h).
 constexpr std::int64_t most_left_windows = 40;
 constexpr std::int64_t most_copied_bytes = 512 << 10;  // of a block: it stays in the outer cache
-constexpr std::int64_t line = 16;                      // elements
-constexpr double a_copied_element = 0.3;               // cycles
-constexpr double a_gathered_element = 2;
+// Of a block, a quarter of which a product reads at a time.
+constexpr std::int64_t most_transformed_bytes = 1280 << 10;
+constexpr std::int64_t line = 16;         // elements
+constexpr double a_copied_element = 0.3;  // cycles
+constexpr double a_gathered_element = 2, a_transformed_element = 0.5;
 constexpr std::int64_t programs_a_thread = 2;
 
 Tile integer(std::int64_t value) {
@@ -51,8 +57,8 @@ Tile integer(std::int64_t value) {
 
 // How windows are cut into blocks, of whole rows or of a part of one.
 struct WindowBlock {
-  std::int64_t rows = 1, columns = 1;  // of windows
-  std::int64_t phases = 1;             // of rows of x
+  std::int64_t rows = 1, columns = 1;  // of windows; or of pairs of rows
+  std::int64_t phases = 1;             // of rows of x; or combinations of them
   std::int64_t copied_rows = 1;        // of each phase
   std::int64_t windows() const { return rows * columns; }
   // Of a channel: what is copied.
@@ -68,6 +74,12 @@ std::int64_t phases_of(const WindowAxis& axis) {
   return most + 1;
 }
 
+// Of one row of a product's right operand: three vectors go together, and fewer are slower each.
+double cycles_of(std::int64_t vectors) {
+  constexpr double of_rest[] = {0, 1.55, 2.2};
+  return static_cast<double>(vectors / 3 * 3) + of_rest[vectors % 3];
+}
+
 class ProductsProgram {
  public:
   explicit ProductsProgram(const ConvolutionSite& site)
@@ -75,9 +87,11 @@ class ProductsProgram {
         shape_(site.shape),
         rows_(shape_.axes[0]),
         columns_(shape_.axes[1]),
+        filters_(site),
+        steps_(filters_.uses_winograd() ? winograd::results : 1),
+        block_rows_(divide_up(rows_.windows, steps_)),
         reads_x_(lies_as_a_matrix()),
         block_(reads_x_ ? block_of(rows_.windows, columns_.windows) : choose_block()),
-        filters_(site),
         blocks_(shape_.images * shape_.groups * row_blocks() * column_blocks()) {
     const std::int64_t wanted = programs_a_thread * thread_count();
     const std::int64_t fitting = most_copied_bytes / (copied_elements() * 4);
@@ -85,6 +99,8 @@ class ProductsProgram {
         std::max(thread_count() == 1 ? 1 : wanted, divide_up(blocks_, most_turns));
     blocks_at_once_ = std::min(blocks_, std::max(fitting, least));
     if (reads_x_) blocks_at_once_ = blocks_;
+    copy_programs_ =
+        thread_count() == 1 ? 1 : std::min(shape_.channels, divide_up(wanted, blocks_at_once_));
     panel_programs_ = thread_count() == 1
                           ? 1
                           : std::min(filters_.group_panels(), divide_up(wanted, blocks_at_once_));
@@ -119,7 +135,7 @@ class ProductsProgram {
       is_whole = is_whole && axis.stride == 1 && axis.before == 0 && axis.windows == axis.size;
     return is_whole && shape_.windows() <= most_windows;
   }
-  std::int64_t row_blocks() const { return divide_up(rows_.windows, block_.rows); }
+  std::int64_t row_blocks() const { return divide_up(block_rows_, block_.rows); }
   std::int64_t column_blocks() const { return divide_up(columns_.windows, block_.columns); }
   // Of a block, in whole lines of the cache.
   std::int64_t copied_elements() const {
@@ -127,34 +143,39 @@ class ProductsProgram {
   }
 
   WindowBlock block_of(std::int64_t rows, std::int64_t columns) const {
+    if (filters_.uses_winograd()) return {rows, columns, winograd::products, rows};
     WindowBlock block{rows, columns, phases_of(rows_), 0};
     block.copied_rows = rows + (rows_.kernel - 1) * rows_.dilation / rows_.stride;
     return block;
   }
   // Cycles for all blocks of this size.
   double cycles(const WindowBlock& block) const {
-    const auto vectors = static_cast<double>(divide_up(block.windows(), site_.target.lanes));
+    const double vectors = cycles_of(divide_up(block.windows(), site_.target.lanes));
     const double products =
-        vectors * static_cast<double>(shape_.outputs * shape_.channels * shape_.places());
+        vectors * static_cast<double>(shape_.outputs * depth() * filters_.rows());
     const double copied = static_cast<double>(shape_.channels * block.elements(columns_.kernel));
-    const double each = columns_.stride == 1 ? a_copied_element : a_gathered_element;
-    return static_cast<double>(divide_up(rows_.windows, block.rows) *
+    const double each = columns_.stride != 1       ? a_gathered_element
+                        : filters_.uses_winograd() ? a_transformed_element
+                                                   : a_copied_element;
+    return static_cast<double>(divide_up(block_rows_, block.rows) *
                                divide_up(columns_.windows, block.columns)) *
            (products + each * copied);
   }
   WindowBlock choose_block() const {
     WindowBlock best = block_of(1, std::min(columns_.windows, window_quantum));
     double least = cycles(best);
+    const std::int64_t most_bytes =
+        filters_.uses_winograd() ? most_transformed_bytes : most_copied_bytes;
     auto offer = [&](std::int64_t rows, std::int64_t columns) {
       const WindowBlock block = block_of(rows, columns);
       const std::int64_t bytes = shape_.channels * block.elements(columns_.kernel) * 4;
-      if (block.windows() > most_windows || bytes > most_copied_bytes) return;
+      if (block.windows() > most_windows || bytes > most_bytes) return;
       if (const double with = cycles(block); with < least) {
         least = with;
         best = block;
       }
     };
-    for (std::int64_t rows = 1; rows <= rows_.windows; ++rows) offer(rows, columns_.windows);
+    for (std::int64_t rows = 1; rows <= block_rows_; ++rows) offer(rows, columns_.windows);
     for (std::int64_t columns = window_quantum; columns <= most_windows; columns += window_quantum)
       offer(1, std::min(columns, columns_.windows));
     return best;
@@ -166,8 +187,8 @@ class ProductsProgram {
     copy_ = parameters.add_scratch(0, scratch[0]);
     find_block(tracer);
     x_ = x_of_block(parameters);
-    copy_windows();
-    return {tracer.finish(), Grid(blocks_at_once_), parameters.memory(), {}};
+    copy_channels();
+    return {tracer.finish(), Grid(blocks_at_once_, copy_programs_), parameters.memory(), {}};
   }
 
   LoweredProgram products_program(const std::vector<Scratch>& scratch) {
@@ -233,31 +254,78 @@ class ProductsProgram {
     return {first, first < axis.size ? divide_up(axis.size - first, axis.stride) : 0, shift};
   }
 
-  void copy_windows() const {
-    const std::int64_t rows = block_.copied_rows, columns = block_.columns, size = rows * columns;
+  // Of x from a channel on: what each window of a block sees at a place, of `block` channels, of
+  // which `channels` are there. `axis` is that of rows.
+  Tile x_at(const Tile& x, const Operand& channels, std::int64_t block, const WindowAxis& axis,
+            std::int64_t row, std::int64_t column) const {
+    const Seen along_rows = seen(axis, row),
+               along_columns = seen(columns_, column * columns_.dilation);
+    Offset first(along_rows.first * axis.x_stride + along_columns.first * columns_.x_stride);
+    return dsl::load(dsl::make_desc(x + first, {channels, along_rows.count, along_columns.count},
+                                    {shape_.channel_stride, axis.stride * axis.x_stride,
+                                     columns_.stride * columns_.x_stride}),
+                     {0, row_ - along_rows.shift, column_ - along_columns.shift},
+                     {block, block_.copied_rows, block_.columns});
+  }
+  std::int64_t channel_elements() const {
+    return columns_.kernel * block_.copied_rows * block_.columns;
+  }
+  // In the copy from a channel on.
+  void store_copy(const Tile& copy, const Operand& channels, std::int64_t phase,
+                  std::int64_t column, const Tile& tile) const {
+    const std::int64_t rows = block_.copied_rows, columns = block_.columns;
+    Offset to(phase * shape_.channels * channel_elements() + column * rows * columns);
+    dsl::store(
+        dsl::make_desc(copy + to, {channels, rows, columns}, {channel_elements(), columns, 1}),
+        {0, 0, 0}, tile);
+  }
+
+  // Axis 1 of the grid: parts of the channels.
+  void copy_channels() const {
+    const std::int64_t block = divide_up(shape_.channels, copy_programs_);
+    Tile x = x_, copy = copy_;
+    Operand channels = shape_.channels;
+    if (copy_programs_ > 1) {
+      Tile first = dsl::program_id(1) * block;
+      x = x + first * shape_.channel_stride;
+      copy = copy + first * channel_elements();
+      channels = shape_.channels - first;
+    }
+    if (filters_.uses_winograd())
+      copy_combinations(x, copy, dsl::minimum(channels, block));
+    else
+      copy_windows(x, copy, channels, block);
+  }
+  void copy_windows(const Tile& x, const Tile& copy, const Operand& channels,
+                    std::int64_t block) const {
     for (std::int64_t phase = 0; phase < block_.phases; ++phase)
-      for (std::int64_t place = 0; place < columns_.kernel; ++place) {
-        const Seen along_rows = seen(rows_, phase),
-                   along_columns = seen(columns_, place * columns_.dilation);
-        Offset first(along_rows.first * rows_.x_stride + along_columns.first * columns_.x_stride);
-        Tile block = dsl::load(
-            dsl::make_desc(x_ + first, {shape_.channels, along_rows.count, along_columns.count},
-                           {shape_.channel_stride, rows_.stride * rows_.x_stride,
-                            columns_.stride * columns_.x_stride}),
-            {0, row_ - along_rows.shift, column_ - along_columns.shift},
-            {shape_.channels, rows, columns});
-        Offset to((phase * shape_.channels * columns_.kernel + place) * size);
-        dsl::store(dsl::make_desc(copy_ + to, {shape_.channels, rows, columns},
-                                  {columns_.kernel * size, columns, 1}),
-                   {0, 0, 0}, block);
+      for (std::int64_t column = 0; column < columns_.kernel; ++column)
+        store_copy(copy, channels, phase, column, x_at(x, channels, block, rows_, phase, column));
+  }
+  // The combinations of rows that Winograd's products multiply, a channel after the other.
+  void copy_combinations(const Tile& x, const Tile& copy, const Tile& channels) const {
+    WindowAxis pairs = rows_;
+    pairs.stride = winograd::results;
+    for (Tile channel : dsl::range(0, channels, 1)) {
+      Tile x_channel = x + channel * shape_.channel_stride,
+           copied = copy + channel * channel_elements();
+      for (std::int64_t column = 0; column < columns_.kernel; ++column) {
+        std::vector<Tile> rows;
+        for (std::int64_t row = 0; row < winograd::products; ++row)
+          rows.push_back(x_at(x_channel, 1, 1, pairs, row, column));
+        for (std::int64_t i = 0; i < winograd::products; ++i)
+          store_copy(copied, 1, i, column, winograd::of_x(rows, i));
       }
+    }
   }
 
   // What a row of a window's places sees: of `count` rows of windows from `first` on.
   Tile windows_at(const Tile& row, std::int64_t first, std::int64_t count) const {
     const std::int64_t size = block_.copied_rows * block_.columns;
     Tile along = row * rows_.dilation, from = along;
-    if (rows_.stride != 1) {
+    if (filters_.uses_winograd()) {
+      from = row * (depth() * size);
+    } else if (rows_.stride != 1) {
       Tile phase = along % rows_.stride;
       from = along / rows_.stride * block_.columns + phase * (depth() * size);
     } else {
@@ -277,11 +345,18 @@ class ProductsProgram {
     return dsl::load(dsl::make_desc(from, {depth(), width}, {width, 1}), {0, 0}, {depth(), width});
   }
 
-  Tile sum_over_rows(const Shape& shape, const std::function<Tile(const Tile&, const Tile&)>& add) {
-    if (rows_.kernel == 1) return add(integer(0), {});
+  // A block of results: for each of the rows of windows in a row of the block, the sum over the
+  // rows of a window of the products that `add` adds to a sum.
+  using Add = std::function<Tile(const Tile& row, const Tile& sum)>;
+  std::vector<Tile> sums_of(const Shape& shape, const Add& add) const {
+    if (filters_.uses_winograd()) {
+      Tile first = add(integer(1), {}), second = add(integer(2), {});
+      return {add(integer(0), first + second), add(integer(3), first - second)};
+    }
+    if (rows_.kernel == 1) return {add(integer(0), {})};
     Var total = dsl::zeros(shape, DType::f32);
     for (Tile row : dsl::range(0, rows_.kernel, 1)) total = add(row, total);
-    return total;
+    return {total};
   }
   static Tile product(const Tile& a, const Tile& b, const Tile& sum) {
     return sum.defined() ? dsl::dot(a, b, sum) : dsl::dot(a, b);
@@ -290,24 +365,32 @@ class ProductsProgram {
   void convolve_outputs(const Tile& panel) {
     const std::int64_t width = filters_.width();
     if (!filters_.vectors_go_along()) {
-      Tile sums = sum_over_rows({width, block_.windows()}, [&](const Tile& row, const Tile& sum) {
+      const Shape shape = {width, block_.rows, block_.columns};
+      const std::vector<Tile> sums = sums_of({width, block_.windows()}, [&](const Tile& row,
+                                                                            const Tile& sum) {
         return product(dsl::trans(filters_at(row, panel)), windows_at(row, 0, block_.rows), sum);
       });
-      return store(panel, 0, dsl::reshape(sums, {width, block_.rows, block_.columns}));
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        store(panel, 0, i, dsl::reshape(sums[i], shape));
+      return;
     }
     const std::int64_t most = std::max<std::int64_t>(1, most_left_windows / block_.columns);
     const std::int64_t parts = divide_up(block_.rows, most), each = divide_up(block_.rows, parts);
     for (std::int64_t first = 0; first < block_.rows; first += each) {
       const std::int64_t rows = std::min(each, block_.rows - first);
-      Tile sums =
-          sum_over_rows({rows * block_.columns, width}, [&](const Tile& row, const Tile& sum) {
+      const Shape shape = {width, rows, block_.columns};
+      const std::vector<Tile> sums =
+          sums_of({rows * block_.columns, width}, [&](const Tile& row, const Tile& sum) {
             return product(dsl::trans(windows_at(row, first, rows)), filters_at(row, panel), sum);
           });
-      store(panel, first, dsl::reshape(dsl::trans(sums), {width, rows, block_.columns}));
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        store(panel, first, i, dsl::reshape(dsl::trans(sums[i]), shape));
     }
   }
 
-  void store(const Tile& panel, std::int64_t first, Tile sums) const {
+  // The results of `step`, of the rows of windows in each row of the block from `first` on.
+  void store(const Tile& panel, std::int64_t first, std::size_t step, Tile sums) const {
+    const auto begin = static_cast<std::int64_t>(step);
     const std::int64_t width = filters_.width();
     Tile output = panel * width;
     if (shape_.has_bias) {
@@ -316,23 +399,26 @@ class ProductsProgram {
       sums = sums + dsl::reshape(bias, {width, 1, 1});
     }
     const Shape& block = sums.shape();
-    finish_plane_block(site_, *parameters_,
-                       {.image = image_,
-                        .channel = group_ * shape_.outputs,
-                        .axes = {{output, shape_.outputs, block[0]},
-                                 {row_ + first, rows_.windows, block[1]},
-                                 {column_, columns_.windows, block[2]}}},
-                       sums);
+    finish_plane_block(
+        site_, *parameters_,
+        {.image = image_,
+         .channel = group_ * shape_.outputs,
+         .axes = {{output, shape_.outputs, block[0]},
+                  {row_ + first, divide_up(rows_.windows - begin, steps_), block[1], begin, steps_},
+                  {column_, columns_.windows, block[2]}}},
+        sums);
   }
 
   const ConvolutionSite& site_;
   const ConvolutionShape& shape_;
   const WindowAxis &rows_, &columns_;
-  bool reads_x_;  // where it lies: nothing is copied
-  WindowBlock block_;
   ConvolutionFilters filters_;
+  std::int64_t steps_;       // rows of windows in a row of a block
+  std::int64_t block_rows_;  // of an image
+  bool reads_x_;             // where it lies: nothing is copied
+  WindowBlock block_;
   std::int64_t blocks_;  // of windows, of all images and groups
-  std::int64_t blocks_at_once_ = 1, panel_programs_ = 1;
+  std::int64_t blocks_at_once_ = 1, copy_programs_ = 1, panel_programs_ = 1;
   Tile copy_;  // of what this program's block sees
   Tile x_, panels_, bias_;
   const Parameters* parameters_ = nullptr;  // of the program that is written

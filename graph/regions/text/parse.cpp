@@ -228,6 +228,8 @@ class Parser {
     } else if (name == "panels") {
       read_value(line, storage.panels.width);
       storage.panels.in_pairs = line.accept("in_pairs");
+    } else if (name == "winograd") {
+      storage.is_winograd = true;
     } else if (name == "writers") {
       said.writers = users();
     } else if (name == "readers") {

@@ -85,7 +85,7 @@ std::string text_of(const dsl::PackedPanels& panels) {
 
 std::string text_of(const Storage& storage, const StorageUsers& users) {
   const auto& [kind, dtype, elements, input, is_aligned, is_frozen, data, start, step, packed_from,
-               panels, writers, readers, is_output] = storage;
+               panels, is_winograd, writers, readers, is_output] = storage;
   const bool in_input = kind == StorageKind::input || kind == StorageKind::packed;
   std::string text = concat(dtype);
   if (elements != 0) text += concat("[", elements, "]");
@@ -102,6 +102,7 @@ std::string text_of(const Storage& storage, const StorageUsers& users) {
   more.say_if(!derived, "data=x", hex_of(data));
   more.say_if(packed_from != StridedView{}, "from=", text_of(packed_from));
   more.say_if(panels != dsl::PackedPanels{}, "panels=", text_of(panels));
+  more.say_if(is_winograd, "winograd");
   more.say_if(writers != users.writers, "writers=(", text_of(writers), ")");
   more.say_if(readers != users.readers, "readers=(", text_of(readers), ")");
   more.say_if(is_output, "output");
