@@ -85,6 +85,16 @@ std::vector<std::string> outputs_of(const Program& program) {
   return names;
 }
 
+// Weights that are tensors of a subclass, as torchao's are, lie in pickles that call its code.
+std::string_view hint_of(const std::vector<ProgramOperator>& operators) {
+  const bool has_subclasses = std::ranges::any_of(operators, [](const auto& op) {
+    return op.name == "export.access_subclass_inner_tensor.default";
+  });
+  return has_subclasses ? " (weights are tensors of a subclass: save what the program's "
+                          "run_decompositions() gives, which takes them apart)"
+                        : "";
+}
+
 }  // namespace
 
 struct ExportedModule::State {
@@ -187,7 +197,8 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   state->program = program_of(archive);
   const Program& program = state->program;
   state->operators = operators_of(program);
-  programs::require_known(state->operators, "load_exported", program.file, "", {});
+  programs::require_known(state->operators, "load_exported", program.file,
+                          hint_of(state->operators), {});
   exported::require_no_writes_to_copies(program);
   for (const Node& node : program.nodes)
     state->functions.push_back(*exported::find_operator(node.target));

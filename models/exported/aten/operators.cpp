@@ -74,15 +74,20 @@ std::optional<NamedOperator> find_operator(std::string_view name) {
 }
 
 std::vector<std::span<const Operator>> operator_families() {
-  return {arrangement_operators(),    arithmetic_operators(),  composite_operators(),
-          control_operators(),        convolution_operators(), creation_operators(),
-          function_operators(),       indexing_operators(),    joining_operators(),
-          linear_algebra_operators(), loss_operators(),        normalisation_operators(),
-          ordering_operators(),       pooling_operators(),     product_operators(),
-          quantile_operators(),       random_operators(),      recurrent_operators(),
-          reduction_operators(),      resampling_operators(),  run_operators(),
-          scan_operators(),           scatter_operators(),     signal_window_operators(),
-          size_operators(),           special_operators()};
+  return {arrangement_operators(),   arithmetic_operators(),
+          composite_operators(),     control_operators(),
+          convolution_operators(),   creation_operators(),
+          function_operators(),      indexing_operators(),
+          joining_operators(),       linear_algebra_operators(),
+          loss_operators(),          normalisation_operators(),
+          ordering_operators(),      pooling_operators(),
+          product_operators(),       quantile_operators(),
+          quantisation_operators(),  random_operators(),
+          recurrent_operators(),     reduction_operators(),
+          resampling_operators(),    run_operators(),
+          scan_operators(),          scatter_operators(),
+          signal_window_operators(), size_operators(),
+          special_operators()};
 }
 
 std::vector<std::string_view> operator_names() {

@@ -94,6 +94,7 @@ std::span<const Operator> ordering_operators();
 std::span<const Operator> pooling_operators();
 std::span<const Operator> product_operators();
 std::span<const Operator> quantile_operators();
+std::span<const Operator> quantisation_operators();
 std::span<const Operator> random_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> reduction_operators();

@@ -94,9 +94,12 @@ Tensor moved(const Call& call, std::vector<int> from, std::vector<int> to) {
 Tensor joined(const Call& call) {
   std::vector<Tensor> parts = call.tensors("tensors");
   int axis = call.axis("dim", 0);
-  std::erase_if(
-      parts, [&](const Tensor& t) { return t.shape() == Shape{0} && parts.front().rank() != 1; });
-  if (parts.empty()) return call.tensors("tensors").front();
+  if (std::ranges::any_of(parts, [](const Tensor& t) { return t.rank() != 1; })) {
+    DType dtype = parts.front().dtype();
+    for (const Tensor& part : parts) dtype = promote(dtype, part.dtype());
+    std::erase_if(parts, [](const Tensor& t) { return t.shape() == Shape{0}; });
+    if (!parts.empty()) parts.front() = parts.front().to(dtype);
+  }
   return cat(parts, axis);
 }
 
