@@ -153,8 +153,50 @@ std::optional<NodeId> drop_trivial(const NodeToRewrite& s) {
   return info(s.node.op).finds_index ? std::nullopt : std::optional(s.x[0]);
 }
 
-constexpr Rule rules[] = {simplify_view, simplify_cast, fold_constants,
-                          drop_neutral,  decide,        drop_trivial};
+// Which axes order a value of the new graph as its elements lie in memory, where these are not in
+// the order of its axes: of a permuted value, and of an input whose last two axes are.
+std::optional<Attributes> order_in_memory(const NodeToRewrite& s, NodeId id) {
+  const Node& node = s.rewriter.made(id);
+  if (node.op != Op::input || node.shape.rank() < 2) return std::nullopt;
+  const Graph& from = s.rewriter.from();
+  for (std::size_t i = 0; i < from.inputs.size() && i < from.input_strides.size(); ++i) {
+    const Strides& strides = from.input_strides[i];
+    if (s.rewriter.at(from.inputs[i]) != id || strides.rank() != node.shape.rank()) continue;
+    const int last = strides.rank() - 1;
+    if (strides[last - 1] != 1 || strides[last] <= 1) return std::nullopt;
+    Attributes order;
+    for (int axis = 0; axis <= last; ++axis) order.axes.push_back(axis);
+    std::swap(order.axes[last - 1], order.axes[last]);
+    return order;
+  }
+  return std::nullopt;
+}
+
+// A product of what is converted after it was transposed is one of what is transposed after it was
+// converted: then weights of few bits are read in the order in which they lie.
+std::optional<NodeId> transpose_last(const NodeToRewrite& s) {
+  if (s.node.op != Op::matmul) return std::nullopt;
+  std::vector<NodeId> operands = s.x;
+  for (NodeId& operand : operands) {
+    const Node cast = s.rewriter.made(operand);
+    if (info(cast.op).tile_op != ir::Op::cast_) continue;
+    const Node source = s.rewriter.made(cast.operands[0]);
+    GraphBuilder builder = s.rewriter.builder(cast);
+    auto convert = [&](NodeId stored, const Attributes& transposed) {
+      NodeId converted = builder.append(cast.op, {stored}, {}, cast.dtype);
+      operand = builder.append(Op::permute, {converted}, transposed);
+    };
+    if (source.op == Op::permute)
+      convert(source.operands[0], source.attributes);
+    else if (auto order = order_in_memory(s, cast.operands[0]))
+      convert(builder.append(Op::permute, {cast.operands[0]}, *order), *order);
+  }
+  if (operands == s.x) return std::nullopt;
+  return s.rewriter.builder(s.node).append(Op::matmul, operands, s.node.attributes, s.node.dtype);
+}
+
+constexpr Rule rules[] = {simplify_view, simplify_cast, fold_constants, drop_neutral,
+                          decide,        drop_trivial,  transpose_last};
 
 }  // namespace
 

@@ -146,6 +146,26 @@ TEST(Canonicalise, ComputesWithConstants) {
                graph_of("", 0));
 }
 
+// So that what is converted is read in the order in which it lies.
+TEST(Canonicalise, TransposesBehindAConversionForAProduct) {
+  const char* product = "%4: f32[4x4] = matmul %0, %3";
+  expect_equal(
+      simple(concat("%2: f16[6x4] = permute %1 {axes=1x0}\n%3: f32[6x4] = to %2\n", product), 4),
+      graph_of(concat("%2: f32[4x6] = to %1\n%3: f32[6x4] = permute %2 {axes=1x0}\n", product), 4));
+  auto of_input = [](const char* strides, const std::string& body, int last) {
+    return parse(concat("graph {\n%0: f32[4x6] = input\n%1: i8[6x4] = input", strides, "\n", body,
+                        "\ninputs %0 %1\nreturn %", last, "\n}\n"));
+  };
+  const std::string converted = "%2: f32[6x4] = to %1\n%3: f32[4x4] = matmul %0, %2";
+  expect_equal(dead_code(canonicalise(of_input(" {strides=1x6}", converted, 3))),
+               of_input(" {strides=1x6}",
+                        "%2: i8[4x6] = permute %1 {axes=1x0}\n%3: f32[4x6] = to %2\n"
+                        "%4: f32[6x4] = permute %3 {axes=1x0}\n%5: f32[4x4] = matmul %0, %4",
+                        5));
+  for (const char* strides : {"", " {strides=8x1}", " {strides=1x1}"})
+    expect_equal(canonicalise(of_input(strides, converted, 3)), of_input(strides, converted, 3));
+}
+
 TEST(Canonicalise, LeavesAProgramAloneThatIsSimpleAlready) {
   const char* body =
       "%2: f32[6x4] = permute %0 {axes=1x0}\n%3: f32[24] = reshape %2 {sizes=24}\n"
