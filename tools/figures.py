@@ -15,7 +15,7 @@ begin, end = "<!-- figures: tools/figures.py -->\n", "<!-- end of figures -->"
 beside_begin, beside_end = "<!-- beside others: tools/figures.py -->\n", "<!-- end of beside others -->"
 cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
                 "attention": "attention", "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
-                "compile": "first calls, cold"}
+                "exported": "eight exported networks", "compile": "first calls, cold"}
 llama_formats = {"bf16": "bf16 weights", "int8": "int8 weights", "int4": "int4 weights",
                  "w8a8": "int8 weights and activations", "w4a8": "int4 weights, int8 activations"}
 gpu_begin, gpu_end = "<!-- figures of GPUs: tools/figures.py -->\n", "<!-- end of figures of GPUs -->"
@@ -51,7 +51,7 @@ def rows():
 
 def best_of_others(row):
     """(ratio, name) of the fastest system that ran the case: seconds of first calls are beside all of them."""
-    if row["section"] != "compile":
+    if row.get("section") != "compile":
         return row["ratio"], row["peer"]
     name = min(row["peers"], key=lambda peer: row["peers"][peer]["seconds"])
     return row["peers"][name]["seconds"] / row["seconds"], name
