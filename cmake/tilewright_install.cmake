@@ -53,7 +53,7 @@ file(RELATIVE_PATH TILEWRIGHT_PREFIX_FROM_PC
 configure_file(cmake/tilewright.pc.in ${package}/tilewright.pc @ONLY)
 # Pages lie to each other as in the tree, so that their links lead somewhere.
 install(FILES LICENSE NOTICE README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)
 foreach(room runtime dsl autotune graph models tools tests)
   file(GLOB_RECURSE pages RELATIVE ${PROJECT_SOURCE_DIR} ${room}/README.md)
   foreach(page IN LISTS pages)

@@ -2,10 +2,10 @@
 //
 //   TuningDatabase database;                        // of the user, shared by all processes
 //   Lookup found = database.lookup(key, is_in_space);
-//   if (found.best) ...                             // use it: measured with this compiler build
-//   else search(from found.seeds, leaving out what database.rows(key) has)
-//   database.store({TuningRow(key, configuration, observation), ...});
-//   else a person asks: database.why_miss(key)
+//   if (found.best) use(*found.best);               // measured with this compiler build
+//   else search(found.seeds, database.rows(key));   // from the former, leaving out the latter
+//   database.store({TuningRow(key, configuration, observation)});
+//   Miss why = database.why_miss(key);              // for a person who asks
 //
 // Nothing here raises an error. If the database cannot be written, is full, is damaged, or does not
 // exist, what is stored stays in the memory of this process; a damaged file is salvaged and

@@ -64,8 +64,10 @@ void expect_properties(const RuleContext& site, DType dtype) {
     site.expect(!is_floating(dtype), "operands are ", dtype, "; they must be integer or bool");
 }
 
+// No operand; a scalar of the type of its number.
 Types constant(const RuleContext& site) { return {Type::scalar(site.get<Scalar>().dtype)}; }
 
+// No operand; a tile of i32 of one axis, as long as the bounds are apart.
 Types arange(const RuleContext& site) {
   auto [start, end] = site.get<Bounds>();
   site.expect(end > start, "the end ", end, " is not above the start ", start);
@@ -74,12 +76,14 @@ Types arange(const RuleContext& site) {
   return {Type::tile(DType::i32, {end - start})};
 }
 
+// No operand; an i64 scalar of an axis 0, 1 or 2.
 Types index(const RuleContext& site) {
   int axis = site.get<Axis>().axis;
   site.expect(axis >= 0 && axis < 3, "the axis is ", axis, "; a grid has the axes 0, 1 and 2");
   return {Type::scalar(DType::i64)};
 }
 
+// A scalar, which may be a pointer; a tile of it of the shape that is given.
 Types splat(const RuleContext& site) {
   site.expect(site.operand(0).is_scalar() && !site.operand(0).is_descriptor(), "the operand is ",
               site.operand(0), "; it must be a scalar");
@@ -87,6 +91,7 @@ Types splat(const RuleContext& site) {
   return {site.operand(0).with_shape(site.get<Extent>().shape)};
 }
 
+// Values of one type; one of that type.
 Types same(const RuleContext& site) {
   site.expect_value(0);
   expect_one_type(site, 0);
@@ -94,6 +99,7 @@ Types same(const RuleContext& site) {
   return {site.operand(0)};
 }
 
+// As same, of integers of 64 bits.
 Types same_long(const RuleContext& site) {
   Types result = same(site);
   const DType dtype = site.operand(0).dtype;
@@ -101,12 +107,14 @@ Types same_long(const RuleContext& site) {
   return result;
 }
 
+// A tile; one of its type.
 Types convert_layout(const RuleContext& site) {
   site.expect(!site.operand(0).is_scalar() && !site.operand(0).is_descriptor(), "the operand is ",
               site.operand(0), "; it must be a tile");
   return {site.operand(0)};
 }
 
+// Values of one type; bools of their shape.
 Types compare(const RuleContext& site) {
   site.expect_value(0);
   expect_one_type(site, 0);
@@ -114,6 +122,7 @@ Types compare(const RuleContext& site) {
   return {site.operand(0).with_dtype(DType::boolean)};
 }
 
+// A bool and two of one type, all of one shape; one of their type.
 Types select(const RuleContext& site) {
   site.expect(site.operand(0).is_value() && is_boolean(site.operand(0).dtype), "the condition is ",
               site.operand(0), "; it must be bool");
@@ -123,12 +132,14 @@ Types select(const RuleContext& site) {
   return {site.operand(1)};
 }
 
+// A value; its shape in the type that is given.
 Types cast(const RuleContext& site) {
   site.expect_value(0);
   return {site.operand(0).with_dtype(site.get<DType>())};
 }
 
-// A pointer becomes its address.
+// A value, in a type of as many bits, neither of which is bool; or pointers, as i64: their
+// addresses.
 Types bitcast(const RuleContext& site) {
   if (site.operand(0).is_pointer()) {
     site.expect(site.get<DType>() == DType::i64, "a pointer cannot be reinterpreted as ",
@@ -142,6 +153,7 @@ Types bitcast(const RuleContext& site) {
   return {site.operand(0).with_dtype(to)};
 }
 
+// Anything but a descriptor; with an axis of one element more.
 Types expand_dims(const RuleContext& site) {
   const Type& x = site.operand(0);
   int axis = site.get<Axis>().axis;
@@ -152,6 +164,7 @@ Types expand_dims(const RuleContext& site) {
   return {x.with_shape(shape)};
 }
 
+// Anything but a descriptor; its axes of one element grow to those of the shape that is given.
 Types broadcast(const RuleContext& site) {
   const Type& x = site.operand(0);
   const Shape& to = site.get<Extent>().shape;
@@ -163,6 +176,7 @@ Types broadcast(const RuleContext& site) {
   return {x.with_shape(to)};
 }
 
+// Anything but a descriptor; the shape that is given, of as many elements.
 Types reshape(const RuleContext& site) {
   const Type& x = site.operand(0);
   const Shape& to = site.get<Extent>().shape;
@@ -172,6 +186,7 @@ Types reshape(const RuleContext& site) {
   return {x.with_shape(to)};
 }
 
+// A tile; its axes in the order that is given.
 Types permute(const RuleContext& site) {
   const Type& x = site.operand(0);
   const std::vector<int>& dims = site.get<Permutation>().dims;
@@ -185,6 +200,8 @@ Types permute(const RuleContext& site) {
   return {x.with_shape(shape)};
 }
 
+// A value and an index, of i32 or i64, that agree in all axes but one; the value in the index's
+// shape.
 Types gather(const RuleContext& site) {
   const Type &source = site.operand(0), &index = site.operand(1);
   int axis = site.get<Axis>().axis;
@@ -201,6 +218,7 @@ Types gather(const RuleContext& site) {
   return {source.with_shape(index.shape)};
 }
 
+// Pointers and integers of one shape; pointers.
 Types offset(const RuleContext& site) {
   site.expect(site.operand(0).is_pointer(), "operand 0 is ", site.operand(0),
               "; it must be a pointer");
@@ -232,6 +250,8 @@ void expect_store_policy(const RuleContext& site) {
       ", one of loads; a store takes evict_first, evict_last, no_allocate, wb, cg, cs or wt");
 }
 
+// Pointers, a mask of bools of their shape, and what stands in place of masked elements; what they
+// point to.
 Types load(const RuleContext& site) {
   expect_access(site, 1);
   expect_load_policy(site, site.get<Access>().cache);
@@ -249,13 +269,15 @@ void expect_written(const RuleContext& site) {
               site.operand(0), " takes ", wanted);
 }
 
+// Pointers, values of what they point to, and a mask of bools of their shape; nothing.
 Types store(const RuleContext& site) {
   expect_written(site);
   expect_store_policy(site);
   return {};
 }
 
-// What processors do in one step, or in a loop of few turns that tries again.
+// Pointers, values of what they point to, and a mask; what was there. What processors do in one
+// step, or in a loop of few turns that tries again.
 Types atomic(const RuleContext& site) {
   expect_written(site);
   AtomicKind kind = site.get<Atomic>().kind;
@@ -277,6 +299,7 @@ Types atomic(const RuleContext& site) {
   return {site.operand(1)};
 }
 
+// One pointer, then sizes, then as many strides, all integer scalars; a descriptor.
 Types make_desc(const RuleContext& site) {
   std::size_t count = site.operands.size() - 1;
   site.expect(site.operand(0).is_pointer() && site.operand(0).is_scalar(), "the base is ",
@@ -299,12 +322,14 @@ void expect_block(const RuleContext& site, std::size_t first_offset, const Shape
     site.expect_integer_scalar(i, "an offset");
 }
 
+// A descriptor and an integer scalar an axis; a tile of the block's shape.
 Types load_desc(const RuleContext& site) {
   expect_block(site, 1, site.get<BlockAccess>().shape);
   expect_load_policy(site, site.get<BlockAccess>().cache);
   return {Type::tile(site.operand(0).dtype, site.get<BlockAccess>().shape)};
 }
 
+// A descriptor, a tile of its element type, and an integer scalar an axis; nothing.
 Types store_desc(const RuleContext& site) {
   expect_block(site, 2, site.operand(1).shape);
   expect_store_policy(site);
@@ -314,6 +339,7 @@ Types store_desc(const RuleContext& site) {
   return {};
 }
 
+// A descriptor and an integer scalar an axis; nothing.
 Types prefetch_desc(const RuleContext& site) {
   expect_block(site, 1, site.get<Extent>().shape);
   return {};
@@ -325,6 +351,7 @@ void expect_places(const RuleContext& site, std::size_t values) {
               " are given; write {} for each");
 }
 
+// Scalars, one for each place in the text; nothing.
 Types print_(const RuleContext& site) {
   for (std::size_t i = 0; i < site.operands.size(); ++i)
     site.expect(site.operand(i).is_value() && site.operand(i).is_scalar(), "operand ", i, " is ",
@@ -333,6 +360,7 @@ Types print_(const RuleContext& site) {
   return {};
 }
 
+// Bools, and scalars or tiles of their shape, one for each place in the text; nothing.
 Types assert_(const RuleContext& site) {
   const Type& condition = site.operand(0);
   site.expect(condition.is_value() && is_boolean(condition.dtype), "the condition is ", condition,
@@ -347,6 +375,8 @@ Types assert_(const RuleContext& site) {
   return {};
 }
 
+// A tile, of bools for any and all and of numbers otherwise; without the axis, of i32 for argmax
+// and argmin.
 Types reduce(const RuleContext& site) {
   const Type& x = site.operand(0);
   auto [kind, axis] = site.get<Reduction>();
@@ -361,6 +391,7 @@ Types reduce(const RuleContext& site) {
   return {Type::tile(arg ? DType::i32 : x.dtype, without_axis(x.shape, axis))};
 }
 
+// A value of 32 bits or more, for sum, prod, max and min; one of its type.
 Types cluster_reduce(const RuleContext& site) {
   const Type& x = site.operand(0);
   auto [kind, axis] = site.get<Reduction>();
@@ -374,6 +405,8 @@ Types cluster_reduce(const RuleContext& site) {
   return {x};
 }
 
+// Two tiles of two axes, of one type and fitting sizes, and an accumulator (product_dtype); one of
+// its type.
 Types dot(const RuleContext& site) {
   const Type &a = site.operand(0), &b = site.operand(1), &acc = site.operand(2);
   for (std::size_t i = 0; i < 3; ++i) {
@@ -394,6 +427,8 @@ Types dot(const RuleContext& site) {
   return {result};
 }
 
+// Three integer scalars of one type, and what is carried; what is carried. Of a while the first is
+// a bool.
 Types loop(const RuleContext& site) {
   for (std::size_t i = 0; i < 3; ++i) site.expect_integer_scalar(i, "a bound");
   site.expect(site.operand(0) == site.operand(1) && site.operand(0) == site.operand(2),
@@ -410,6 +445,7 @@ Types loop(const RuleContext& site) {
   return carried;
 }
 
+// A bool scalar; what both bodies yield.
 Types if_(const RuleContext& site) {
   site.expect(site.operand(0) == Type::scalar(DType::boolean), "the condition is ", site.operand(0),
               "; it must be a bool scalar");
@@ -418,6 +454,7 @@ Types if_(const RuleContext& site) {
   return site.yielded[0];
 }
 
+// Anything; nothing.
 Types yield(const RuleContext&) { return {}; }
 
 }  // namespace

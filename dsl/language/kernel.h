@@ -13,8 +13,8 @@
 // The grid may follow from the launch's numbers, and a kernel may be told how a GPU runs it:
 //
 //   add.launch([&](const Config& c) { return Grid{cdiv(n, c["block"])}; }, x, y, out, n, 128);
-//   add.with(Knobs{.num_warps = 4}).launch(...);
-//   add.on(Device::emulated("sm_90a")).launch(...);
+//   add.with(Knobs{.num_warps = 4}).launch(blocks, x, y, out, n, 128);
+//   add.on(Device::emulated("sm_90a")).launch(blocks, x, y, out, n, 128);
 //
 // Where nothing is said, it runs where its tensors lie, in the calling thread's stream. Programs
 // are compiled for the types of the arguments and, as Triton's, for what their numbers and

@@ -6,7 +6,7 @@
 // in its namespace:
 //
 //   class Cache {
-//     ...
+//     Tensor keys_, values_;
 //     template <typename Visit>
 //     friend void for_each_tensor(Cache& cache, Visit&& visit) {
 //       visit(cache.keys_);

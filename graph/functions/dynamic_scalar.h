@@ -2,8 +2,8 @@
 // compiled function and not a part of its program, so that setting it compiles nothing.
 //
 //   DynamicScalar rate(1e-3);
-//   auto step = compile([&](const Tensor& gradient) { weight.copy_from(weight - rate * gradient);
-//   ... rate.set(5e-4);  // the next call reads it
+//   auto step = compile([&](const Tensor& gradient) { return weight - rate * gradient; });
+//   rate.set(5e-4);  // the next call reads it
 #pragma once
 
 #include "graph/tensor/tensor.h"

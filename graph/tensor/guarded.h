@@ -3,8 +3,8 @@
 // A captured function runs once, so a number, a flag or a list that it reads becomes a constant of
 // the graph. Where such a value is wrapped,
 //
-//   struct Model { Guarded<bool> use_bias{true, "use_bias"}; ... };
-//   Tensor forward(const Tensor& x) { return use_bias.get() ? x + bias : x; }
+//   Guarded<bool> use_bias{true, "use_bias"};
+//   auto forward = compile([&](const Tensor& x) { return use_bias.get() ? x + bias : x; });
 //
 // its reading is a guard: the plan is for calls in which the value is what it was. A call in which
 // it is another one finds the plan that was compiled for that, or is compiled, and says why

@@ -8,12 +8,16 @@
 //
 // and sees `x`, a Tensor, and `folder`, a std::string. What else it needs its document gives in a
 // comment right before the block, which no reader is shown: <!-- given: std::int64_t m = 64; -->
+//
+// So is each snippet in a comment of a public header: lines further in than the comment, the first
+// of which has a bracket, an `=` or a `;`. What it needs stands in header_snippets.txt.
 #include <gmock/gmock.h>
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -49,10 +53,11 @@ struct Snippet {
   std::string given, code;
 };
 
+// Or a template, which cannot stand in one.
 bool defines_function(const std::string& code) {
   static const std::regex form(
       R"((^|\n)(?!for|if|while|switch|else)[A-Za-z_][\w:<>,&* ]* [\w:]+\([^=;"[]*\)( const)? \{)");
-  return std::regex_search(code, form);
+  return std::regex_search(code, form) || code.find("template <") != code.npos;
 }
 
 // Which headers a snippet includes, and the rest of it.
@@ -104,6 +109,58 @@ std::vector<Snippet> all_snippets() {
   return all;
 }
 
+// Lines of a comment that stand further in than it are a snippet if one ends as C++ does, and the
+// first is no row of a table.
+bool is_code(const std::string& lines) {
+  static const std::regex end(R"(;[ ]*(//[^\n]*)?\n)"), first(R"(^[^\n]*[({=;])"),
+      columns(R"(^[^\n({=;/]*[^ ({=;/]   )");
+  return std::regex_search(lines, end) && std::regex_search(lines, first) &&
+         !std::regex_search(lines, columns);
+}
+
+std::vector<Snippet> snippets_of_header(const fs::path& path, const std::string& name) {
+  static const std::regex form(R"(^ *//   ([^* ].*)$)"), further(R"(^ *//   ( .*)$)");
+  std::vector<Snippet> snippets;
+  Snippet snippet{name, 0, {}, {}};
+  std::ifstream in(path);
+  int number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    std::smatch match;
+    if (std::regex_match(line, match, form) ||
+        (snippet.line > 0 && std::regex_match(line, match, further))) {
+      if (snippet.line == 0) snippet.line = number;
+      snippet.code += match.str(1) + "\n";
+      continue;
+    }
+    if (is_code(snippet.code)) snippets.push_back(snippet);
+    snippet = {name, 0, {}, {}};
+  }
+  return snippets;
+}
+
+// One whose parts see what is declared in those before them.
+Snippet joined(const std::vector<Snippet>& snippets) {
+  Snippet all = snippets.front();
+  for (std::size_t i = 1; i < snippets.size(); ++i)
+    all.code += "#line " + std::to_string(snippets[i].line) + " \"" + all.document + "\"\n" +
+                snippets[i].code;
+  return all;
+}
+
+// What snippets of headers are given, by header.
+std::map<std::string, std::string> given_of_headers() {
+  std::map<std::string, std::string> given;
+  std::ifstream in(root / "tests/house/header_snippets.txt");
+  std::string header;
+  for (std::string line; std::getline(in, line);)
+    if (line.ends_with(".h"))
+      given[header = line];
+    else if (line.starts_with("  "))
+      given[header] += line + "\n";
+  return given;
+}
+
 std::string program_of(const std::vector<Snippet>& snippets) {
   std::ostringstream includes, rest;
   rest << "namespace tw = tilewright;\n";
@@ -151,6 +208,23 @@ ScratchFolder* Snippets::folder_ = nullptr;
 TEST_F(Snippets, OfAllDocumentsCompile) {
   std::vector<Snippet> snippets = all_snippets();
   ASSERT_GE(snippets.size(), 4U);
+  Output output = compiled(program_of(snippets));
+  EXPECT_EQ(output.status, 0) << output.text;
+}
+
+TEST_F(Snippets, OfPublicHeadersCompile) {
+  const std::map<std::string, std::string> given = given_of_headers();
+  const fs::path include = folder_->path() / "include/tilewright";
+  std::vector<Snippet> snippets;
+  for (const auto& entry : fs::recursive_directory_iterator(include)) {
+    const std::string name = fs::relative(entry.path(), include).generic_string();
+    if (entry.path().extension() != ".h") continue;
+    const std::vector<Snippet> parts = snippets_of_header(entry.path(), name);
+    if (parts.empty()) continue;
+    snippets.push_back(joined(parts));
+    if (auto known = given.find(name); known != given.end()) snippets.back().given = known->second;
+  }
+  ASSERT_GE(snippets.size(), 20U);
   Output output = compiled(program_of(snippets));
   EXPECT_EQ(output.status, 0) << output.text;
 }

@@ -5,7 +5,9 @@
 // element; neighbours keep their order, so it need not be commutative.
 //
 //   Tile longest = reduce(x, 0, [](Tile a, Tile b) { return where(abs(a) < abs(b), b, a); });
-//   auto [value, place] = ... reduce({x, i}, 1, [](const Tiles& a, const Tiles& b) -> Tiles {...});
+//   Tiles both = reduce({x, y}, 0, [](const Tiles& a, const Tiles& b) -> Tiles {
+//     return {a[0] + b[0], a[1] * b[1]};
+//   });
 //
 // A reduction of n elements takes n - 1 evaluations in about log2(n) steps, a scan n for each of
 // about log2(n) steps; between steps elements move (`gather`). The kinds that the operation

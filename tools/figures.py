@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Writes the README's tables of figures from docs/results/*.json, each between its two markers, and
-docs/slower.md, which names every case in which another system is faster."""
+"""Writes what pages show of docs/results/*.json: the tables of docs/results/README.md, each between its two
+markers; docs/slower.md, which names every case in which another system is faster; and docs/results/speed.svg.
+With --check it writes nothing, and fails where a page is not what the files say."""
 import json
 import math
 import pathlib
+import sys
+
+import speed_figure
 
 root = pathlib.Path(__file__).resolve().parent.parent
 results = root / "docs" / "results"
-begin, end = "<!-- figures: tools/readme_tables.py -->\n", "<!-- end of figures -->"
-beside_begin, beside_end = "<!-- beside others: tools/readme_tables.py -->\n", "<!-- end of beside others -->"
+begin, end = "<!-- figures: tools/figures.py -->\n", "<!-- end of figures -->"
+beside_begin, beside_end = "<!-- beside others: tools/figures.py -->\n", "<!-- end of beside others -->"
 cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
                 "attention": "attention", "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
-                "compile": "first calls, cold"}
+                "exported": "eight exported networks", "compile": "first calls, cold"}
 llama_formats = {"bf16": "bf16 weights", "int8": "int8 weights", "int4": "int4 weights",
                  "w8a8": "int8 weights and activations", "w4a8": "int4 weights, int8 activations"}
-gpu_begin, gpu_end = "<!-- figures of GPUs: tools/readme_tables.py -->\n", "<!-- end of figures of GPUs -->"
+gpu_begin, gpu_end = "<!-- figures of GPUs: tools/figures.py -->\n", "<!-- end of figures of GPUs -->"
 gpu_sections = {"gemm": "matrix products", "attention": "attention", "rows": "row kernels",
                 "decode": "products of one row", "prefill": "linear layers of prompts", "models": "steps of Llama",
                 "launch": "launches", "graphs": "launches in graphs", "optim": "AdamW"}
@@ -47,7 +51,7 @@ def rows():
 
 def best_of_others(row):
     """(ratio, name) of the fastest system that ran the case: seconds of first calls are beside all of them."""
-    if row["section"] != "compile":
+    if row.get("section") != "compile":
         return row["ratio"], row["peer"]
     name = min(row["peers"], key=lambda peer: row["peers"][peer]["seconds"])
     return row["peers"][name]["seconds"] / row["seconds"], name
@@ -71,7 +75,7 @@ def beside_text():
         case, worst, peer = min(rows, key=lambda r: r[1])
         slower = sum(ratio < 1 for _, ratio, _ in rows)
         text += (f"| {what} | {len(rows)} | {mean:.2f}x | {worst:.2f}x {peer} | {slower or 'none'} "
-                 f"| {device}, [`{name}`](docs/results/{name}) |\n")
+                 f"| {device}, [`{name}`]({name}) |\n")
     return text
 
 
@@ -88,7 +92,7 @@ def slower_cases(what, device, name, rows):
 def slower_text():
     text = ("# Where another system is faster\n\nEach case of `docs/results` that the best of PyTorch, Inductor and ONNX "
             "Runtime, or on a GPU of PyTorch,\ncuBLAS and cuDNN, ran in less time, the same minutes on the same machine; 0.8x is 0.8 of its speed. Written by "
-            "`tools/readme_tables.py`.\n")
+            "`tools/figures.py`.\n")
     for what, device, name, rows in beside_sections():
         text += slower_cases(what, device, name, rows)
     for what, device, name, rows in gpu_rows():
@@ -122,7 +126,7 @@ def gpu_text():
         best = (min if is_time else max)(rows, key=lambda r: r["rate"] or 0)
         slower = sum(r["ratio"] < 1 for r in rows)
         text += (f"| {what} | {len(rows)} | {mean:.2f}x | {worst['ratio']:.2f}x {worst['peer']} | {slower or 'none'} "
-                 f"| {rate_text(best)} | {device}, [`{name}`](docs/results/{name}) |\n")
+                 f"| {rate_text(best)} | {device}, [`{name}`]({name}) |\n")
     if text:
         text = ("| what | cases | geometric mean | worst | slower in | our best rate | GPU, file |\n"
                 "|---|---|---|---|---|---|---|\n") + text
@@ -136,15 +140,28 @@ def between(text, first, last, new):
     return head + first + new + last + rest.split(last)[1]
 
 
-def main():
-    readme = root / "README.md"
+def pages():
+    """(path, text as it should be) of each page."""
+    page = results / "README.md"
     table = "| what | result | file |\n|---|---|---|\n"
-    table += "".join(f"| {a} | {b} | [`{c}`](docs/results/{c}) |\n" for a, b, c in rows())
-    text = between(readme.read_text(), begin, end, table)
+    table += "".join(f"| {a} | {b} | [`{c}`]({c}) |\n" for a, b, c in rows())
+    text = between(page.read_text(), begin, end, table)
     text = between(text, beside_begin, beside_end, beside_text())
-    (root / "docs" / "slower.md").write_text(slower_text())
-    readme.write_text(between(text, gpu_begin, gpu_end, gpu_text()))
+    yield page, between(text, gpu_begin, gpu_end, gpu_text())
+    yield root / "docs" / "slower.md", slower_text()
+    yield results / "speed.svg", speed_figure.svg(results)
+
+
+def main():
+    stale = [(path, text) for path, text in pages() if not path.exists() or path.read_text() != text]
+    if "--check" in sys.argv[1:]:
+        for path, _ in stale:
+            print(f"{path.relative_to(root)} is not what docs/results says: run tools/figures.py")
+        return len(stale) > 0
+    for path, text in stale:
+        path.write_text(text)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
