@@ -70,6 +70,7 @@
 #include "graph/functions/reducing/reductions.h"
 #include "graph/functions/resampling/grid_sample.h"
 #include "graph/functions/resampling/interpolate.h"
+#include "graph/functions/resampling/sampled_windows.h"
 #include "graph/tensor/tensor.h"
 #include "models/decoder/attention.h"
 #include "models/decoder/decoder.h"

@@ -1,6 +1,7 @@
 // One operator of exported programs, called without a program, for tests.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -32,18 +33,32 @@ class OneCall {
     return *this;
   }
   std::vector<Tensor> all() const {
-    exported::Call call(node_, values_, {});
-    auto op = exported::find_operator(node_.target);
-    require(op.has_value(), "no ", node_.target);
     std::vector<Tensor> tensors;
-    for (const exported::Value& value : op->compute(call, false))
+    for (const exported::Value& value : computed(exported::Call(node_, values_, {})))
       tensors.push_back(std::get<Tensor>(value));
-    call.refuse_unread();
     return tensors;
+  }
+  // Of an operator with up to nine results, of which a program reads the first `used`.
+  exported::Results results(std::size_t used) const {
+    exported::Node node = node_;
+    std::array<bool, 9> is_used{};
+    for (std::size_t i = 0; i < is_used.size(); ++i) {
+      node.results.push_back(static_cast<int>(i));
+      is_used[i] = i < used;
+    }
+    return computed(exported::Call(node, values_, is_used));
   }
   Tensor one() const { return all().front(); }
 
  private:
+  static exported::Results computed(const exported::Call& call) {
+    auto op = exported::find_operator(call.node().target);
+    require(op.has_value(), "no ", call.node().target);
+    exported::Results results = op->compute(call, false);
+    call.refuse_unread();
+    return results;
+  }
+
   exported::Node node_;
   std::vector<exported::Value> values_;
 };

@@ -147,5 +147,53 @@ TEST(ExportedComposites, ApplyFunctionsOfElements) {
                softmax(x, 0));
 }
 
+// As programs have them that were exported on a GPU.
+TEST(ExportedComposites, AttendAsDevicesDo) {
+  Tensor q = arange(0, 2 * 3 * 4).to(f32).reshape({1, 2, 3, 4}) / 20.0, k = q * 0.5 + 0.1,
+         v = q - 0.3;
+  Tensor causal = scaled_dot_product_attention(q, k, v, {.causal = true});
+  auto call = [&](const std::string& kind) {
+    return OneCall(concat("aten._scaled_dot_product_", kind, ".default"))
+        .with("query", q)
+        .with("key", k)
+        .with("value", v)
+        .with("is_causal", true);
+  };
+  auto value = [](const OneCall& attention) {
+    return std::get<Tensor>(attention.results(1).front()).to_vector<float>();
+  };
+  const auto wanted = causal.to_vector<float>();
+  EXPECT_THAT(value(call("flash_attention")), Pointwise(FloatNear(1e-6F), wanted));
+  EXPECT_THAT(value(call("cudnn_attention").with("compute_log_sumexp", false)),
+              Pointwise(FloatNear(1e-6F), wanted));
+  Tensor bias = arange(0, 9).to(f32).reshape({1, 1, 3, 3}) * 0.1;
+  Tensor biased = matmul(softmax(matmul(q, k.transpose(-2, -1)) * 0.5 + bias, -1), v);
+  EXPECT_THAT(value(OneCall("aten._scaled_dot_product_efficient_attention.default")
+                        .with("query", q)
+                        .with("key", k)
+                        .with("value", v)
+                        .with("attn_bias", bias)
+                        .with("compute_log_sumexp", false)),
+              Pointwise(FloatNear(1e-5F), biased.to_vector<float>()));
+}
+
+TEST(ExportedComposites, DrawFromOtherDistributions) {
+  Tensor x = zeros({20000});
+  auto drawn = [&](const std::string& name, const char* of, double number) {
+    return OneCall(concat("aten.", name, ".default")).with("self", x).with(of, number).one();
+  };
+  auto mean_of = [](const Tensor& t) { return mean(t).item<float>(); };
+  Tensor exponential = drawn("exponential", "lambd", 4);
+  EXPECT_NEAR(mean_of(exponential), 0.25, 0.01);
+  EXPECT_GE(amin(exponential).item<float>(), 0);
+  Tensor geometric = drawn("geometric", "p", 0.25);
+  EXPECT_NEAR(mean_of(geometric), 4, 0.15);
+  EXPECT_EQ(amin(geometric).item<float>(), 1);
+  EXPECT_NEAR(mean_of((drawn("cauchy", "median", 3) < 3.0).to(f32)), 0.5, 0.02);
+  EXPECT_NEAR(mean_of(log(drawn("log_normal", "mean", -1))), -1, 0.1);
+  EXPECT_THAT(error_of([&] { drawn("exponential", "lambd", 0); }), HasSubstr("must be positive"));
+  EXPECT_THAT(error_of([&] { drawn("geometric", "p", 1); }), HasSubstr("between 0 and 1"));
+}
+
 }  // namespace
 }  // namespace tilewright

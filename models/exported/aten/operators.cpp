@@ -87,7 +87,7 @@ std::vector<std::span<const Operator>> operator_families() {
           resampling_operators(),    run_operators(),
           scan_operators(),          scatter_operators(),
           signal_window_operators(), size_operators(),
-          special_operators()};
+          special_operators(),       vision_operators()};
 }
 
 std::vector<std::string_view> operator_names() {

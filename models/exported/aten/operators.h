@@ -105,5 +105,6 @@ std::span<const Operator> scatter_operators();
 std::span<const Operator> signal_window_operators();
 std::span<const Operator> size_operators();
 std::span<const Operator> special_operators();
+std::span<const Operator> vision_operators();
 
 }  // namespace tilewright::exported

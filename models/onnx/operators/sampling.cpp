@@ -6,6 +6,7 @@
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/convolving/windows.h"
 #include "graph/functions/indexing/gathering.h"
+#include "graph/functions/resampling/sampled_windows.h"
 #include "models/onnx/operators/table.h"
 #include "models/onnx/operators/windows.h"
 #include "runtime/base/error.h"
@@ -177,68 +178,20 @@ Tensor put_together(const Call& call) {
   return graph::padded(sums, graph::pads(before, after), 0.0);
 }
 
-// Elements of x [N, C, H, W] between elements: at `rows` and `columns`, f32 [N, P], of the planes
-// of each of N, 0 beyond the edges. Gives [N, C, P].
-Tensor between(const Tensor& x, const Tensor& rows, const Tensor& columns) {
-  std::int64_t batch = x.size(0), channels = x.size(1), height = x.size(2), width = x.size(3);
-  Tensor planes = arange(0, batch * channels).reshape({batch, channels, 1}) * (height * width);
-  Tensor top = floor(rows), left = floor(columns), result;
-  for (int corner = 0; corner < 4; ++corner) {
-    double down = corner / 2, right = corner % 2;
-    Tensor row = top + down, column = left + right;
-    Tensor weight = (down == 0 ? 1.0 - (rows - top) : rows - top) *
-                    (right == 0 ? 1.0 - (columns - left) : columns - left);
-    auto last_row = static_cast<double>(height - 1), last_column = static_cast<double>(width - 1);
-    Tensor is_inside = logical_and(logical_and(row >= 0.0, row <= last_row),
-                                   logical_and(column >= 0.0, column <= last_column));
-    Tensor place =
-        clamp(row, 0.0, last_row).to(i64) * width + clamp(column, 0.0, last_column).to(i64);
-    Tensor met = take(x, (planes + place.unsqueeze(1)).contiguous());
-    Tensor term = where(is_inside, weight, 0.0).unsqueeze(1) * met;
-    result = result.defined() ? result + term : term;
-  }
-  return result;
-}
-
 // A convolution whose windows meet elements that offsets move.
 Tensor deformed(const Call& call) {
   Tensor x = call.tensor(0), weight = call.tensor(1), offset = call.tensor(2),
          bias = call.optional_tensor(3), mask = call.optional_tensor(4);
-  require(x.rank() == 4 && weight.rank() == 4 && offset.rank() == 4 && x.count() > 0, "[onnx] [",
-          x.shape(), "] by [", weight.shape(), "] with offsets [", offset.shape(),
-          "]; two axes besides the channels are supported");
+  require(x.rank() == 4 && weight.rank() == 4 && x.count() > 0, "[onnx] [", x.shape(), "] by [",
+          weight.shape(), "]; two axes besides the channels are supported");
   Frame frame = frame_of(call, x.shape(), {weight.size(2), weight.size(3)});
-  const graph::Windows& windows = frame.windows;
   std::int64_t groups = call.integer("group", 1), parts = call.integer("offset_group", 1);
-  std::int64_t batch = x.size(0), channels = x.size(1), height = frame.counts[0],
-               width = frame.counts[1], places = element_count(windows.kernel);
-  require(groups > 0 && parts > 0 && channels % parts == 0 && channels % groups == 0 &&
-              weight.size(0) % groups == 0 && weight.size(1) == channels / groups &&
-              offset.shape() == (Shape{batch, parts * places * 2, height, width}),
+  require(groups > 0 && groups * weight.size(1) == x.size(1) && parts > 0 && offset.rank() == 4 &&
+              offset.size(1) == parts * 2 * weight.size(2) * weight.size(3),
           "[onnx] [", x.shape(), "] by [", weight.shape(), "] with offsets [", offset.shape(),
           "] in ", groups, " and ", parts, " groups");
-  std::int64_t count = height * width;
-  Tensor moves = offset.to(f32).reshape({batch * parts, places, 2, count});
-  Shape grid = {batch * parts, places * count};
-  auto places_along = [&](int axis) {
-    std::int64_t kernel = windows.kernel[axis];
-    Tensor tap = arange(0, kernel) * windows.dilation[axis] - frame.before[axis];
-    Tensor start = arange(0, frame.counts[axis]) * windows.stride[axis];
-    Tensor all = axis == 0 ? (tap.reshape({kernel, 1, 1, 1}) + start.reshape({1, 1, height, 1}))
-                           : (tap.reshape({1, kernel, 1, 1}) + start.reshape({1, 1, 1, width}));
-    Shape whole = {windows.kernel[0], windows.kernel[1], height, width};
-    return (all.expand(whole).reshape({places, count}).to(f32) + moves.select(2, axis))
-        .reshape(grid);
-  };
-  Tensor planes = x.reshape({batch * parts, channels / parts, x.size(2), x.size(3)});
-  Tensor columns = between(planes, places_along(0), places_along(1))
-                       .reshape({batch, parts, channels / parts, places, count});
-  if (mask.defined()) columns = columns * mask.reshape({batch, parts, 1, places, count});
-  std::int64_t outputs = weight.size(0) / groups, inner = channels / groups * places;
-  Tensor y = matmul(weight.reshape({groups, outputs, inner}).to(columns.dtype()),
-                    columns.reshape({batch, groups, inner, count}));
-  y = y.reshape({batch, groups * outputs, height, width});
-  return (bias.defined() ? y + bias.reshape({bias.count(), 1, 1}) : y).to(x.dtype());
+  return graph::deformed_convolution(x, offset, weight, bias, mask,
+                                     {frame.windows, frame.before, frame.counts});
 }
 
 // A box by its corners.

@@ -49,9 +49,13 @@ Tensor for_each_query(const Tensor& x, std::int64_t heads) {
   return x.unsqueeze(-3).expand(spread).reshape(sizes);
 }
 
+Tensor mask_of(const Call& call) {
+  return call.optional_tensor(call.has("attn_bias") ? "attn_bias" : "attn_mask");
+}
+
 Tensor attended(const Call& call) {
   Tensor q = call.tensor("query"), k = call.tensor("key"), v = call.tensor("value"),
-         mask = call.optional_tensor("attn_mask");
+         mask = mask_of(call);
   if (call.number("dropout_p", 0) != 0) call.refuse("dropout_p", "is not 0, which is for training");
   bool is_causal = call.flag("is_causal", false), is_grouped = call.flag("enable_gqa", false);
   std::optional<double> scale;
@@ -78,7 +82,7 @@ Tensor attended(const Call& call) {
 
 // Of each query the logarithm of the sum of its exponentials, f32 [N, heads, queries].
 Tensor log_sums(const Call& call) {
-  Tensor q = call.tensor("query"), k = call.tensor("key"), mask = call.optional_tensor("attn_mask");
+  Tensor q = call.tensor("query"), k = call.tensor("key"), mask = mask_of(call);
   const double factor =
       call.has("scale") ? call.number("scale") : 1 / std::sqrt(static_cast<double>(q.size(-1)));
   Tensor scores = matmul(q, k.transpose(-2, -1), f32) * factor;
@@ -86,6 +90,18 @@ Tensor log_sums(const Call& call) {
     scores = masked(scores, arange(0, q.size(-2)).unsqueeze(1) >= arange(0, k.size(-2)));
   if (mask.defined()) scores = masked(scores, mask);
   return logsumexp(scores, {-1});
+}
+
+// As devices have it: beside the result what training wants, of which the first is there.
+template <std::size_t results>
+Results attended_on_device(const Call& call) {
+  (void)call.has("compute_log_sumexp");
+  if (call.flag("return_debug_mask", false))
+    call.refuse("return_debug_mask", "is true; the mask of a device's kernel is not there");
+  Results all(results);
+  all[0] = attended(call);
+  if (call.wants(1)) all[1] = log_sums(call);
+  return all;
 }
 
 Tensor flattened(const Call& call) {
@@ -170,11 +186,11 @@ constexpr Operator rows[] = {
     {"aten.batch_norm.default", by<batch_normalised>},
     {"aten.rms_norm.default", by<rms_normalised>},
     {"aten.instance_norm.default", by<instance_normalised>},
-    {"aten._scaled_dot_product_flash_attention_for_cpu.default",
-     [](const Call& c) {
-       Tensor y = attended(c);
-       return c.wants(1) ? Results{y, log_sums(c)} : Results{y, Value()};
-     }},
+    {"aten._scaled_dot_product_cudnn_attention.default", by<attended_on_device<9>>},
+    {"aten._scaled_dot_product_efficient_attention.default", by<attended_on_device<4>>},
+    {"aten._scaled_dot_product_flash_attention.default", by<attended_on_device<9>>},
+    {"aten._scaled_dot_product_flash_attention_for_cpu.default", by<attended_on_device<2>>},
+    {"aten._scaled_dot_product_fused_attention_overrideable.default", by<attended_on_device<9>>},
     {"aten.softmax.int", along_axis<softmax>},
     {"aten.log_softmax.int", along_axis<log_softmax>},
     {"aten.flatten.using_ints", by<flattened>},

@@ -70,7 +70,15 @@ Tensor convolution(const Call& call) {
   return convolved<Padding::sizes>(call);
 }
 
+// With how its libraries were to compute it.
+Tensor convolution_by_library(const Call& call) {
+  for (const char* name : {"benchmark", "deterministic", "cudnn_enabled", "allow_tf32"})
+    (void)call.has(name);
+  return convolution(call);
+}
+
 constexpr Operator rows[] = {
+    {"aten._convolution.default", by<convolution_by_library>},
     {"aten.convolution.default", by<convolution>},
     {"aten.conv1d.default", by<convolved<Padding::sizes>>},
     {"aten.conv2d.default", by<convolved<Padding::sizes>>},

@@ -151,6 +151,15 @@ constexpr Operator rows[] = {
     {"aten.logit.default", by<logit_of>},
     {"aten.nan_to_num.default", by<without_nan>},
     {"aten.positive.default", of_one<positive>},
+    {"aten.log_sigmoid_forward.default",
+     [](const Call& c) {
+       return Results{logsigmoid(c.tensor("self")), Value()};
+     }},
+    {"aten._prelu_kernel.default",
+     [](const Call& c) {
+       Tensor x = c.tensor("self");
+       return where(x > 0.0, x, x * c.tensor("weight"));
+     }},
     {"aten.prelu.default",
      [](const Call& c) { return prelu(c.tensor("self"), c.tensor("weight")); }},
     {"aten.rad2deg.default", of_one<rad2deg>},

@@ -184,6 +184,11 @@ Tensor padded(const Call& call) {
   call.refuse("mode", "is none of constant, reflect, replicate and circular");
 }
 
+template <PadMode mode>
+Tensor padded_by(const Call& call) {
+  return pad(call.tensor("self"), call.integers("padding"), mode, 0);
+}
+
 Tensor repeated_whole(const Tensor& x, Shape times) {
   Shape sizes = x.shape(), apart, spread, whole;
   while (times.rank() < sizes.rank()) times.insert(times.begin(), 1);
@@ -354,6 +359,12 @@ constexpr Operator rows[] = {
     {"aten.cartesian_prod.default", by<all_choices>},
     {"aten.block_diag.default", by<in_blocks>},
     {"aten.pad.default", by<padded>},
+    {"aten.reflection_pad1d.default", by<padded_by<PadMode::reflect>>},
+    {"aten.reflection_pad2d.default", by<padded_by<PadMode::reflect>>},
+    {"aten.reflection_pad3d.default", by<padded_by<PadMode::reflect>>},
+    {"aten.replication_pad1d.default", by<padded_by<PadMode::replicate>>},
+    {"aten.replication_pad2d.default", by<padded_by<PadMode::replicate>>},
+    {"aten.replication_pad3d.default", by<padded_by<PadMode::replicate>>},
     {"aten.tile.default",
      [](const Call& c) { return repeated_whole(c.tensor("self"), c.integers("dims")); }},
     {"aten.repeat.default", by<repeated>},

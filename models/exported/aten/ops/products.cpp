@@ -58,9 +58,18 @@ Tensor grouped_product(const Call& call) {
   return bias.defined() ? result + bias : result;
 }
 
+// Summed, and given, in a wider type than the operands have.
+Tensor product_as(const Call& call) {
+  const std::optional<DType> dtype = call.dtype("out_dtype");
+  if (!dtype) call.refuse("out_dtype", "is missing");
+  return matmul(call.tensor("self"), call.tensor("mat2"), *dtype);
+}
+
 constexpr Operator rows[] = {
     {"aten.mm.default", [](const Call& c) { return mm(c.tensor("self"), c.tensor("mat2")); }},
     {"aten.bmm.default", [](const Call& c) { return bmm(c.tensor("self"), c.tensor("mat2")); }},
+    {"aten.mm.dtype", by<product_as>},
+    {"aten.bmm.dtype", by<product_as>},
     {"aten.mv.default", [](const Call& c) { return mv(c.tensor("self"), c.tensor("vec")); }},
     {"aten.dot.default", [](const Call& c) { return dot(c.tensor("self"), c.tensor("tensor")); }},
     {"aten.addmm.default",

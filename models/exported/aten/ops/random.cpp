@@ -2,8 +2,12 @@
 // PyTorch's on the host (graph/functions/random/random.h says whose they are).
 #include "graph/functions/random/random.h"
 
+#include <cmath>
+#include <numbers>
+
 #include "graph/functions/indexing/searching.h"
 #include "graph/functions/ordering/sort.h"
+#include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
@@ -67,6 +71,33 @@ Tensor normal_around(const Call& call) {
   refuse_generator(call);
   Tensor x = call.tensor("self");
   return normal(call.number("mean", 0), call.number("std", 1), x.shape(), x.dtype());
+}
+
+// By the inverse of each distribution's function, of numbers in (0, 1].
+Tensor above_zero(const Call& call) {
+  refuse_generator(call);
+  return 1.0 - rand(call.tensor("self").shape());
+}
+Tensor exponential_numbers(const Call& call) {
+  const double rate = call.number("lambd", 1);
+  if (!(rate > 0)) call.refuse("lambd", concat("is ", rate, "; it must be positive"));
+  return (log(above_zero(call)) / -rate).to(call.tensor("self").dtype());
+}
+Tensor geometric_numbers(const Call& call) {
+  const double p = call.number("p");
+  if (!(p > 0 && p < 1)) call.refuse("p", concat("is ", p, "; it must be between 0 and 1"));
+  Tensor trials = ceil(log(above_zero(call)) / std::log1p(-p));
+  return maximum(trials, 1.0).to(call.tensor("self").dtype());
+}
+Tensor cauchy_numbers(const Call& call) {
+  Tensor angle = (above_zero(call) - 0.5) * std::numbers::pi;
+  return (tan(angle) * call.number("sigma", 1) + call.number("median", 0))
+      .to(call.tensor("self").dtype());
+}
+Tensor log_normal_numbers(const Call& call) {
+  refuse_generator(call);
+  Tensor x = call.tensor("self");
+  return exp(normal(call.number("mean", 1), call.number("std", 2), x.shape())).to(x.dtype());
 }
 
 // In place its argument has another name.
@@ -133,6 +164,10 @@ constexpr Operator rows[] = {
     {"aten.bernoulli.p", by<trials_of_one>},
     {"aten.bernoulli.Tensor", by<trials_of_each>},
     {"aten.uniform.default", by<uniform_between>},
+    {"aten.cauchy.default", by<cauchy_numbers>},
+    {"aten.exponential.default", by<exponential_numbers>},
+    {"aten.geometric.default", by<geometric_numbers>},
+    {"aten.log_normal.default", by<log_normal_numbers>},
     {"aten.normal_functional.default", by<normal_around>},
     {"aten.normal.Tensor_Tensor", by<normal_of_each>},
     {"aten.normal.Tensor_float", by<normal_of_each>},

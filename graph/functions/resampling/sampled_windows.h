@@ -1,0 +1,53 @@
+// What detectors sample from feature maps: regions of an image, each as bins of one size
+// (torchvision.ops.roi_align), and a convolution whose windows meet elements that offsets move
+// (torchvision.ops.deform_conv2d).
+//
+// Positions are data and lie between elements, of which the four nearest are weighted. Misuse
+// raises `Error`; safe to call from several threads.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+
+#include "graph/functions/convolving/windows.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+struct RoiAlignOptions {
+  Shape size = {1, 1};       // bins: rows and columns
+  double scale = 1;          // of coordinates, to those of x
+  std::int64_t samples = 2;  // of a bin along each axis, at least 1; the bin is their mean
+  bool aligned = false;      // coordinates are of edges of elements, not of their middles
+};
+// x [N, C, H, W], floats; regions [K, 5], each the number of its image, then left, top, right and
+// bottom. Gives [K, C, rows, columns] in the dtype of x, computed in f32. A sample further than an
+// element beyond the edges is 0.
+Tensor roi_align(const TensorOperand& x, const Tensor& regions, const RoiAlignOptions& options);
+
+struct DeformConvOptions {
+  Shape stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
+};
+// x [N, C, H, W]; weight [O, C / groups, kh, kw]; bias [O], or undefined; offset
+// [N, 2 * parts * kh * kw, h, w], by how much each place of each window moves down and to the
+// right, the same for the channels of each of `parts` parts of equal size; mask [N, parts * kh *
+// kw, h, w], by which what is met is multiplied, or undefined. Gives [N, O, h, w] in the dtype of
+// x. Elements outside x are 0.
+Tensor deform_conv2d(const TensorOperand& x, const Tensor& offset, const Tensor& weight,
+                     const Tensor& bias = {}, const Tensor& mask = {},
+                     const DeformConvOptions& options = {});
+
+namespace graph {
+
+// Windows of which as many lie along each axis as offsets say, the first one so far before x.
+struct MovedWindows {
+  Windows windows;
+  Shape before, counts;
+};
+// `deform_conv2d` with padding that may differ at the ends.
+Tensor deformed_convolution(const Tensor& x, const Tensor& offset, const Tensor& weight,
+                            const Tensor& bias, const Tensor& mask, const MovedWindows& moved,
+                            std::source_location w = std::source_location::current());
+
+}  // namespace graph
+}  // namespace tilewright
