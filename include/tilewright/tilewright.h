@@ -68,6 +68,7 @@
 #include "graph/functions/reducing/norms.h"
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"
+#include "graph/functions/reducing/segments.h"
 #include "graph/functions/resampling/grid_sample.h"
 #include "graph/functions/resampling/interpolate.h"
 #include "graph/functions/resampling/sampled_windows.h"

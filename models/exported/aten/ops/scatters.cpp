@@ -6,6 +6,7 @@
 
 #include "graph/functions/indexing/embedding_bag.h"
 #include "graph/functions/indexing/histograms.h"
+#include "graph/functions/reducing/segments.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -32,6 +33,26 @@ Tensor scatter_reduced(const Call& call) {
 Tensor slices_reduced(const Call& call) {
   return index_reduce(call.tensor("self"), call.axis("dim"), call.tensor("index"),
                       call.tensor("source"), reduction_of(call), call.flag("include_self", true));
+}
+// Segments by their lengths, or by where each begins and the last one ends.
+Tensor segments_reduced(const Call& call) {
+  const std::string name = call.text("reduce", "sum");
+  const ScatterReduction reduction = name == "max"   ? ScatterReduction::amax
+                                     : name == "min" ? ScatterReduction::amin
+                                                     : reduction_of(call);
+  call.flag("unsafe", false);
+  Tensor lengths = call.optional_tensor("lengths");
+  if (call.has("offsets")) {
+    Tensor offsets = call.tensor("offsets");
+    lengths = offsets.slice(-1, 1, offsets.size(-1)) - offsets.slice(-1, 0, offsets.size(-1) - 1);
+  }
+  if (!lengths.defined()) call.refuse("lengths", "are missing, and so are offsets");
+  if (call.axis("axis", 0) != lengths.rank() - 1)
+    call.refuse("axis", concat("is ", call.axis("axis"), ", not the last of the lengths [",
+                               lengths.shape(), "]"));
+  std::optional<double> initial;
+  if (call.has("initial")) initial = call.number("initial");
+  return segment_reduce(call.tensor("data"), lengths, reduction, initial);
 }
 Tensor slices_added(const Call& call) {
   return index_add(call.tensor("self"), call.axis("dim"), call.tensor("index"),
@@ -111,6 +132,7 @@ constexpr Operator rows[] = {
      }},
     {"aten.index_add.default", by<slices_added>},
     {"aten.index_reduce.default", by<slices_reduced>},
+    {"aten.segment_reduce.default", by<segments_reduced>},
     {"aten.put.default", by<put_by_number>},
     {"aten.bincount.default",
      [](const Call& c) {
