@@ -147,6 +147,21 @@ TEST(ExportedComposites, ApplyFunctionsOfElements) {
                softmax(x, 0));
 }
 
+TEST(ExportedComposites, NarrowFromAStartThatIsData) {
+  Tensor x = arange(0, 10).to(f32).reshape({2, 5});
+  auto from = [&](std::int64_t start, std::int64_t length) {
+    return OneCall("aten.narrow.Tensor")
+        .with("self", x)
+        .with("dim", std::int64_t{-1})
+        .with("start", full({}, start, i64))
+        .with("length", length);
+  };
+  EXPECT_THAT(from(1, 2).one().to_vector<float>(), ElementsAre(1, 2, 6, 7));
+  EXPECT_THAT(from(-2, 2).one().to_vector<float>(), ElementsAre(3, 4, 8, 9));
+  EXPECT_THAT(error_of([&] { from(0, 6).one(); }), HasSubstr("the axis has 5 elements"));
+  EXPECT_THAT(error_of([&] { from(4, 2).one(); }), HasSubstr("index"));
+}
+
 // As programs have them that were exported on a GPU.
 TEST(ExportedComposites, AttendAsDevicesDo) {
   Tensor q = arange(0, 2 * 3 * 4).to(f32).reshape({1, 2, 3, 4}) / 20.0, k = q * 0.5 + 0.1,

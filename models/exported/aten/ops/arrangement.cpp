@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "graph/functions/indexing/gathering.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -137,6 +138,20 @@ Tensor resized(const Call& call, const Shape& sizes) {
   return x.reshape({x.count()}).slice(0, 0, count).reshape(sizes);
 }
 
+// From a start that is data, of one element; from the end where it is negative.
+Tensor narrowed_by_tensor(const Call& call) {
+  Tensor x = call.tensor("self"), start = call.tensor("start");
+  const int axis = call.axis("dim");
+  const std::int64_t size = x.size(axis), length = call.integer("length");
+  if (start.count() != 1 || !is_integer(start.dtype()))
+    call.refuse("start",
+                concat("is ", start.dtype(), " [", start.shape(), "]; one integer is wanted"));
+  if (length < 0 || length > size)
+    call.refuse("length", concat("is ", length, "; the axis has ", size, " elements"));
+  Tensor first = start.to(i64).reshape({1});
+  return index_select(x, axis, where(first < 0, first + size, first) + arange(0, length));
+}
+
 constexpr Operator rows[] = {
     {"aten.resize.default", [](const Call& c) { return resized(c, c.integers("size")); }},
     {"aten.resize_as.default",
@@ -195,6 +210,7 @@ constexpr Operator rows[] = {
        if (start < 0) start += x.size(c.axis("dim"));
        return x.slice(c.axis("dim"), start, start + c.integer("length"));
      }},
+    {"aten.narrow.Tensor", by<narrowed_by_tensor>},
     {"aten.squeeze.default", by<squeezed_everywhere>},
     {"aten.unsqueeze.default",
      [](const Call& c) { return c.tensor("self").unsqueeze(c.axis("dim")); }},
