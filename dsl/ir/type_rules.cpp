@@ -354,11 +354,13 @@ Types reduce(const RuleContext& site) {
   site.expect(axis >= 0 && axis < x.shape.rank(), "the axis ", axis, " is outside the ",
               x.shape.rank(), " axes of ", x);
   expect_arithmetic(site, x.dtype);
-  bool logical = kind == ReduceKind::any || kind == ReduceKind::all;
+  const ReduceOperands wanted = info(kind).operands;
+  const bool logical = wanted == ReduceOperands::booleans;
   site.expect(logical == is_boolean(x.dtype), name_of(kind), " of ", x,
               logical ? "; it needs bool" : "; it needs numbers");
-  bool arg = kind == ReduceKind::argmax || kind == ReduceKind::argmin;
-  return {Type::tile(arg ? DType::i32 : x.dtype, without_axis(x.shape, axis))};
+  site.expect(wanted != ReduceOperands::integers || is_integer(x.dtype), name_of(kind), " of ", x,
+              "; it needs integers");
+  return {Type::tile(gives_index(kind) ? DType::i32 : x.dtype, without_axis(x.shape, axis))};
 }
 
 Types cluster_reduce(const RuleContext& site) {
@@ -366,8 +368,7 @@ Types cluster_reduce(const RuleContext& site) {
   auto [kind, axis] = site.get<Reduction>();
   site.expect_value(0);
   site.expect(axis == 0, "clusters lie along axis 0 of the grid, not along ", axis);
-  bool fits = kind == ReduceKind::sum || kind == ReduceKind::prod || kind == ReduceKind::max ||
-              kind == ReduceKind::min;
+  bool fits = info(kind).operands == ReduceOperands::numbers && !gives_index(kind);
   site.expect(fits, name_of(kind), " between programs; it can be sum, prod, max or min");
   site.expect(bit_width(x.dtype) >= 32, "the operand is ", x,
               "; programs exchange numbers of at least 32 bits");
