@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "dsl/assembly/assembly.h"
 #include "dsl/ir/message.h"
 #include "runtime/base/error.h"
 
@@ -121,6 +122,20 @@ Types select(const RuleContext& site) {
   site.expect(site.operand(0).shape == site.operand(1).shape, "the condition has the shape ",
               site.operand(0).shape, ", the operands ", site.operand(1).shape);
   return {site.operand(1)};
+}
+
+Types inline_asm(const RuleContext& site) {
+  std::vector<DType> dtypes;
+  for (std::size_t i = 0; i < site.operands.size(); ++i) {
+    site.expect_value(i);
+    site.expect(site.operand(i).shape == site.operand(0).shape, "operands have the shapes ",
+                site.operand(0).shape, " and ", site.operand(i).shape, "; they have one");
+    if (i > 0) dtypes.push_back(site.operand(i).dtype);
+  }
+  const std::string problem =
+      problem_of(assembly_of(site.get<Text>().text), site.operand(0).dtype, dtypes);
+  site.expect(problem.empty(), problem);
+  return {site.operand(0)};
 }
 
 Types cast(const RuleContext& site) {

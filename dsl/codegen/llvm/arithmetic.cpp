@@ -1,6 +1,7 @@
 // Elementwise operations on vectors or single elements; their meaning is ir/scalar.h's.
 #include "dsl/codegen/llvm/arithmetic.h"
 
+#include "dsl/assembly/assembly.h"
 #include "dsl/ir/message.h"
 #include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
@@ -52,6 +53,10 @@ llvm::Value* Arithmetic::elementwise(const ir::Function& function, const Inst& i
   const ir::Type& type = function.type(inst.results[0]);
   switch (inst.op) {
     case Op::constant_: return constant(inst.get<ir::Scalar>());
+    case Op::inline_asm_:
+      require_meaning(ir::assembly_of(inst.get<ir::Text>().text), ir::source_place(inst),
+                      function.name);
+      return operands[0];
     case Op::select_: return b_.CreateSelect(operands[0], operands[1], operands[2]);
     case Op::cast_: return convert(operands[0], function.type(inst.operands[0]).dtype, type.dtype);
     case Op::bitcast_: {
