@@ -269,6 +269,7 @@ AxisFacts join(const ir::Type& type, const AxisFacts& a, const AxisFacts& b) {
 
 AxisFacts elementwise_facts(const ir::Inst& inst, const ir::Type& type, const ir::Type& operand,
                             const std::vector<AxisFacts>& operands) {
+  if (inst.op == Op::inline_asm_) return unknown_facts(type);
   Arithmetic work{inst, type, operands, unknown_facts(type)};
   keep_common_constancy(work.result, type, operands);
   bool counts = type.is_pointer() || !is_floating(type.dtype);

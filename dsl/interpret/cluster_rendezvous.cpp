@@ -11,20 +11,6 @@ namespace {
 
 struct Stopped {};  // thrown in programs that wait when another one fails
 
-Op combining_op(ReduceKind kind) {
-  switch (kind) {
-    case ReduceKind::sum: return Op::add_;
-    case ReduceKind::prod: return Op::mul_;
-    case ReduceKind::max: return Op::max_;
-    case ReduceKind::min: return Op::min_;
-    case ReduceKind::argmax:
-    case ReduceKind::argmin:
-    case ReduceKind::any:
-    case ReduceKind::all: break;
-  }
-  raise_internal_error("programs do not exchange such reductions", std::source_location::current());
-}
-
 }  // namespace
 
 void ClusterRendezvous::run(const std::function<void(int rank)>& program) {
@@ -79,7 +65,7 @@ void ClusterRendezvous::complete(const Inst& inst, const Type& type) {
   for (std::size_t i = 1; i < values_.size(); ++i) {
     auto next = std::make_shared<TileData>(type);
     std::array<Column, 2> both{sum->column(), values_[i]->column()};
-    evaluate_elements(combining_op(inst.get<Reduction>().kind), type.dtype, type.dtype, both,
+    evaluate_elements(info(inst.get<Reduction>().kind).combining_op, type.dtype, type.dtype, both,
                       next->mutable_column(), element_count(type.shape));
     sum = next;
   }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 
+#include "dsl/assembly/assembly.h"
 #include "dsl/interpret/access_check.h"
 #include "dsl/interpret/cluster_rendezvous.h"
 #include "dsl/interpret/observer.h"
@@ -172,6 +173,10 @@ class Interpreter {
         out->integer[i] = base.integer[i] + by.integer[i] * width;
       out->param = base.param;
       return set(inst.results[0], std::move(out));
+    }
+    if (inst.op == Op::inline_asm_) {
+      require_meaning(assembly_of(inst.get<Text>().text), source_place(inst), function_.name);
+      return set(inst.results[0], std::make_shared<TileData>(data(inst.operands[0])));
     }
     std::array<Column, 3> columns;
     for (std::size_t i = 0; i < inst.operands.size(); ++i)

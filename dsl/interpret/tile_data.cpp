@@ -193,7 +193,7 @@ TileDataPtr reduce_data(const TileData& x, const Type& type, const Reduction& re
   auto out = std::make_shared<TileData>(result);
   Split split(type.shape, reduction.axis);
   bool greatest = reduction.kind == ReduceKind::argmax;
-  if (!greatest && reduction.kind != ReduceKind::argmin)
+  if (!gives_index(reduction.kind))
     fold_elements(split, x, type.dtype, reduction.kind, *out);
   else if (is_floating(type.dtype))
     reduce_index(split, x.floating.data(), greatest, out->integer.data());

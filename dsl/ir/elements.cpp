@@ -338,6 +338,7 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::permute_:
     case Op::convert_layout_:
     case Op::gather_:
+    case Op::inline_asm_:
     case Op::offset_:
     case Op::load_:
     case Op::store_:

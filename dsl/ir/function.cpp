@@ -102,24 +102,6 @@ std::string_view name_of(Product product) {
 
 std::optional<Product> parse_product(std::string_view name) { return named(name, Product::tiled); }
 
-std::string_view name_of(ReduceKind kind) {
-  switch (kind) {
-    case ReduceKind::sum: return "sum";
-    case ReduceKind::prod: return "prod";
-    case ReduceKind::max: return "max";
-    case ReduceKind::min: return "min";
-    case ReduceKind::argmax: return "argmax";
-    case ReduceKind::argmin: return "argmin";
-    case ReduceKind::any: return "any";
-    case ReduceKind::all: return "all";
-  }
-  __builtin_unreachable();
-}
-
-std::optional<ReduceKind> parse_reduce_kind(std::string_view name) {
-  return named(name, ReduceKind::all);
-}
-
 std::string_view name_of(AtomicKind kind) {
   switch (kind) {
     case AtomicKind::add: return "add";

@@ -87,7 +87,6 @@ struct BlockAccess {
   CachePolicy cache = CachePolicy::normal;
   bool operator==(const BlockAccess&) const = default;
 };
-enum class ReduceKind : std::uint8_t { sum, prod, max, min, argmax, argmin, any, all };
 struct Reduction {
   ReduceKind kind;
   int axis;
@@ -296,8 +295,6 @@ std::optional<Stage> parse_stage(std::string_view name);
 std::string_view name_of(Barrier barrier);
 std::string_view name_of(Product product);
 std::optional<Product> parse_product(std::string_view name);
-std::string_view name_of(ReduceKind kind);
-std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
 std::string_view name_of(AtomicKind kind);
 std::optional<AtomicKind> parse_atomic_kind(std::string_view name);
 std::string_view name_of(MemoryOrder order);

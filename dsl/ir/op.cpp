@@ -14,6 +14,14 @@ constexpr std::array table = {
 #undef TILEWRIGHT_TILE_OP
 };
 
+constexpr std::array reductions = {
+#define TILEWRIGHT_REDUCE_KIND(name, op, identity, operands, gives)                \
+  ReduceInfo{#name, Op::op##_, ReduceIdentity::identity, ReduceOperands::operands, \
+             ReduceResult::gives},
+#include "dsl/ir/ops.def"
+#undef TILEWRIGHT_REDUCE_KIND
+};
+
 constexpr bool consistent(const OpInfo& row) {
   bool structured = row.effect == Effect::structured;
   return (row.bodies > 0) == structured &&
@@ -31,6 +39,15 @@ std::span<const OpInfo> all_ops() { return table; }
 std::optional<Op> parse_op(std::string_view name) {
   for (std::size_t i = 0; i < table.size(); ++i)
     if (table[i].name == name) return static_cast<Op>(i);
+  return std::nullopt;
+}
+
+const ReduceInfo& info(ReduceKind kind) { return reductions[static_cast<std::size_t>(kind)]; }
+std::string_view name_of(ReduceKind kind) { return info(kind).name; }
+
+std::optional<ReduceKind> parse_reduce_kind(std::string_view name) {
+  for (std::size_t i = 0; i < reductions.size(); ++i)
+    if (reductions[i].name == name) return static_cast<ReduceKind>(i);
   return std::nullopt;
 }
 

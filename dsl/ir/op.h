@@ -1,4 +1,5 @@
-// The operations of the tile IR as an enumeration, and what their table (ops.def) says of each.
+// The operations of the tile IR and the kinds of its reductions as enumerations, and what their
+// tables (ops.def) say of each.
 #pragma once
 
 #include <cstdint>
@@ -60,5 +61,27 @@ struct OpInfo {
 const OpInfo& info(Op op);
 std::span<const OpInfo> all_ops();  // indexed by Op
 std::optional<Op> parse_op(std::string_view name);
+
+enum class ReduceKind : std::uint8_t {
+#define TILEWRIGHT_REDUCE_KIND(name, op, identity, operands, gives) name,
+#include "dsl/ir/ops.def"
+#undef TILEWRIGHT_REDUCE_KIND
+};
+enum class ReduceIdentity : std::uint8_t { zero, one, lowest, highest, ones };
+enum class ReduceOperands : std::uint8_t { numbers, integers, booleans };
+enum class ReduceResult : std::uint8_t { element, index };
+
+struct ReduceInfo {
+  std::string_view name;
+  Op combining_op;
+  ReduceIdentity identity;
+  ReduceOperands operands;
+  ReduceResult gives;
+};
+
+const ReduceInfo& info(ReduceKind kind);
+std::string_view name_of(ReduceKind kind);
+std::optional<ReduceKind> parse_reduce_kind(std::string_view name);
+inline bool gives_index(ReduceKind kind) { return info(kind).gives == ReduceResult::index; }
 
 }  // namespace tilewright::ir

@@ -30,19 +30,8 @@ Scalar evaluate(Op op, std::span<const Scalar> operands, DType result) {
 }
 
 Scalar combine(ReduceKind kind, const Scalar& a, const Scalar& b) {
-  auto by = [&](Op op) { return evaluate(op, std::array{a, b}, a.dtype); };
-  switch (kind) {
-    case ReduceKind::sum: return by(Op::add_);
-    case ReduceKind::prod: return by(Op::mul_);
-    case ReduceKind::max: return by(Op::max_);
-    case ReduceKind::min: return by(Op::min_);
-    case ReduceKind::any: return by(Op::or_);
-    case ReduceKind::all: return by(Op::and_);
-    case ReduceKind::argmax:
-    case ReduceKind::argmin: break;
-  }
-  check(false, "an index reduction does not combine elements");
-  return a;
+  check(!gives_index(kind), "an index reduction does not combine elements");
+  return evaluate(info(kind).combining_op, std::array{a, b}, a.dtype);
 }
 
 Scalar identity(ReduceKind kind, DType dtype) {
@@ -59,18 +48,14 @@ Scalar identity(ReduceKind kind, DType dtype) {
       return Scalar{};
     });
   };
-  switch (kind) {
-    case ReduceKind::sum:
-    case ReduceKind::any: return Scalar::of_integer(dtype, 0);
-    case ReduceKind::prod:
-    case ReduceKind::all: return Scalar::of_integer(dtype, 1);
-    case ReduceKind::max: return extreme(true);
-    case ReduceKind::min: return extreme(false);
-    case ReduceKind::argmax:
-    case ReduceKind::argmin: break;
+  switch (info(kind).identity) {
+    case ReduceIdentity::zero: return Scalar::of_integer(dtype, 0);
+    case ReduceIdentity::one: return Scalar::of_integer(dtype, 1);
+    case ReduceIdentity::ones: return Scalar::of_integer(dtype, -1);
+    case ReduceIdentity::lowest: return extreme(true);
+    case ReduceIdentity::highest: return extreme(false);
   }
-  check(false, "an index reduction has no identity");
-  return {};
+  __builtin_unreachable();
 }
 
 }  // namespace tilewright::ir

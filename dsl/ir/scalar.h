@@ -17,6 +17,7 @@ namespace tilewright::ir {
 Scalar evaluate(Op op, std::span<const Scalar> operands, DType result);
 // Combines two elements as `reduce` does (not for argmax and argmin).
 Scalar combine(ReduceKind kind, const Scalar& a, const Scalar& b);
-Scalar identity(ReduceKind kind, DType dtype);  // combine(kind, identity, x) == x
+// combine(kind, identity, x) == x; of argmax and argmin what is no better than any element.
+Scalar identity(ReduceKind kind, DType dtype);
 
 }  // namespace tilewright::ir

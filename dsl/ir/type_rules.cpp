@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "dsl/assembly/assembly.h"
 #include "dsl/ir/message.h"
 #include "runtime/base/error.h"
 
@@ -130,6 +131,21 @@ Types select(const RuleContext& site) {
   site.expect(site.operand(0).shape == site.operand(1).shape, "the condition has the shape ",
               site.operand(0).shape, ", the operands ", site.operand(1).shape);
   return {site.operand(1)};
+}
+
+// Values of one shape, in the types that the constraints of the code want; one of the first.
+Types inline_asm(const RuleContext& site) {
+  std::vector<DType> dtypes;
+  for (std::size_t i = 0; i < site.operands.size(); ++i) {
+    site.expect_value(i);
+    site.expect(site.operand(i).shape == site.operand(0).shape, "operands have the shapes ",
+                site.operand(0).shape, " and ", site.operand(i).shape, "; they have one");
+    if (i > 0) dtypes.push_back(site.operand(i).dtype);
+  }
+  const std::string problem =
+      problem_of(assembly_of(site.get<Text>().text), site.operand(0).dtype, dtypes);
+  site.expect(problem.empty(), problem);
+  return {site.operand(0)};
 }
 
 // A value; its shape in the type that is given.
@@ -384,11 +400,13 @@ Types reduce(const RuleContext& site) {
   site.expect(axis >= 0 && axis < x.shape.rank(), "the axis ", axis, " is outside the ",
               x.shape.rank(), " axes of ", x);
   expect_arithmetic(site, x.dtype);
-  bool logical = kind == ReduceKind::any || kind == ReduceKind::all;
+  const ReduceOperands wanted = info(kind).operands;
+  const bool logical = wanted == ReduceOperands::booleans;
   site.expect(logical == is_boolean(x.dtype), name_of(kind), " of ", x,
               logical ? "; it needs bool" : "; it needs numbers");
-  bool arg = kind == ReduceKind::argmax || kind == ReduceKind::argmin;
-  return {Type::tile(arg ? DType::i32 : x.dtype, without_axis(x.shape, axis))};
+  site.expect(wanted != ReduceOperands::integers || is_integer(x.dtype), name_of(kind), " of ", x,
+              "; it needs integers");
+  return {Type::tile(gives_index(kind) ? DType::i32 : x.dtype, without_axis(x.shape, axis))};
 }
 
 // A value of 32 bits or more, for sum, prod, max and min; one of its type.
@@ -397,8 +415,7 @@ Types cluster_reduce(const RuleContext& site) {
   auto [kind, axis] = site.get<Reduction>();
   site.expect_value(0);
   site.expect(axis == 0, "clusters lie along axis 0 of the grid, not along ", axis);
-  bool fits = kind == ReduceKind::sum || kind == ReduceKind::prod || kind == ReduceKind::max ||
-              kind == ReduceKind::min;
+  bool fits = info(kind).operands == ReduceOperands::numbers && !gives_index(kind);
   site.expect(fits, name_of(kind), " between programs; it can be sum, prod, max or min");
   site.expect(bit_width(x.dtype) >= 32, "the operand is ", x,
               "; programs exchange numbers of at least 32 bits");

@@ -31,9 +31,10 @@ class Term {
   const Operand& operand() const { return operand_; }
   // A number in the shape and type of this.
   template <Number N>
-  Term filled(N number) const {
+  Term number(N number) const {
     return {detail::full(shape(), Operand(number, where()), dtype()), where()};
   }
+  Term to(DType dtype) const { return {dsl::cast(operand_, dtype), where()}; }
 
  private:
   Operand operand_;
@@ -68,6 +69,7 @@ TILEWRIGHT_TERM_OPERATOR(>=)
 #undef TILEWRIGHT_TERM_OPERATOR
 inline Term operator-(const Term& a) { return {-a.operand(), a.where()}; }
 inline Term operator~(const Term& a) { return {~a.operand(), a.where()}; }
+inline Term operator!(const Term& a) { return {!a.operand(), a.where()}; }
 
 #define TILEWRIGHT_TERM_FUNCTION(name) \
   inline Term name(const Term& x) { return {dsl::name(x.operand()), x.where()}; }
@@ -79,8 +81,11 @@ TILEWRIGHT_TERM_FUNCTION(log2)
 TILEWRIGHT_TERM_FUNCTION(sin)
 TILEWRIGHT_TERM_FUNCTION(cos)
 TILEWRIGHT_TERM_FUNCTION(tanh)
+TILEWRIGHT_TERM_FUNCTION(erf)
 TILEWRIGHT_TERM_FUNCTION(sqrt)
+TILEWRIGHT_TERM_FUNCTION(rsqrt)
 TILEWRIGHT_TERM_FUNCTION(floor)
+TILEWRIGHT_TERM_FUNCTION(ceil)
 TILEWRIGHT_TERM_FUNCTION(round)
 #undef TILEWRIGHT_TERM_FUNCTION
 

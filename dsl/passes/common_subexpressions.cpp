@@ -45,6 +45,10 @@ void append(Key& key, const ir::Immediate& immediate) {
     append(key, Shape{static_cast<std::int64_t>(r->kind), r->axis});
   if (auto* p = std::get_if<ir::Precision>(&immediate))
     key.push_back(static_cast<std::uint64_t>(p->input));
+  if (auto* t = std::get_if<ir::Text>(&immediate)) {
+    key.push_back(t->text.size());
+    key.insert(key.end(), t->text.begin(), t->text.end());
+  }
 }
 
 class Numbering {
@@ -59,7 +63,8 @@ class Numbering {
         changed |= structured(inst);
       } else if (ir::info(inst.op).effect == ir::Effect::writes) {
         memory_ = ++memories_;
-      } else if (!inst.results.empty() && ir::cache_policy(inst) != ir::CachePolicy::cv) {
+      } else if (!inst.results.empty() && ir::cache_policy(inst) != ir::CachePolicy::cv &&
+                 !is_impure_assembly(inst)) {
         auto [found, fresh] = known_.try_emplace(key(inst), inst.results[0]);
         if (!fresh) {
           same_.add(inst.results[0], found->second);

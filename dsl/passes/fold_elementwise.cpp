@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "dsl/ir/scalar.h"
+#include "dsl/passes/effects.h"
 #include "dsl/passes/folding.h"
 
 namespace tilewright::dsl {
@@ -18,7 +19,7 @@ using ir::Value;
 namespace {
 
 std::optional<Value> fold_constants(Folder& folder, const ir::Inst& inst) {
-  if (inst.op == Op::offset_) return std::nullopt;
+  if (inst.op == Op::offset_ || inst.op == Op::inline_asm_) return std::nullopt;
   std::vector<Scalar> numbers;
   for (Value operand : inst.operands) {
     auto number = folder.uniform(operand);
@@ -31,7 +32,7 @@ std::optional<Value> fold_constants(Folder& folder, const ir::Inst& inst) {
 
 std::optional<Value> fold_splats(Folder& folder, const ir::Inst& inst) {
   const Shape shape = folder.type(inst.results[0]).shape;
-  if (shape.empty()) return std::nullopt;
+  if (shape.empty() || is_impure_assembly(inst)) return std::nullopt;
   std::vector<Value> scalars;
   for (Value operand : inst.operands) {
     auto scalar = folder.spread(operand);

@@ -74,7 +74,7 @@ class Hoister {
 
   static bool movable(const ir::Inst& inst, bool writes, bool turns) {
     const ir::OpInfo& row = ir::info(inst.op);
-    if (row.effect == ir::Effect::pure) return true;
+    if (row.effect == ir::Effect::pure) return !is_impure_assembly(inst);
     if (row.effect != ir::Effect::reads || row.op_class == ir::OpClass::hint || writes ||
         ir::cache_policy(inst) == ir::CachePolicy::cv)
       return false;

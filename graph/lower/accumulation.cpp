@@ -187,18 +187,10 @@ class AccumulationProgram {
   }
 
   Tile joined(const Tile& a, const Tile& b) const {
-    const bool of_booleans = is_boolean(task_.dtype);
-    switch (task_.attributes.reduction) {
-      case ir::ReduceKind::sum: return of_booleans ? a | b : a + b;
-      case ir::ReduceKind::prod: return of_booleans ? a & b : a * b;
-      case ir::ReduceKind::max: return of_booleans ? a | b : dsl::maximum(a, b);
-      case ir::ReduceKind::min: return of_booleans ? a & b : dsl::minimum(a, b);
-      case ir::ReduceKind::argmax:
-      case ir::ReduceKind::argmin:
-      case ir::ReduceKind::any:
-      case ir::ReduceKind::all: break;
-    }
-    raise_internal_error("elements do not join by this reduction", std::source_location::current());
+    const ir::ReduceKind kind = task_.attributes.reduction;
+    const bool is_or = kind == ir::ReduceKind::sum || kind == ir::ReduceKind::max;
+    if (is_boolean(task_.dtype)) return is_or ? a | b : a & b;
+    return dsl::elementwise(ir::info(kind).combining_op, {a, b});
   }
 
   const Task& task_;

@@ -9,24 +9,6 @@ namespace tilewright::graph {
 
 using dsl::Tile;
 
-namespace {
-
-ir::Op combining_op(ir::ReduceKind kind) {
-  switch (kind) {
-    case ir::ReduceKind::sum: return ir::Op::add_;
-    case ir::ReduceKind::prod: return ir::Op::mul_;
-    case ir::ReduceKind::max:
-    case ir::ReduceKind::argmax: return ir::Op::max_;
-    case ir::ReduceKind::min:
-    case ir::ReduceKind::argmin: return ir::Op::min_;
-    case ir::ReduceKind::any: return ir::Op::or_;
-    case ir::ReduceKind::all: return ir::Op::and_;
-  }
-  __builtin_unreachable();
-}
-
-}  // namespace
-
 std::optional<std::size_t> RowsProgram::row_max_below(std::size_t exponential) const {
   auto made_by = [&](const Task& t, std::size_t i, ir::Op op) {
     auto p = producer(t.operands[i]);
@@ -135,7 +117,7 @@ Tile RowsProgram::reduction_in_chunks(const Task& t, std::int64_t width,
   dsl::Var best = dsl::splat(dsl::constant(start), line);
   for_each_chunk(part_of_row(width), [&](const Columns& chunk) {
     Tile x = spread(filled(part(chunk), width, chunk, start), chunk.size, blocks_.rows);
-    best = dsl::elementwise(combining_op(t.reduce), {best, x});
+    best = dsl::elementwise(ir::info(t.reduce).combining_op, {best, x});
   });
   return over_cluster(dsl::reduce(best, t.reduce, column_axis(), true), t.reduce);
 }

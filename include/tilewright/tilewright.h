@@ -19,6 +19,8 @@
 #include "dsl/language/words/arranging.h"
 #include "dsl/language/words/descriptors.h"
 #include "dsl/language/words/folding.h"
+#include "dsl/language/words/inline_asm.h"
+#include "dsl/language/words/libdevice/libdevice.h"
 #include "dsl/language/words/math.h"
 #include "dsl/language/words/naming.h"
 #include "dsl/language/words/ordering.h"

@@ -1,4 +1,9 @@
 // Writes the body of one random tile program (random_tile.h) and says what its parameters need.
+//
+// It draws operations. Those it does not are cluster_reduce, which one GPU alone has, print and
+// assert, which give nothing, atomic and inline_asm, and reductions that join bits: kernels of
+// words draw the last three (word_programs_test.cpp), as they do all words that are made of
+// operations.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // Elementwise operations on vectors or single elements; their meaning is ir/scalar.h's.
 #include "dsl/codegen/llvm/arithmetic.h"
 
+#include "dsl/assembly/assembly.h"
 #include "dsl/ir/message.h"
 #include "dsl/ir/scalar.h"
 #include "runtime/base/error.h"
@@ -52,6 +53,10 @@ llvm::Value* Arithmetic::elementwise(const ir::Function& function, const Inst& i
   const ir::Type& type = function.type(inst.results[0]);
   switch (inst.op) {
     case Op::constant_: return constant(inst.get<ir::Scalar>());
+    case Op::inline_asm_:
+      require_meaning(ir::assembly_of(inst.get<ir::Text>().text), ir::source_place(inst),
+                      function.name);
+      return operands[0];
     case Op::select_: return b_.CreateSelect(operands[0], operands[1], operands[2]);
     case Op::cast_: return convert(operands[0], function.type(inst.operands[0]).dtype, type.dtype);
     case Op::bitcast_: {
@@ -391,7 +396,8 @@ void Arithmetic::keep_better(ReduceKind kind, DType dtype, llvm::Value*& best,
 
 llvm::Value* Arithmetic::combine(ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b) {
   auto apply = [&](Op op) {
-    if (is_boolean(dtype)) return op == Op::max_ ? b_.CreateOr(a, b) : b_.CreateAnd(a, b);
+    bool is_or = op == Op::max_ || op == Op::or_;
+    if (is_boolean(dtype)) return is_or ? b_.CreateOr(a, b) : b_.CreateAnd(a, b);
     if (!is_floating(dtype)) return integer_op(op, dtype, {a, b});
     bool narrow = bit_width(dtype) == 16;
     std::vector<llvm::Value*> operands = {a, b};
@@ -403,18 +409,8 @@ llvm::Value* Arithmetic::combine(ReduceKind kind, DType dtype, llvm::Value* a, l
         orders ? extremum_of_any_zero(b_, op, operands[0], operands[1]) : floating_op(op, operands);
     return narrow ? convert(result, DType::f32, dtype) : result;
   };
-  switch (kind) {
-    case ReduceKind::sum: return apply(Op::add_);
-    case ReduceKind::prod: return apply(Op::mul_);
-    case ReduceKind::max:
-    case ReduceKind::any: return apply(Op::max_);
-    case ReduceKind::min:
-    case ReduceKind::all: return apply(Op::min_);
-    case ReduceKind::argmax:
-    case ReduceKind::argmin: break;
-  }
-  check(false, "argmax and argmin combine pairs");
-  return nullptr;
+  check(!is_arg(kind), "argmax and argmin combine pairs");
+  return apply(ir::info(kind).combining_op);
 }
 
 std::pair<llvm::Value*, llvm::Value*> Arithmetic::message(
@@ -436,8 +432,6 @@ std::pair<llvm::Value*, llvm::Value*> Arithmetic::message(
 }
 
 llvm::Constant* Arithmetic::identity(ReduceKind kind, DType dtype) {
-  if (kind == ReduceKind::argmax) kind = ReduceKind::max;
-  if (kind == ReduceKind::argmin) kind = ReduceKind::min;
   return constant(ir::identity(kind, dtype));
 }
 

@@ -68,9 +68,7 @@ class Arithmetic {
   llvm::Value* combine(ir::ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
   void keep_better(ir::ReduceKind kind, DType dtype, llvm::Value*& best, llvm::Value*& best_index,
                    llvm::Value* other, llvm::Value* other_index, bool other_is_later = false);
-  static bool is_arg(ir::ReduceKind kind) {
-    return kind == ir::ReduceKind::argmax || kind == ir::ReduceKind::argmin;
-  }
+  static bool is_arg(ir::ReduceKind kind) { return ir::gives_index(kind); }
   // The element that changes no other; of argmax and argmin that of their values.
   llvm::Constant* identity(ir::ReduceKind kind, DType dtype);
   // arithmetic_atomic.cpp. Each gives what was in memory before. The first is one instruction of

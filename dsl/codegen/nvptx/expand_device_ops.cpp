@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "dsl/codegen/gpu/device/device_ops.h"
+#include "dsl/codegen/gpu/device/inline_asm.h"
 #include "dsl/codegen/gpu/plan/cache_policy.h"
 #include "runtime/base/error.h"
 
@@ -177,6 +178,7 @@ void reduce_in_memory(llvm::AtomicRMWInst& atomic) {
 }  // namespace
 
 void expand_device_ops(llvm::Module& module) {
+  expand_inline_asm(module);
   std::vector<llvm::Function*> declared;
   for (llvm::Function& function : module)
     if (function.getName().starts_with("td.")) declared.push_back(&function);

@@ -118,15 +118,6 @@ Operand line(const Operand& x) {
   return {reshape(Operand(tile, x.where), {element_count(tile.shape())}), x.where};
 }
 
-Tile joined_bits(std::string_view word, const Operand& x, int axis, ir::Op op, bool keep_dims) {
-  OperationUse site(word, x.where);
-  ir::Type type = site.tile(x).type();
-  site.expect(type.is_value() && is_integer(type.dtype), "the operand is ", type,
-              "; it must be a tile of integers");
-  auto combine = [&](const Tile& a, const Tile& b) { return site.append(op, {a, b}); };
-  return reduce(x, axis, combine, keep_dims);
-}
-
 }  // namespace
 
 Tile reduce(const Operand& x, int axis, const Combine& combine, bool keep_dims) {
@@ -148,10 +139,13 @@ Tile prod(const Operand& x, int axis, bool keep_dims) {
   return reduce(x, ReduceKind::prod, axis, keep_dims);
 }
 Tile xor_sum(const Operand& x, int axis, bool keep_dims) {
-  return joined_bits("xor_sum", x, axis, ir::Op::xor_, keep_dims);
+  return reduce(x, ReduceKind::bit_xor, axis, keep_dims);
 }
 Tile reduce_or(const Operand& x, int axis, bool keep_dims) {
-  return joined_bits("reduce_or", x, axis, ir::Op::or_, keep_dims);
+  return reduce(x, ReduceKind::bit_or, axis, keep_dims);
+}
+Tile reduce_and(const Operand& x, int axis, bool keep_dims) {
+  return reduce(x, ReduceKind::bit_and, axis, keep_dims);
 }
 Tile any(const Operand& x, int axis, bool keep_dims) {
   return reduce(x, ReduceKind::any, axis, keep_dims);

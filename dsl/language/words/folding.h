@@ -38,9 +38,10 @@ Tile max(const Operand& x);
 Tile min(const Operand& x);
 
 Tile prod(const Operand& x, int axis, bool keep_dims = false);
-Tile xor_sum(const Operand& x, int axis, bool keep_dims = false);    // of integers
-Tile reduce_or(const Operand& x, int axis, bool keep_dims = false);  // of integers
-Tile any(const Operand& x, int axis, bool keep_dims = false);        // of bools
+Tile xor_sum(const Operand& x, int axis, bool keep_dims = false);  // of integers, bit by bit
+Tile reduce_or(const Operand& x, int axis, bool keep_dims = false);
+Tile reduce_and(const Operand& x, int axis, bool keep_dims = false);
+Tile any(const Operand& x, int axis, bool keep_dims = false);  // of bools
 Tile all(const Operand& x, int axis, bool keep_dims = false);
 
 // The place along the axis, i32, of the greatest or least element: of the first of equals, whatever

@@ -1,71 +1,25 @@
 #include "dsl/language/words/math.h"
 
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 #include <numbers>
 
 #include "dsl/language/operands.h"
-#include "dsl/language/term.h"
+#include "dsl/language/words/floating.h"
+#include "dsl/math/angles.h"
 
 namespace tilewright::dsl {
 namespace {
 
-using words::abs;
 using words::as_type;
-using words::bits_as;
 using words::choice;
+using words::Floating;
+using words::is_negative;
+using words::polynomial;
 using words::Term;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 const double none = std::numeric_limits<double>::quiet_NaN();
-
-// The floating operand as a term, of f32 at the least; and how its results become its type again.
-struct Floating {
-  Term x;
-  DType dtype;
-  Floating(std::string_view word, const Operand& operand) : x(operand), dtype(DType::f32) {
-    OperationUse site(word, operand.where);
-    Tile tile = site.tile(operand, DType::f32);
-    ir::Type type = tile.type();
-    site.expect(type.is_value() && is_floating(type.dtype) && !is_float8(type.dtype),
-                "the operand is ", type, "; it must be floating, of 16 bits at the least");
-    dtype = type.dtype;
-    x = as_type(Term(tile, operand.where), accumulator(dtype));
-  }
-  Tile result(const Term& y) const { return as_type(y, dtype).tile(); }
-};
-
-Term polynomial(const Term& x, std::initializer_list<double> lowest_last) {
-  Term sum = x.filled(*lowest_last.begin());
-  for (auto c = lowest_last.begin() + 1; c != lowest_last.end(); ++c) sum = sum * x + *c;
-  return sum;
-}
-
-Term is_negative(const Term& x) {
-  const bool is_wide = x.dtype() == DType::f64;
-  return bits_as(x, is_wide ? DType::i64 : DType::i32) < 0;
-}
-
-// Cephes' quotient of polynomials holds up to 0.66, within which x, its distance from 1 or its
-// inverse is. Of x that is not negative.
-Term angle_of(const Term& x) {
-  constexpr double pi = std::numbers::pi, lost = 6.123233995736766e-17;
-  const double high = rounded_to(x.dtype(), pi / 2), low = pi / 2 - high + lost;
-  const Term is_large = x > 2.414213562373095, is_middle = (x > 0.66) & ~is_large;
-  const Term t = choice(is_large, Term(-1.0) / x, choice(is_middle, (x - 1.0) / (x + 1.0), x));
-  const Term z = t * t;
-  const Term p = polynomial(
-      z, {-8.750608600031904122785e-1, -1.615753718733365076637e1, -7.500855792314704667340e1,
-          -1.228866684490136173410e2, -6.485021904942025371773e1});
-  const Term q = polynomial(
-      z, {1, 2.485846490142306297962e1, 1.650270098316988542046e2, 4.328810604912902668951e2,
-          4.853903996359136964868e2, 1.945506571482613964425e2});
-  auto begun = [&](double part) {
-    return choice(is_large, part, choice(is_middle, x.filled(part / 2), 0));
-  };
-  return begun(high) + (t + t * (z * p / q) + begun(low));
-}
 
 // Near 0 by 2 t / (1 - t) with t = tanh(x / 2), where exp(x) - 1 would cancel.
 Term expm1_of_double(const Term& x) {
@@ -85,8 +39,8 @@ Term expm1_of_float(const Term& x) {
   // ln 2 in two parts, the first exact times any k.
   const Term reduced = bounded + k * -0.693359375 + k * 2.12194440e-4;
   const Term is_near = abs(x) < near, r = choice(is_near, x, reduced);
-  const Term p = polynomial(r, {0.000198910171843, 0.00139336737329, 0.00833331090173,
-                                0.0416664647114, 0.166666666816, 0.5});
+  const Term p = polynomial(r, {0.5, 0.166666666816, 0.0416664647114, 0.00833331090173,
+                                0.00139336737329, 0.000198910171843});
   const Term small = r + r * r * p, half = exp2(k - 1.0);
   const Term far = half * small + (half - 0.5);
   return choice(x == 0, x, choice(is_near, small, far + far));
@@ -156,8 +110,7 @@ Tile tan(const Operand& x) {
 
 Tile atan(const Operand& x) {
   Floating f("atan", x);
-  const Term angle = angle_of(abs(f.x));
-  return f.result(choice(f.x == 0, f.x, choice(f.x < 0, -angle, angle)));
+  return f.result(formulas::atan(f.x));
 }
 
 // log(s + c) is log(s) + c / s, where s is 1 + x as it was rounded and c what it lost of x. Of

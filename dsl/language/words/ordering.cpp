@@ -127,7 +127,7 @@ class KeyOrder {
     const bool is_unsigned = kind_of(dtype) == DTypeKind::unsigned_integer;
     const Term place = places(full_);
     const Term all = term(moved(key.tile(), place));
-    const Term last = is_unsigned ? ~all.filled(0) : all.filled(greatest(dtype));
+    const Term last = is_unsigned ? ~all.number(0) : all.number(greatest(dtype));
     return choice(place < size_, all, last).tile();
   }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "dsl/math/log_gamma.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
@@ -24,24 +25,6 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 // What x is beyond the nearest integer, by which sin(pi x) and its kin are exact near its zeros.
 Formula beyond_integer(const Formula& x) { return x - round(x); }
 Formula is_integer(const Formula& x) { return x == floor(x); }
-
-// For x from 0.5 on: Lanczos' sum (C. Lanczos: A precision approximation of the gamma function,
-// 1964), with P. Godfrey's coefficients for g = 7, within 1e-15.
-Formula log_gamma_of_positive(const Formula& x) {
-  constexpr double parts[] = {676.5203681218851,     -1259.1392167224028,  771.32342877765313,
-                              -176.61502916214059,   12.507343278686905,   -0.13857109526572012,
-                              9.9843695780195716e-6, 1.5056327351493116e-7};
-  Formula sum = x.number(0.99999999999980993), t = x + 6.5;
-  for (int i = 0; i < 8; ++i) sum = sum + parts[i] / (x + static_cast<double>(i));
-  Formula value = (x - 0.5) * log(t) - t + log(sum * std::sqrt(2 * pi));
-  return choice(x == infinity, x, value);
-}
-Formula log_gamma(const Formula& x) {
-  Formula is_low = x < 0.5, z = choice(is_low, 1 - x, x);
-  Formula value = log_gamma_of_positive(z);
-  Formula mirrored = log(pi / abs(sin(beyond_integer(x) * pi))) - value;
-  return choice(x == -infinity, infinity, choice(is_low, mirrored, value));
-}
 
 // By the recurrence up to 10, and from there the asymptotic series (Abramowitz and Stegun 6.3.5,
 // 6.3.18); below 0 mirrored (6.3.7).
@@ -108,8 +91,9 @@ Formula zeta(const Formula& s, const Formula& q) {
 
 Tensor lgamma(const TensorOperand& x) {
   graph::tensor_of(x, "lgamma");
-  return graph::computed("lgamma", floating("lgamma", {&x}),
-                         [](const Terms& t) { return log_gamma(t[0].to(DType::f64)); });
+  return graph::computed("lgamma", floating("lgamma", {&x}), [](const Terms& t) {
+    return dsl::formulas::log_gamma(t[0].to(DType::f64));
+  });
 }
 
 Tensor digamma(const TensorOperand& x) {

@@ -24,17 +24,7 @@ CumulationSite::CumulationSite(const TaskList& list, const Region& region,
       shape(task) {}
 
 Tile CumulationSite::join(const Operand& before, const Operand& after) const {
-  switch (kind) {
-    case ir::ReduceKind::sum: return before + after;
-    case ir::ReduceKind::prod: return before * after;
-    case ir::ReduceKind::max: return dsl::maximum(before, after);
-    case ir::ReduceKind::min: return dsl::minimum(before, after);
-    case ir::ReduceKind::argmax:
-    case ir::ReduceKind::argmin:
-    case ir::ReduceKind::any:
-    case ir::ReduceKind::all: break;
-  }
-  raise_internal_error("elements do not join by this reduction", std::source_location::current());
+  return dsl::elementwise(ir::info(kind).combining_op, {before, after});
 }
 
 Tile CumulationSite::identity(const Shape& shape) const {

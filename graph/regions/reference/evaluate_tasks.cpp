@@ -19,17 +19,14 @@ struct Memory {
 
 // The graph's op that a reduction is.
 Op op_of(ir::ReduceKind kind) {
-  switch (kind) {
-    case ir::ReduceKind::sum: return Op::sum;
-    case ir::ReduceKind::prod: return Op::prod;
-    case ir::ReduceKind::max: return Op::amax;
-    case ir::ReduceKind::min: return Op::amin;
-    case ir::ReduceKind::argmax: return Op::argmax;
-    case ir::ReduceKind::argmin: return Op::argmin;
-    case ir::ReduceKind::any: return Op::any;
-    case ir::ReduceKind::all: return Op::all;
-  }
-  __builtin_unreachable();
+  using Kind = ir::ReduceKind;
+  static constexpr std::pair<Kind, Op> ops[] = {
+      {Kind::sum, Op::sum},  {Kind::prod, Op::prod},     {Kind::max, Op::amax},
+      {Kind::min, Op::amin}, {Kind::argmax, Op::argmax}, {Kind::argmin, Op::argmin},
+      {Kind::any, Op::any},  {Kind::all, Op::all}};
+  const auto* found = std::ranges::find(ops, kind, &std::pair<Kind, Op>::first);
+  check(found != std::end(ops), "a task reduces by what no graph has");
+  return found->second;
 }
 
 template <typename T>

@@ -204,13 +204,15 @@ class TaskVerifier {
     std::fill(shape.begin() + t.axis_begin, shape.begin() + t.axis_end, 1);
     expect(shape == t.shape, "gives ", shape, ", not ", t.shape);
     const DType from = dtype_of(x);
-    const bool gives_index =
-        t.reduce == ir::ReduceKind::argmax || t.reduce == ir::ReduceKind::argmin;
-    const bool of_booleans = t.reduce == ir::ReduceKind::any || t.reduce == ir::ReduceKind::all;
-    const bool fits = gives_index ? t.dtype == DType::i64
-                                  : (t.dtype == from || t.dtype == accumulator(from) ||
-                                     accumulator(t.dtype) == from) &&
-                                        of_booleans == is_boolean(from);
+    const ir::ReduceOperands wanted = ir::info(t.reduce).operands;
+    expect(wanted != ir::ReduceOperands::integers, "reduces by ", ir::name_of(t.reduce),
+           ", which kernels have and graphs have not");
+    const bool of_booleans = wanted == ir::ReduceOperands::booleans;
+    const bool fits =
+        ir::gives_index(t.reduce)
+            ? t.dtype == DType::i64
+            : (t.dtype == from || t.dtype == accumulator(from) || accumulator(t.dtype) == from) &&
+                  of_booleans == is_boolean(from);
     expect(fits, "the ", ir::name_of(t.reduce), " of ", from, " is ", t.dtype);
   }
   void contraction(const Task& t) const {

@@ -148,6 +148,54 @@ TEST(Folding, SumsAndProductsSoFar) {
       x, Floats(x.size()), Floats(x.size()), Floats(x.size()));
 }
 
+// Along either axis, within a thread, a warp and a block, of all widths.
+template <typename T>
+void expect_joined_bits(const Shape& shape) {
+  std::vector<T> x;
+  std::uint64_t state = 0x9E3779B97F4A7C15;
+  for (std::int64_t i = 0; i < element_count(shape); ++i)
+    x.push_back(static_cast<T>((state = state * 6364136223846793005U + 1442695040888963407U) >> 9 |
+                               std::uint64_t{0x30}));
+  const auto rows = static_cast<std::size_t>(shape[0]),
+             columns = static_cast<std::size_t>(shape[1]);
+  const auto most = static_cast<std::int64_t>(rows + columns);
+  in_every_way(
+      [&](Pointer x, Pointer out) {
+        Tile t = block(x, shape);
+        put(out, reduce_and(t, 1));
+        put(out + shape[0], reduce_and(t, 0));
+        put(out + most, reduce_or(t, 1));
+        put(out + (most + shape[0]), reduce_or(t, 0));
+        put(out + 2 * most, xor_sum(t, 1));
+        put(out + (2 * most + shape[0]), xor_sum(t, 0));
+      },
+      [&](const std::vector<T>& x, const std::vector<T>& out) {
+        for (std::size_t i = 0; i < rows + columns; ++i) {
+          T all = static_cast<T>(~T{0}), some{}, odd{};
+          const bool is_row = i < rows;
+          for (std::size_t j = 0; j < (is_row ? columns : rows); ++j) {
+            const T each = is_row ? x[i * columns + j] : x[j * columns + i - rows];
+            all = static_cast<T>(all & each);
+            some = static_cast<T>(some | each);
+            odd = static_cast<T>(odd ^ each);
+          }
+          EXPECT_EQ(out[i], all) << i;
+          EXPECT_EQ(out[rows + columns + i], some) << i;
+          EXPECT_EQ(out[2 * (rows + columns) + i], odd) << i;
+        }
+      },
+      x, std::vector<T>(3 * (rows + columns)));
+}
+
+TEST(Folding, BitsAreJoinedAlongEitherAxis) {
+  expect_joined_bits<std::int8_t>({5, 3});
+  expect_joined_bits<std::uint16_t>({17, 33});
+  expect_joined_bits<std::int32_t>({4, 300});
+  expect_joined_bits<std::uint32_t>({257, 3});
+  expect_joined_bits<std::int64_t>({16, 64});
+  expect_joined_bits<std::uint64_t>({1, 7});
+}
+
 TEST(Folding, RefusesWhatDoesNotFit) {
   auto refused = [](const std::function<void(Pointer)>& body, const std::string& text) {
     EXPECT_THAT(error_of([&] { Kernel("k", [&](Pointer p) { body(p); }).trace({f32}); }),
@@ -172,7 +220,9 @@ TEST(Folding, RefusesWhatDoesNotFit) {
       },
       "[reduce] the function gives bool[2] of two f32[2]; it must keep the type");
   refused([](Pointer p) { xor_sum(block(p, {4}), 0); },
-          "[xor_sum] the operand is f32[4]; it must be a tile of integers");
+          "[reduce] bit_xor of f32[4]; it needs integers");
+  refused([](Pointer p) { reduce_and(block(p, {4}) > 0, 0); },
+          "[reduce] bit_and of bool[4]; it needs numbers");
 }
 
 }  // namespace

@@ -141,6 +141,7 @@ void Emitter::instruction(const Inst& inst) {
     case ir::OpClass::selection: return gather(inst);
     case ir::OpClass::creation: return is_tile(inst.results[0]) ? creation(inst) : scalar(inst);
     case ir::OpClass::elementwise:
+      if (inst.op == Op::inline_asm_) return inline_asm(inst);
       return is_tile(inst.results[0]) ? elementwise_tile(inst) : scalar(inst);
     case ir::OpClass::hint: return inst.op == Op::print_ ? print(inst) : void();
   }

@@ -101,6 +101,7 @@ class Emitter : Arithmetic {
   void block(const ir::Block& block);
   void instruction(const ir::Inst& inst);
   void scalar(const ir::Inst& inst);
+  void inline_asm(const ir::Inst& inst);  // emit_inline_asm.cpp
   void print(const ir::Inst& inst);
   llvm::Value* element(const ir::Inst& inst, const std::vector<llvm::Value*>& operands);
   void loop(const ir::Inst& inst);

@@ -28,12 +28,13 @@ bool is_wait(const llvm::Instruction& instruction) {
   return operation_name(instruction) == "griddepcontrol_wait";
 }
 
-// Plain accesses, and operations that take a pointer to global memory or a tensor map; a map itself
-// is a parameter, which may be fetched any time.
+// Plain accesses, operations that take a pointer to global memory or a tensor map, and PTX that may
+// do anything; a map itself is a parameter, which may be fetched any time.
 bool touches_global(const llvm::Instruction& instruction) {
   llvm::StringRef name = operation_name(instruction);
   if (name.starts_with("tma_")) return true;
   if (!instruction.mayReadOrWriteMemory()) return false;
+  if (name.starts_with("inline_asm.")) return true;
   return llvm::any_of(instruction.operands(), [](const llvm::Use& operand) {
     return operand->getType()->isPointerTy() && operand->getType()->getPointerAddressSpace() == 1;
   });

@@ -7,6 +7,7 @@
 #include <llvm/IR/Verifier.h>
 
 #include "dsl/codegen/gpu/device/device_ops.h"
+#include "dsl/codegen/gpu/device/inline_asm.h"
 #include "dsl/codegen/gpu/device/shared_access.h"
 #include "dsl/emulator/meanings.h"
 #include "runtime/base/error.h"
@@ -246,6 +247,7 @@ void require_only_device_operations(const llvm::Module& module, const std::strin
 void rewrite_for_host(llvm::Module& module, const std::string& entry, const std::string& body,
                       EmulatedKernel& kernel) {
   require_only_device_operations(module, kernel.name);
+  take_meanings_of_inline_asm(module);
   llvm::Function* function = module.getFunction(entry);
   require(function && !function->isDeclaration(), "[link_emulated] the module has no kernel ",
           entry);

@@ -155,8 +155,7 @@ WarpReduction warp_reduction(const ir::Function& function, const Inst& reduce) {
   }
   std::int64_t slots = over.parts * over.places;
   over.index_offset = (slots * size_bytes(function.type(reduce.operands[0]).dtype) + 3) / 4 * 4;
-  bool has_indices = kind == ir::ReduceKind::argmax || kind == ir::ReduceKind::argmin;
-  over.bytes = over.index_offset + (has_indices ? 4 * slots : 0);
+  over.bytes = over.index_offset + (ir::gives_index(kind) ? 4 * slots : 0);
   return over;
 }
 
