@@ -81,7 +81,8 @@ TEST(TasksText, SaysEveryFieldThatIsNotAsItFollows) {
   list.tasks[0].scatter_size = 3;
   text = print(list);
   EXPECT_THAT(text, HasSubstr("data=x0700000000000000"));
-  EXPECT_THAT(text, HasSubstr("{frozen, from=[5x1:1x5+2], panels=16 in_pairs, winograd, readers=(#0)}"));
+  EXPECT_THAT(text,
+              HasSubstr("{frozen, from=[5x1:1x5+2], panels=16 in_pairs, winograd, readers=(#0)}"));
   EXPECT_THAT(text, HasSubstr("{reduce=any, axis=0, size=3, stride=0}"));
   // It is no legal list: the verifier finds that once the text has been read.
   try {
