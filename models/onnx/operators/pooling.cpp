@@ -61,17 +61,6 @@ Tensor counts_of(const Frame& frame, int axis, std::int64_t size, bool includes_
   return constant_of(counts, along);
 }
 
-Tensor averaged(const Call& call) {
-  Tensor x = call.tensor(0);
-  Frame frame = frame_of(call, x.shape());
-  bool includes_padding = call.flag("count_include_pad", false);
-  Tensor around = padded(x.to(accumulator(x.dtype())), pads(frame.before, frame.after), 0.0);
-  Tensor divisor = full({}, 1.0);
-  for (int i = 0; i < frame.windows.rank(); ++i)
-    divisor = divisor * counts_of(frame, i, x.size(2 + i), includes_padding);
-  return (total(around, frame.windows) / divisor.to(around.dtype())).to(x.dtype());
-}
-
 Number least_of(DType dtype) {
   if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
   return is_signed(dtype) ? -(std::int64_t{1} << (bit_width(dtype) - 2)) * 2 : 0;
@@ -113,12 +102,6 @@ Tensor lengths(const Call& call) {
   return pow(total(around, frame.windows), 1 / order).to(x.dtype());
 }
 
-std::vector<int> places_of(const Tensor& x) {
-  std::vector<int> axes;
-  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-  require(!axes.empty(), "[onnx] [", x.shape(), "] has no axes besides batch and channels");
-  return axes;
-}
 Tensor length_of_all(const Call& call) {
   Tensor x = call.tensor(0);
   auto order = static_cast<double>(call.integer("p", 2));
@@ -147,7 +130,7 @@ Tensor unpooled(const Call& call) {
 }
 
 constexpr Operator rows[] = {
-    {"AveragePool", 7, by<averaged>},
+    {"AveragePool", 7, [](const Call& c) { return averaged_over_windows(c, c.tensor(0)); }},
     {"GlobalAveragePool", 1,
      [](const Call& c) {
        Tensor x = c.tensor(0);
@@ -166,6 +149,22 @@ constexpr Operator rows[] = {
 
 }  // namespace
 
+Tensor averaged_over_windows(const Call& call, const Tensor& x) {
+  Frame frame = frame_of(call, x.shape());
+  bool includes_padding = call.flag("count_include_pad", false);
+  Tensor around = padded(x.to(accumulator(x.dtype())), pads(frame.before, frame.after), 0.0);
+  Tensor divisor = full({}, 1.0);
+  for (int i = 0; i < frame.windows.rank(); ++i)
+    divisor = divisor * counts_of(frame, i, x.size(2 + i), includes_padding);
+  return (total(around, frame.windows) / divisor.to(around.dtype())).to(x.dtype());
+}
+
+std::vector<int> places_of(const Tensor& x) {
+  std::vector<int> axes;
+  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  require(!axes.empty(), "[onnx] [", x.shape(), "] has no axes besides batch and channels");
+  return axes;
+}
 std::span<const Operator> pooling_operators() { return rows; }
 
 }  // namespace tilewright::onnx

@@ -63,11 +63,8 @@ Tensor dequantised(const Call& call) {
   return (steps * spread(scale, x, axis, block, call).to(f32)).to(dtype);
 }
 Results quantised_by_range(const Call& call) {
-  Tensor x = call.tensor(0);
-  Tensor least = minimum(amin(x), 0.0), most = maximum(amax(x), 0.0);
-  Tensor scale = (most - least) / 255.0;
-  Tensor zero = clamp(round(-least / scale), 0.0, 255.0);
-  return {clamp(round(x / scale) + zero, 0.0, 255.0).to(u8), scale, zero.to(u8)};
+  ByRange found = rounded_by_range(call.tensor(0));
+  return {found.steps.to(u8), found.scale, found.zero.to(u8)};
 }
 
 // x less its zero point, of rows or channels along the axis, exact.
@@ -110,9 +107,20 @@ constexpr Operator rows[] = {
     {"QLinearConv", 10, by<convolution_of_quantised>},
     {"QLinearMatMul", 10, by<product_of_quantised>},
     {"QuantizeLinear", 10, by<quantised>},
+    // With integers of 16 bits before ONNX had them.
+    {"com.microsoft.DequantizeLinear", 1, by<dequantised>},
+    {"com.microsoft.QuantizeLinear", 1, by<quantised>},
 };
 
 }  // namespace
+
+// All of one number have the scale 1, so that 0 stays 0.
+ByRange rounded_by_range(const Tensor& x) {
+  Tensor least = minimum(amin(x), 0.0), most = maximum(amax(x), 0.0);
+  Tensor scale = where(most == least, 1.0, (most - least) / 255.0);
+  Tensor zero = clamp(round(-least / scale), 0.0, 255.0);
+  return {clamp(round(x / scale) + zero, 0.0, 255.0), scale, zero};
+}
 
 std::span<const Operator> quantisation_operators() { return rows; }
 
