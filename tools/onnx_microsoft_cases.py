@@ -149,8 +149,147 @@ def packed():
                 floats(6)], constants=(1, 2), K=32, N=6, bits=4, block_size=32)
 
 
+def fused():
+    x, last = floats(2, 3, 8), floats(8)
+    yield case("gelu", "Gelu", [x])
+    yield case("bias_gelu", "BiasGelu", [x, last])
+    yield case("fast_gelu", "FastGelu", [x])
+    yield case("fast_gelu_bias", "FastGelu", [x, last])
+    yield case("quick_gelu", "QuickGelu", [x])
+    yield case("quick_gelu_alpha", "QuickGelu", [x], alpha=1.0)
+    a, b = floats(2, 3, 4, 5), floats(2, 3, 5, 6)
+    yield case("fused_mat_mul", "FusedMatMul", [a, b], alpha=0.5)
+    yield case("transpose_mat_mul", "TransposeMatMul", [a.transpose(0, 1, 3, 2).copy(), b],
+               transA=1)
+    yield case("fused_mat_mul_turned", "FusedMatMul",
+               [a.transpose(0, 1, 3, 2).copy(), b.transpose(0, 1, 3, 2).copy()], transA=1, transB=1)
+    for turns in (0, 1):
+        c = floats(4, 2, 3, 5) if not turns else floats(5, 2, 3, 4)
+        yield case(f"fused_mat_mul_batch_{turns}", "FusedMatMul", [c, b], transBatchA=1,
+                   transA=turns)
+    for name, more in (("Relu", {}), ("LeakyRelu", {"activation_alpha": 0.1}), ("Sigmoid", {}),
+                       ("Tanh", {}),
+                       ("HardSigmoid", {"activation_alpha": 0.3, "activation_beta": 0.4})):
+        yield case(f"fused_gemm_{name.lower()}", "FusedGemm", [floats(3, 4), floats(5, 4), floats(5)],
+                   activation=name, transB=1, alpha=0.5, beta=2.0, **more)
+        parameters = {"activation_params": list(more.values())} if more else {}
+        yield case(f"fused_conv_{name.lower()}", "FusedConv",
+                   [floats(1, 2, 5, 5), floats(3, 2, 3, 3), floats(3)], activation=name,
+                   pads=[1, 0, 1, 0], **parameters)
+    yield case("fused_conv_clip", "FusedConv", [floats(1, 2, 5, 5), floats(3, 2, 3, 3), floats(3)],
+               activation="Clip", activation_params=[-1.0, 1.5])
+    yield case("fused_conv_sum", "FusedConv", [floats(1, 2, 5, 5), floats(3, 2, 3, 3), floats(3),
+                                               floats(1, 3, 3, 3)], activation="Relu")
+    skips = {"same": floats(2, 3, 8), "batch": floats(1, 3, 8), "bare": floats(3, 8)}
+    for name, skip in skips.items():
+        yield case(f"skip_layer_norm_{name}", "SkipLayerNormalization",
+                   [x, skip, last, floats(8), floats(8)], ["y", "", "", "sum"], epsilon=1e-5)
+        yield case(f"skip_simple_norm_{name}", "SkipSimplifiedLayerNormalization",
+                   [x, skip, last, floats(8)], ["y", "", "", "sum"], epsilon=1e-5)
+    yield case("skip_layer_norm_bare_of_all", "SkipLayerNormalization", [x, skips["same"], last])
+    yield case("simple_norm", "SimplifiedLayerNormalization", [x, last], domain="", epsilon=1e-6)
+    yield case("simple_norm_two_axes", "SimplifiedLayerNormalization", [x, floats(3, 8)],
+               ["y", "rstd"], domain="", axis=1)
+    words = random.integers(0, 11, (2, 3)).astype(np.int32)
+    tables = [floats(11, 8), floats(5, 8), floats(2, 8), last, floats(8)]
+    mask = np.array([[1, 1, 0], [1, 1, 1]], np.int32)
+    yield case("embed_layer_norm", "EmbedLayerNormalization",
+               [words, (words % 2).astype(np.int32)] + tables + [mask], ["y", "mask", "sum"],
+               epsilon=1e-5)
+    yield case("embed_layer_norm_places", "EmbedLayerNormalization",
+               [words, None, tables[0], tables[1], None, last, tables[4], None,
+                np.array([[3, 1, 2]], np.int32)], ["y", "mask"])
+    yield case("expand_dims", "ExpandDims", [x, np.array(-2, np.int32)], constants=(1,))
+    yield case("inverse", "Inverse", [floats(2, 4, 4)])
+
+
+def attention():
+    batch, steps, heads, size = 2, 5, 2, 4
+    hidden = heads * size
+    x, weight, bias = floats(batch, steps, 6), floats(6, 3 * hidden), floats(3 * hidden)
+    past = floats(2, batch, heads, 3, size)
+    ends = np.array([5, 3], np.int32)
+    raw = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], np.int32)
+    each = (random.random((batch, steps, steps)) > 0.3).astype(np.int32)
+    each[:, :, 0] = 1
+    masks = {"none": None, "ends": ends, "starts": np.array([5, 4, 0, 1], np.int32), "raw": raw,
+             "each": each}
+    for causal in (0, 1):
+        for name, mask in masks.items():
+            yield case(f"attention_{name}_{causal}", "Attention", [x, weight, bias, mask],
+                       num_heads=heads, unidirectional=causal)
+        yield case(f"attention_past_{causal}", "Attention", [x, weight, bias, None, past],
+                   ["y", "present"], num_heads=heads, unidirectional=causal)
+        wide = np.concatenate([np.ones((batch, 3), np.int32), raw], 1)
+        yield case(f"attention_past_mask_{causal}", "Attention", [x, weight, bias, wide, past],
+                   ["y", "present"], num_heads=heads, unidirectional=causal)
+        yield case(f"attention_bias_{causal}", "Attention",
+                   [x, weight, bias, raw, None, floats(1, heads, steps, steps)], num_heads=heads,
+                   unidirectional=causal, scale=0.3, mask_filter_value=-1e4)
+    yield case("attention_sizes", "Attention", [x, floats(6, 2 * hidden + 6), floats(2 * hidden + 6)],
+               num_heads=heads, qkv_hidden_sizes=[hidden, hidden, 6])
+    q, k, v = (floats(batch, n, hidden) for n in (steps, 7, 7))
+    yield case("multi_head", "MultiHeadAttention", [q, k, v], num_heads=heads)
+    yield case("multi_head_bias", "MultiHeadAttention", [q, k, v, bias], num_heads=heads)
+    for causal in (0, 1):
+        yield case(f"multi_head_mask_{causal}", "MultiHeadAttention",
+                   [q, q + 1, q - 1, None, raw, floats(batch, 1, steps, steps)], num_heads=heads,
+                   scale=0.4, unidirectional=causal)
+        yield case(f"multi_head_past_{causal}", "MultiHeadAttention",
+                   [q, q + 1, q - 1, bias, None, None, past[0], past[1]], ["y", "k", "v"],
+                   num_heads=heads, unidirectional=causal)
+    yield case("multi_head_crossed", "MultiHeadAttention",
+               [q, floats(batch, heads, 7, size), floats(batch, heads, 7, size)], num_heads=heads)
+    angles = np.arange(16)[:, None] / 10 ** (np.arange(2) / 2)
+    tables = [np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)]
+    places = random.integers(0, 16, (batch, steps)).astype(np.int64)
+    for interleaved in (0, 1):
+        yield case(f"rotary_{interleaved}", "RotaryEmbedding", [q, places] + tables,
+                   interleaved=interleaved)
+        yield case(f"rotary_offset_{interleaved}", "RotaryEmbedding",
+                   [floats(batch, heads, steps, size), np.array([4])] + tables,
+                   interleaved=interleaved)
+    yield case("rotary_part", "RotaryEmbedding", [floats(batch, steps, 2 * 8), places] + tables,
+               num_heads=2, rotary_embedding_dim=4)
+
+
+def grouped():
+    heads, own, size = 4, 2, 16
+    angles = np.arange(32)[:, None] / 10 ** (np.arange(size // 2) / 4)
+    tables = [np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)]
+
+    def attention(name, batch, steps, former, capacity=None, lengths=None, packed=False, rotary=0,
+                  bias=False, **more):
+        total = steps + former
+        q, k, v = (floats(batch, steps, n * size) for n in (heads, own, own))
+        capacity = former if capacity is None else capacity
+        past = [floats(batch, own, capacity, size) for _ in range(2)] if capacity else [None, None]
+        lengths = [total - 1] * batch if lengths is None else lengths
+        inputs = [np.concatenate([q, k, v], 2), None, None] if packed else [q, k, v]
+        inputs += past + [np.array(lengths, np.int32), np.array(total, np.int32)]
+        inputs += tables if rotary else [None, None]
+        if bias:
+            inputs += [None, floats(1, heads, steps, total)]
+        return case(f"grouped_{name}", "GroupQueryAttention", inputs, ["y", "k", "v"],
+                    constants=(6, 7, 8), num_heads=heads, kv_num_heads=own, do_rotary=rotary, **more)
+
+    yield attention("prompt", 2, 5, 0)
+    yield attention("prompt_packed_rotary", 2, 5, 0, packed=True, rotary=1)
+    yield attention("step", 1, 1, 6, rotary=1)
+    yield attention("step_of_many", 2, 1, 6, rotary=1, lengths=[6, 4])
+    yield attention("steps", 1, 3, 6, rotary=1, rotary_interleaved=1)
+    yield attention("prompt_in_buffer", 2, 5, 0, capacity=9, rotary=1)
+    yield attention("step_in_buffer", 2, 1, 5, capacity=9, rotary=1, lengths=[5, 3], scale=0.3)
+    yield attention("window", 2, 7, 0, local_window_size=3)
+    yield attention("window_step", 1, 1, 6, local_window_size=3)
+    yield attention("softcap", 2, 5, 0, softcap=0.7)
+    yield attention("bias", 1, 2, 4, bias=True)
+
+
 def main(folder):
-    write(f"{folder}/microsoft.zip", [*quantised(), *packed()], optimises=False)
+    families = [quantised(), packed(), fused(), attention(), grouped()]
+    write(f"{folder}/microsoft.zip", [each for family in families for each in family],
+          optimises=False)
 
 
 main(*sys.argv[1:])

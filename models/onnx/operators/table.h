@@ -81,6 +81,8 @@ std::span<const Operator> product_operators();
 std::span<const Operator> quantisation_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> reduction_operators();
+std::span<const Operator> runtime_attention_operators();
+std::span<const Operator> runtime_fused_operators();
 std::span<const Operator> runtime_packed_operators();
 std::span<const Operator> runtime_quantised_operators();
 std::span<const Operator> resizing_operators();
