@@ -149,6 +149,15 @@ def packed():
                 floats(6)], constants=(1, 2), K=32, N=6, bits=4, block_size=32)
 
 
+    for bits in (4, 8):
+        each = 8 // bits
+        for zeros in (0, 1):
+            zero = integers(np.uint8, 5, -(-3 // each)) if zeros else None
+            yield case(f"gather_block_quantized_{bits}_{zeros}", "GatherBlockQuantized",
+                       [integers(np.uint8, 5, 40 // each), np.array([[1, 4, 0], [2, 2, 3]]),
+                        floats(5, 3), zero], constants=(0, 2, 3), bits=bits, block_size=16)
+
+
 def fused():
     x, last = floats(2, 3, 8), floats(8)
     yield case("gelu", "Gelu", [x])
@@ -199,6 +208,20 @@ def fused():
     yield case("embed_layer_norm_places", "EmbedLayerNormalization",
                [words, None, tables[0], tables[1], None, last, tables[4], None,
                 np.array([[3, 1, 2]], np.int32)], ["y", "mask"])
+    for name, dtype in TYPES.items():
+        quantities = [integers(dtype, *each.shape) for each in tables]
+        scales, zeros = [f32(0.02)] * 5, [np.array(7, dtype)] * 5
+        yield case(f"qembed_layer_norm_{name}", "QEmbedLayerNormalization",
+                   [words, (words % 2).astype(np.int32)] + quantities + [mask] + scales + zeros,
+                   ["y", "mask"], range(2, 7))
+    image = integers(np.uint8, 2, 7, 6, 4)
+    yield case("nhwc_max_pool", "NhwcMaxPool", [image], kernel_shape=[3, 2], strides=[2, 1],
+               pads=[1, 0, 1, 1])
+    yield case("qlinear_conv_channels_last", "QLinearConv",
+               [image, f32(0.02), np.array(120, np.uint8), integers(np.int8, 6, 2, 3, 3),
+                np.abs(floats(6)) * 0.01 + 0.001, np.zeros(6, np.int8), f32(0.5),
+                np.array(100, np.uint8), random.integers(-900, 900, 6).astype(np.int32)],
+               constants=(3,), group=2, pads=[1, 1, 0, 0], channels_last=1)
     yield case("expand_dims", "ExpandDims", [x, np.array(-2, np.int32)], constants=(1,))
     yield case("inverse", "Inverse", [floats(2, 4, 4)])
 
@@ -228,6 +251,15 @@ def attention():
                    unidirectional=causal, scale=0.3, mask_filter_value=-1e4)
     yield case("attention_sizes", "Attention", [x, floats(6, 2 * hidden + 6), floats(2 * hidden + 6)],
                num_heads=heads, qkv_hidden_sizes=[hidden, hidden, 6])
+    for name, dtype in TYPES.items():
+        for columns in (1, 3 * hidden):
+            yield case(f"qattention_{columns}_{name}", "QAttention",
+                       [integers(np.uint8, batch, steps, 6), integers(dtype, 6, 3 * hidden), bias,
+                        f32(0.02), f32(np.abs(floats(columns)) * 0.01), raw, np.array(5, np.uint8),
+                        integers(dtype, columns)], num_heads=heads, unidirectional=columns > 1)
+    yield case("qattention_past", "QAttention",
+               [integers(np.uint8, batch, steps, 6), integers(np.int8, 6, 3 * hidden), bias,
+                f32(0.02), f32(0.01), None, None, None, past], ["y", "present"], num_heads=heads)
     q, k, v = (floats(batch, n, hidden) for n in (steps, 7, 7))
     yield case("multi_head", "MultiHeadAttention", [q, k, v], num_heads=heads)
     yield case("multi_head_bias", "MultiHeadAttention", [q, k, v, bias], num_heads=heads)

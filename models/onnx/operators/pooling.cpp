@@ -65,8 +65,7 @@ Number least_of(DType dtype) {
   if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
   return is_signed(dtype) ? -(std::int64_t{1} << (bit_width(dtype) - 2)) * 2 : 0;
 }
-std::vector<Tensor> greatest(const Call& call) {
-  Tensor x = call.tensor(0);
+std::vector<Tensor> greatest_of(const Call& call, const Tensor& x) {
   Frame frame = frame_of(call, x.shape());
   Shape sides = pads(frame.before, frame.after);
   std::int64_t order = call.integer("storage_order", 0);
@@ -91,6 +90,13 @@ std::vector<Tensor> greatest(const Call& call) {
   Shape sizes = {x.size(0), x.size(1)};
   sizes.insert(sizes.end(), frame.counts.begin(), frame.counts.end());
   return {values.reshape(sizes), sum(met, {-2}).reshape(sizes)};
+}
+
+std::vector<Tensor> greatest(const Call& call) { return greatest_of(call, call.tensor(0)); }
+// With channels last; of ONNX Runtime.
+Tensor greatest_before_channels(const Call& call) {
+  require(call.rank(0) >= 3, "[onnx] [", call.shape(0), "] has no axes besides batch and channels");
+  return with_channels_last(greatest_of(call, with_channels_first(call.tensor(0)))[0]);
 }
 
 Tensor lengths(const Call& call) {
@@ -145,6 +151,7 @@ constexpr Operator rows[] = {
     {"LpPool", 2, by<lengths>},
     {"MaxPool", 1, by<greatest>},
     {"MaxUnpool", 9, by<unpooled>},
+    {"com.microsoft.NhwcMaxPool", 1, by<greatest_before_channels>},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "models/onnx/operators/convolution.h"
 #include "models/onnx/operators/table.h"
+#include "models/onnx/operators/windows.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -91,14 +92,18 @@ Tensor product_of_quantised(const Call& call) {
   Tensor zero = call.tensor(7);
   return rounded(product.to(f32) * scale, zero, zero.dtype());
 }
+// ONNX Runtime's may have channels last.
 Tensor convolution_of_quantised(const Call& call) {
-  Tensor x = centred(call, 0, 1), weight = centred(call, 3, 0);
+  const bool is_last = call.flag("channels_last", false);
+  Tensor x = centred(call, 0, is_last ? call.rank(0) - 1 : 1), weight = centred(call, 3, 0);
+  if (is_last) x = with_channels_first(x);
   Tensor bias = call.has(8) ? call.tensor(8).to(f64) : Tensor();
   Tensor sums = convolved(call, x, weight, bias);
   Tensor scale = scale_along(call.tensor(1), sums.rank(), 1) *
                  scale_along(call.tensor(4), sums.rank(), 1) / call.tensor(6).to(f32);
   Tensor zero = call.tensor(7);
-  return rounded(sums.to(f32) * scale, zero, zero.dtype());
+  const Tensor result = rounded(sums.to(f32) * scale, zero, zero.dtype());
+  return is_last ? with_channels_last(result) : result;
 }
 
 constexpr Operator rows[] = {
@@ -109,6 +114,7 @@ constexpr Operator rows[] = {
     {"QuantizeLinear", 10, by<quantised>},
     // With integers of 16 bits before ONNX had them.
     {"com.microsoft.DequantizeLinear", 1, by<dequantised>},
+    {"com.microsoft.QLinearConv", 1, by<convolution_of_quantised>},
     {"com.microsoft.QuantizeLinear", 1, by<quantised>},
 };
 

@@ -27,4 +27,8 @@ Tensor averaged_over_windows(const Call& call, const Tensor& x);
 // The axes behind batch and channels, of which there must be some.
 std::vector<int> places_of(const Tensor& x);
 
+// The axis of channels, which is the last one, as axis 1; and back.
+Tensor with_channels_first(const Tensor& x);
+Tensor with_channels_last(const Tensor& x);
+
 }  // namespace tilewright::onnx

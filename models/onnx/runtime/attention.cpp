@@ -6,6 +6,7 @@
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/gathering.h"
 #include "models/onnx/operators/table.h"
+#include "models/onnx/runtime/integers.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -25,7 +26,7 @@ std::int64_t heads_of(const Call& call, std::string_view name) {
   if (heads < 1 || heads > 1 << 16) call.refuse(name, concat("is ", heads));
   return heads;
 }
-std::optional<double> scale_of(const Call& call) {
+std::optional<double> scale_of_scores(const Call& call) {
   const double scale = call.number("scale", 0);
   return scale == 0 ? std::nullopt : std::optional(scale);
 }
@@ -106,8 +107,8 @@ Tensor hidden_by(const Call& call, std::size_t input, const Operands& o) {
     is_hidden = logical_or(places >= ends, places < starts).reshape({batch, 1, 1, total});
   } else {
     raise_error(concat("[onnx] a mask [", mask.shape(), "] for ", batch, " rows of ", o.steps(),
-                       " queries and ", total, " keys; [", batch, ", ", total, "], [", batch, ", ",
-                       o.steps(), ", ", total, "], [", batch, "] and [", 2 * batch,
+                       " queries and ", total, " keys; [", Shape({batch, total}), "], [",
+                       Shape({batch, o.steps(), total}), "], [", batch, "] and [", 2 * batch,
                        "] are supported"));
   }
   return where(is_hidden, filter, zeros({}));
@@ -135,46 +136,60 @@ Tensor behind(const Tensor& past, const Tensor& x, std::string_view what) {
   return cat({past, x}, 2);
 }
 
-// Projections of x [batch, steps, size] to queries, keys and values, and attention.
-Results projected(const Call& call) {
-  const Tensor x = call.tensor(0), weight = call.tensor(1);
-  const std::int64_t heads = heads_of(call, "num_heads");
-  require(x.rank() == 3 && weight.rank() == 2 && weight.size(0) == x.size(2), "[onnx] x [",
-          x.shape(), "] times a weight [", weight.shape(), "]");
+// Which inputs of a call say what else attention of projections takes.
+struct Places {
+  std::size_t mask, past;
+  std::optional<std::size_t> bias;  // of scores
+};
+// Attention of queries, keys and values [batch, steps, sizes of all three], which projections gave.
+Results of_projections(const Call& call, const Tensor& all, const Shape& sizes, const Places& at) {
+  const std::int64_t heads = heads_of(call, "num_heads"), width = all.size(2);
   for (const char* name : {"do_rotary", "past_present_share_buffer"})
     if (call.integer(name, 0) != 0) call.refuse(name, "is not supported");
   call.integer("rotary_embedding_dim", 0);
-  Tensor all = matmul(x, weight);
-  if (call.has(2)) {
-    const Tensor bias = call.tensor(2);
-    require(bias.shape() == Shape({weight.size(1)}), "[onnx] a bias [", bias.shape(),
-            "] for a weight [", weight.shape(), "]");
-    all = all + bias;
-  }
-  const std::int64_t third = weight.size(1) / 3;
-  const Shape sizes = call.integers("qkv_hidden_sizes", Shape{third, third, third});
   const bool fit = sizes.rank() == 3 && sizes[0] > 0 && sizes[2] > 0 && sizes[0] == sizes[1] &&
-                   sizes[0] <= weight.size(1) && sizes[2] <= weight.size(1) &&
-                   2 * sizes[0] + sizes[2] == weight.size(1);
-  require(fit, "[onnx] queries, keys and values of the sizes [", sizes, "] of a weight [",
-          weight.shape(), "]");
+                   sizes[0] <= width && sizes[2] <= width && 2 * sizes[0] + sizes[2] == width;
+  require(fit, "[onnx] queries, keys and values of the sizes [", sizes, "] of [", all.shape(), "]");
   auto part = [&](std::int64_t start, std::int64_t size) {
     return in_heads(all.slice(2, start, start + size), heads);
   };
   Operands o{part(0, sizes[0]), part(sizes[0], sizes[1]), part(2 * sizes[0], sizes[2])};
-  if (call.has(4)) {
-    const Tensor past = call.tensor(4);
+  if (call.has(at.past)) {
+    const Tensor past = call.tensor(at.past);
     require(past.rank() == 5 && past.size(0) == 2, "[onnx] former keys and values [", past.shape(),
             "]; [2, batch, heads, steps, size] is wanted");
     o.k = behind(past.select(0, 0), o.k, "keys");
     o.v = behind(past.select(0, 1), o.v, "values");
   }
   const bool causal = call.flag("unidirectional", false) && o.steps() > 1;
-  const Tensor added = sum_of(bias_of(call, 5, o), hidden_by(call, 3, o));
+  const Tensor bias = at.bias ? bias_of(call, *at.bias, o) : Tensor();
+  const Tensor added = sum_of(bias, hidden_by(call, at.mask, o));
   call.number("mask_filter_value", -10000);
-  Results results = {Value(out_of_heads(attended(o, {scale_of(call), causal, added})))};
+  Results results = {Value(out_of_heads(attended(o, {scale_of_scores(call), causal, added})))};
   if (call.wants(1)) results.emplace_back(cat({o.k.unsqueeze(0), o.v.unsqueeze(0)}, 0));
   return results;
+}
+Tensor with_projection_bias(const Call& call, const Tensor& all) {
+  if (!call.has(2)) return all;
+  const Tensor bias = call.tensor(2);
+  require(bias.shape() == Shape({all.size(2)}), "[onnx] a bias [", bias.shape(), "] for [",
+          all.shape(), "]; one for each column of the weight is wanted");
+  return all + bias;
+}
+Results projected(const Call& call) {
+  const Tensor x = call.tensor(0), weight = call.tensor(1);
+  require(x.rank() == 3 && weight.rank() == 2 && weight.size(0) == x.size(2), "[onnx] x [",
+          x.shape(), "] times a weight [", weight.shape(), "]");
+  const std::int64_t third = weight.size(1) / 3;
+  const Shape sizes = call.integers("qkv_hidden_sizes", Shape{third, third, third});
+  return of_projections(call, with_projection_bias(call, matmul(x, weight)), sizes, {3, 4, 5});
+}
+Results projected_of_integers(const Call& call) {
+  require(call.rank(0) == 3 && call.rank(1) == 2, "[onnx] x [", call.shape(0), "] times a weight [",
+          call.shape(1), "]");
+  const Tensor all = product_of_integers(call, {0, 1, 3, 4, 6, 7});
+  const std::int64_t third = all.size(2) / 3;
+  return of_projections(call, with_projection_bias(call, all), {third, third, third}, {5, 8, {}});
 }
 
 // Keys and values may be in heads already. All in one tensor, which ONNX Runtime has not on the
@@ -209,7 +224,7 @@ Results of_many_heads(const Call& call) {
           " keys, of which each query sees those before it; as many are wanted at least");
   const Tensor added = sum_of(bias_of(call, 5, o), hidden_by(call, 4, o));
   call.number("mask_filter_value", -10000);
-  return {Value(out_of_heads(attended(o, {scale_of(call), causal, added}))), Value(o.k),
+  return {Value(out_of_heads(attended(o, {scale_of_scores(call), causal, added}))), Value(o.k),
           Value(o.v)};
 }
 
@@ -364,7 +379,7 @@ Results grouped(const Call& call) {
   const std::int64_t window = call.integer("local_window_size", -1);
   if (window < -1 || window == 0) call.refuse("local_window_size", concat("is ", window));
   const Tensor past_k = call.optional_tensor(3), past_v = call.optional_tensor(4);
-  Scores scores{scale_of(call), true, {}, call.number("softcap", 0)};
+  Scores scores{scale_of_scores(call), true, {}, call.number("softcap", 0)};
   if (cache.is_simple) {
     o.k = behind(past_k, o.k, "keys");
     o.v = behind(past_v, o.v, "values");
@@ -390,6 +405,7 @@ constexpr Operator rows[] = {
     {"com.microsoft.Attention", 1, by<projected>},
     {"com.microsoft.GroupQueryAttention", 1, by<grouped>},
     {"com.microsoft.MultiHeadAttention", 1, by<of_many_heads>},
+    {"com.microsoft.QAttention", 1, by<projected_of_integers>},
     {"com.microsoft.RotaryEmbedding", 1, by<rotary>},
 };
 

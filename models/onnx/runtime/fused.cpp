@@ -1,10 +1,12 @@
 // Operators into which ONNX Runtime's optimisers join others (com.microsoft): activations with what
 // is added before them, products with what is around them, norms of sums.
+#include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/pointwise/activations.h"
 #include "graph/functions/reducing/products.h"
 #include "models/onnx/operators/convolution.h"
 #include "models/onnx/operators/table.h"
+#include "models/onnx/runtime/integers.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -155,30 +157,50 @@ Results simple_norm(const Call& call) {
   return {Value((wide * rstd * weight).to(x.dtype()))};
 }
 
-Tensor rows_of(const Call& call, std::size_t table, const Tensor& ids) {
-  require(call.rank(table) == 2 && is_integer(ids.dtype()), "[onnx] input ", table, " is [",
-          call.shape(table), "] and ids are ", ids.dtype(), " [", ids.shape(),
-          "]; a table [rows, size] and integers are wanted");
-  return embedding(ids, call.tensor(table));
+// A table of numbers, or of integers with a scale and a zero point, by the inputs' numbers.
+struct Table {
+  std::size_t numbers, scale = 0, zero = 0;
+};
+Tensor numbers_of(const Call& call, const Tensor& found, const Table& table) {
+  if (table.scale == 0) return found;
+  return (found.to(f32) - zero_of(call, table.zero, found.dtype())) * scale_of(call, table.scale);
 }
+Tensor all_of(const Call& call, const Table& table) {
+  return numbers_of(
+      call, table.scale == 0 ? call.tensor(table.numbers) : integers_of(call, table.numbers),
+      table);
+}
+Tensor rows_of(const Call& call, const Table& table, const Tensor& ids) {
+  require(call.rank(table.numbers) == 2 && is_integer(ids.dtype()), "[onnx] input ", table.numbers,
+          " is [", call.shape(table.numbers), "] and ids are ", ids.dtype(), " [", ids.shape(),
+          "]; a table [rows, size] and integers are wanted");
+  return numbers_of(call, tilewright::index(call.tensor(table.numbers), {ids}), table);
+}
+
+struct Tables {
+  Table words, places, segments, weight, bias;
+  bool takes_places;
+};
 // Of words, their places and, if given, their segments. The second result is how many elements of
 // the mask are 1, the third one the sum.
-Results embedded(const Call& call) {
+Results embedded_by(const Call& call, const Tables& tables) {
   const Tensor ids = call.tensor(0);
   require(ids.rank() == 2, "[onnx] ids are [", ids.shape(), "]; [batch, steps] is wanted");
   const std::int64_t batch = ids.size(0), steps = ids.size(1);
-  const Tensor places = call.has(8) ? call.tensor(8) : arange(0, steps).reshape({1, steps});
+  const bool has_places = tables.takes_places && call.has(8);
+  const Tensor places = has_places ? call.tensor(8) : arange(0, steps).reshape({1, steps});
   require(places.rank() == 2 && (places.size(0) == 1 || places.size(0) == batch) &&
               places.size(1) == steps,
           "[onnx] places [", places.shape(), "] for ids [", ids.shape(), "]");
-  Tensor total = rows_of(call, 2, ids) + rows_of(call, 3, places);
-  require(call.has(1) == call.has(4), "[onnx] ids of segments or their table alone are given");
+  Tensor total = rows_of(call, tables.words, ids) + rows_of(call, tables.places, places);
+  require(call.has(1) == call.has(tables.segments.numbers),
+          "[onnx] ids of segments or their table alone are given");
   if (call.has(1)) {
     require(call.shape(1) == ids.shape(), "[onnx] segments [", call.shape(1), "] for ids [",
             ids.shape(), "]");
-    total = total + rows_of(call, 4, call.tensor(1));
+    total = total + rows_of(call, tables.segments, call.tensor(1));
   }
-  const Tensor weight = call.tensor(5), bias = call.tensor(6);
+  const Tensor weight = all_of(call, tables.weight), bias = all_of(call, tables.bias);
   require_last(weight, total, "gamma");
   require_last(bias, total, "beta");
   Tensor counts = zeros({batch}, i32);
@@ -187,9 +209,19 @@ Results embedded(const Call& call) {
             ids.shape(), "]");
     counts = sum((call.tensor(7) == 1).to(i32), {1}).to(i32);
   }
-  call.integer("mask_index_type", 0);
   return {Value(layer_norm(total, weight, bias, call.number("epsilon", 1e-12))), Value(counts),
           Value(total)};
+}
+Results embedded(const Call& call) {
+  call.integer("mask_index_type", 0);
+  return embedded_by(call, {{2}, {3}, {4}, {5}, {6}, true});
+}
+Results embedded_of_integers(const Call& call) {
+  for (std::size_t unread : {10U, 15U}) static_cast<void>(call.has(unread));  // without segments
+  Results results =
+      embedded_by(call, {{2, 8, 13}, {3, 9, 14}, {4, 10, 15}, {5, 11, 16}, {6, 12, 17}, false});
+  results.pop_back();
+  return results;
 }
 
 Tensor expanded_by_axis(const Call& call) {
@@ -220,6 +252,7 @@ constexpr Operator rows[] = {
     {"com.microsoft.FusedMatMul", 1, by<product>},
     {"com.microsoft.Gelu", 1, [](const Call& c) { return gelu(c.tensor(0), GeluForm::erf); }},
     {"com.microsoft.Inverse", 1, by<inverse_of>},
+    {"com.microsoft.QEmbedLayerNormalization", 1, by<embedded_of_integers>},
     {"com.microsoft.QuickGelu", 1, by<quick_gelu>},
     {"com.microsoft.SimplifiedLayerNormalization", 1, by<simple_norm>},
     {"com.microsoft.SkipLayerNormalization", 1, by<norm_of_sum>},

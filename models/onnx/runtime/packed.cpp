@@ -44,13 +44,13 @@ Tensor zeros_of(const Call& call, const Blocks& b, DType dtype) {
   const Tensor given = call.tensor(3);
   if (is_floating(given.dtype())) {
     require(given.count() == b.rows * b.blocks && given.dtype() == dtype, "[onnx] zero points ",
-            given.dtype(), " [", given.shape(), "]; ", dtype, " [", b.rows, ", ", b.blocks,
+            given.dtype(), " [", given.shape(), "]; ", dtype, " [", Shape({b.rows, b.blocks}),
             "] are wanted");
     return given.reshape({b.rows, b.blocks, 1});
   }
   const std::int64_t packed = (b.blocks * b.bits + 7) / 8;
   require(given.dtype() == u8 && given.count() == b.rows * packed, "[onnx] zero points ",
-          given.dtype(), " [", given.shape(), "]; u8 [", b.rows, ", ", packed, "] are wanted");
+          given.dtype(), " [", given.shape(), "]; u8 [", Shape({b.rows, packed}), "] are wanted");
   return unpacked(given.reshape({b.rows, packed}), b.bits).slice(1, 0, b.blocks).unsqueeze(2);
 }
 
@@ -69,8 +69,8 @@ Tensor product_of_packed(const Call& call) {
   const Blocks b{n, (k + block - 1) / block, block, bits};
   const std::int64_t blob = block * bits / 8;
   require(bytes.dtype() == u8 && bytes.shape() == Shape({n, b.blocks, blob}),
-          "[onnx] the weight is ", bytes.dtype(), " [", bytes.shape(), "]; u8 [", n, ", ", b.blocks,
-          ", ", blob, "] are wanted");
+          "[onnx] the weight is ", bytes.dtype(), " [", bytes.shape(), "]; u8 [",
+          Shape({n, b.blocks, blob}), "] are wanted");
   require(is_floating(a.dtype()) && scales.dtype() == a.dtype() && scales.count() == n * b.blocks,
           "[onnx] scales ", scales.dtype(), " [", scales.shape(), "] for a matrix ", a.dtype(),
           "; as many floats of its type as ", n, " rows of ", b.blocks, " blocks are wanted");
@@ -90,7 +90,47 @@ Tensor product_of_packed(const Call& call) {
   return linear(a, weight, bias);
 }
 
+// Rows of a table [rows, .., size] whose last axis is packed, by indices.
+Tensor rows_of_packed(const Call& call) {
+  const Tensor bytes = call.tensor(0), scales = call.tensor(2);
+  const std::int64_t bits = bits_of(call), block = block_of(call, 128);
+  require(bytes.dtype() == u8 && bytes.rank() >= 2 && scales.rank() == bytes.rank(),
+          "[onnx] a table ", bytes.dtype(), " [", bytes.shape(), "] with scales [", scales.shape(),
+          "]; u8 of two axes or more, and scales of as many, are wanted");
+  if (call.axis_within("gather_axis", 0, bytes.rank()) != 0)
+    call.refuse("gather_axis", "is not 0, the only one of bytes");
+  if (call.axis_within("quantize_axis", 1, bytes.rank()) != bytes.rank() - 1)
+    call.refuse("quantize_axis", "is not the last one, the only one of bytes");
+  const std::int64_t size = bytes.size(-1) * (8 / bits), blocks = (size + block - 1) / block;
+  Shape wanted = bytes.shape();
+  wanted[wanted.rank() - 1] = blocks;
+  require(scales.shape() == wanted && is_floating(scales.dtype()), "[onnx] scales ", scales.dtype(),
+          " [", scales.shape(), "]; floats [", wanted, "] are wanted");
+  const Tensor ids = call.tensor(1);
+  require(is_integer(ids.dtype()), "[onnx] indices are ", ids.dtype(), "; integers are wanted");
+  auto of_blocks = [&](const Tensor& values) {  // one for each element
+    Shape apart = values.shape(), wide = apart, whole = apart;
+    apart.push_back(1);
+    wide.push_back(block);
+    whole[whole.rank() - 1] *= block;
+    return values.reshape(apart).expand(wide).reshape(whole).slice(-1, 0, size);
+  };
+  const Tensor found = unpacked(tilewright::index(bytes, {ids}), bits);
+  Tensor steps = found - (std::int64_t{1} << (bits - 1));
+  if (call.has(3)) {
+    wanted[wanted.rank() - 1] = (blocks * bits + 7) / 8;
+    const Tensor zeros = call.tensor(3);
+    require(zeros.dtype() == u8 && zeros.shape() == wanted, "[onnx] zero points ", zeros.dtype(),
+            " [", zeros.shape(), "]; u8 [", wanted, "] are wanted");
+    const Tensor zero = unpacked(tilewright::index(zeros, {ids}), bits).slice(-1, 0, blocks);
+    steps = found - of_blocks(zero);
+  }
+  const Tensor scale = of_blocks(tilewright::index(scales, {ids}));
+  return (steps.to(f32) * scale.to(f32)).to(scales.dtype());
+}
+
 constexpr Operator rows[] = {
+    {"com.microsoft.GatherBlockQuantized", 1, by<rows_of_packed>},
     {"com.microsoft.MatMulNBits", 1, by<product_of_packed>},
 };
 

@@ -6,32 +6,11 @@
 // before the zero point is added, some after. All is in f32 as there; sums are of integers.
 #include "models/onnx/operators/table.h"
 #include "models/onnx/operators/windows.h"
+#include "models/onnx/runtime/integers.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
 namespace {
-
-bool is_of_8_bits(DType dtype) { return is_integer(dtype) && bit_width(dtype) == 8; }
-
-// Integers by the input's number.
-Tensor integers_of(const Call& call, std::size_t input) {
-  require(is_of_8_bits(call.dtype(input)), "[onnx] input ", input, " is ", call.dtype(input),
-          "; integers of 8 bits are wanted");
-  return call.tensor(input);
-}
-// One for all, without axes.
-Tensor scale_of(const Call& call, std::size_t input) {
-  require(call.dtype(input) == f32 && element_count(call.shape(input)) == 1, "[onnx] input ", input,
-          ", a scale, is ", call.dtype(input), " [", call.shape(input), "]; one f32 is wanted");
-  return call.tensor(input).reshape({});
-}
-Tensor zero_of(const Call& call, std::size_t input, DType dtype) {
-  if (!call.has(input)) return zeros({});
-  require(call.dtype(input) == dtype && element_count(call.shape(input)) == 1, "[onnx] input ",
-          input, ", a zero point, is ", call.dtype(input), " [", call.shape(input), "]; one ",
-          dtype, " is wanted");
-  return call.tensor(input).reshape({}).to(f32);
-}
 
 // An operand in three inputs from that one on: integers, scale and zero point.
 struct Operand {
@@ -128,19 +107,6 @@ Tensor chosen(const Call& call) {
   return where(call.tensor(0), moved(x, target), moved(y, target));
 }
 
-// The axis of channels, which is the last one, as axis 1; and back.
-Tensor with_channels_first(const Tensor& x) {
-  std::vector<int> axes = {0, x.rank() - 1};
-  for (int axis = 1; axis < x.rank() - 1; ++axis) axes.push_back(axis);
-  return x.permute(axes);
-}
-Tensor with_channels_last(const Tensor& x) {
-  std::vector<int> axes = {0};
-  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-  axes.push_back(1);
-  return x.permute(axes);
-}
-
 Tensor means_over_windows(const Call& call) {
   const Operand x = operand_of(call, 0);
   const Target target = target_of(call, 3, x.integers.dtype());
@@ -164,30 +130,6 @@ Tensor means_of_all(const Call& call) {
   for (int axis : axes) count *= x.integers.size(axis);
   const Tensor total = sum(x.integers.to(i32) - x.zero.to(i32), axes, true).to(f32);
   return target.from_steps(total * (x.scale / (target.scale * static_cast<double>(count))));
-}
-
-// One for all, or one for each column of a matrix [.., K, columns], as it broadcasts to that.
-Tensor of_columns(const Call& call, std::size_t input, std::int64_t columns) {
-  const Tensor values = call.tensor(input);
-  if (values.count() == 1) return values.reshape({});
-  require(values.size(-1) == columns, "[onnx] input ", input, ", a scale or zero point, is [",
-          values.shape(), "]; one is wanted, or one for each of ", columns, " columns");
-  return values;
-}
-Tensor scales_of_columns(const Call& call, std::size_t input, std::int64_t columns) {
-  require(call.dtype(input) == f32, "[onnx] input ", input, ", a scale, is ", call.dtype(input),
-          "; f32 is wanted");
-  return of_columns(call, input, columns);
-}
-Tensor less_zero_of_columns(const Call& call, const Tensor& matrix, std::size_t zero_input) {
-  if (!call.has(zero_input)) return matrix.to(i32);
-  require(call.dtype(zero_input) == matrix.dtype(), "[onnx] input ", zero_input,
-          ", a zero point, is ", call.dtype(zero_input), "; ", matrix.dtype(), " is wanted");
-  return matrix.to(i32) - of_columns(call, zero_input, matrix.size(-1)).to(i32);
-}
-void require_matrices(const Tensor& a, const Tensor& b) {
-  require(a.rank() >= 2 && b.rank() >= 2 && a.size(-1) == b.size(-2), "[onnx] [", a.shape(),
-          "] times [", b.shape(), "]; matrices are wanted, as wide as the second is high");
 }
 
 // Without a scale of the result its numbers are given, as f32.
@@ -224,12 +166,7 @@ Tensor with_bias(const Call& call, const Tensor& product, std::size_t input) {
   return product + bias;
 }
 Tensor product_as_floats(const Call& call) {
-  const Tensor a = integers_of(call, 0), b = integers_of(call, 1);
-  require_matrices(a, b);
-  const Tensor zero = zero_of(call, 4, a.dtype());
-  const Tensor sums = matmul(a.to(i32) - zero.to(i32), less_zero_of_columns(call, b, 5));
-  const Tensor scale = scale_of(call, 2) * scales_of_columns(call, 3, b.size(-1));
-  return with_bias(call, sums.to(f32) * scale, 6);
+  return with_bias(call, product_of_integers(call, {0, 1, 2, 3, 4, 5}), 6);
 }
 Tensor product_by_range(const Call& call) {
   const Tensor a = call.tensor(0), b = integers_of(call, 1);
