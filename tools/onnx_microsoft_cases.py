@@ -224,6 +224,16 @@ def fused():
                constants=(3,), group=2, pads=[1, 1, 0, 0], channels_last=1)
     yield case("expand_dims", "ExpandDims", [x, np.array(-2, np.int32)], constants=(1,))
     yield case("inverse", "Inverse", [floats(2, 4, 4)])
+    yield case("trilu", "Trilu", [floats(2, 3, 4), np.array(1)], constants=(1,), upper=0)
+    pads = np.array([0, -1, 2, 1, 2, 0])
+    yield case("pad", "Pad", [floats(2, 3, 4), pads], constants=(1,))
+    yield case("pad_reflected", "Pad", [floats(2, 3, 4), np.abs(pads) % 2], constants=(1,),
+               mode="reflect")
+    yield case("range", "Range", [np.array(2), np.array(7)], constants=(0, 1))
+    yield case("range_steps", "Range", [np.array(9), np.array(1), np.array(-3)],
+               constants=(0, 1, 2))
+    yield case("unique", "Unique", [np.array([3, 1, 3, 2, 1], np.float32)], ["y", "i", "n"], (0,))
+    yield case("grid_sample", "GridSample", [floats(1, 2, 4, 5), floats(1, 3, 3, 2)])
 
 
 def attention():

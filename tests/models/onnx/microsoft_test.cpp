@@ -20,9 +20,14 @@ void check_all(How how) {
   const std::vector<testing::OnnxCase> cases = testing::onnx_cases("microsoft.zip");
   ASSERT_FALSE(cases.empty());
   ScratchFolder folder;
-  for (const testing::OnnxCase& c : cases)
-    EXPECT_EQ(testing::what_is_wrong(c, folder.path() / "model.onnx", how), "")
+  for (const testing::OnnxCase& c : cases) {
+    // How many elements differ is data.
+    const bool reads_data = c.name == "unique" && how == How::as_one_graph;
+    EXPECT_EQ(
+        testing::what_is_wrong(c, folder.path() / "model.onnx", reads_data ? How::compiled : how),
+        "")
         << c.name << "\n  repeat: TILEWRIGHT_TEST_CASE=" << c.name;
+  }
 }
 
 TEST(OnnxMicrosoft, AtOnceComputeWhatOnnxRuntimeDoes) { check_all(How::at_once); }
@@ -254,6 +259,7 @@ TEST(OnnxMicrosoft, RefuseWhatFusedOperatorsDoNotTake) {
        "",
        "places [2x2] for ids [2x3]"},
       {"Inverse", {matrix}, "", "[3x4] are no square matrices"},
+      {"Unique", {matrix}, "", "[3x4] is no list"},
       {"ExpandDims", {matrix, {{}, is_i32, 9}}, "", "axis 9 is outside the rank 3"},
   };
   for (const Wrong& each : all)
