@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import onnx
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from onnx_runtime_cases import write
 
@@ -328,8 +328,42 @@ def grouped():
     yield attention("bias", 1, 2, 4, bias=True)
 
 
+def grouped_by_mask():
+    """As builders of generating models write it: lengths come of a mask and its sizes."""
+    graph = helper.make_graph(
+        [helper.make_node("ReduceSum", ["mask", "one"], ["lengths"], keepdims=1),
+         helper.make_node("Sub", ["lengths", "one"], ["last"]),
+         helper.make_node("Cast", ["last"], ["seqlens"], to=TensorProto.INT32),
+         helper.make_node("Shape", ["mask"], ["sizes"]),
+         helper.make_node("Gather", ["sizes", "place"], ["steps"], axis=0),
+         helper.make_node("Cast", ["steps"], ["total"], to=TensorProto.INT32),
+         helper.make_node("GroupQueryAttention", ["x", "", "", "past_k", "past_v", "seqlens", "total",
+                                                  "cos", "sin"], ["y", "k", "v"], domain=MICROSOFT,
+                          num_heads=4, kv_num_heads=2, do_rotary=1)],
+        "grouped_by_mask",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "steps", 128]),
+         helper.make_tensor_value_info("mask", TensorProto.INT64, ["batch", "total"]),
+         helper.make_tensor_value_info("past_k", TensorProto.FLOAT, ["batch", 2, "past", 16]),
+         helper.make_tensor_value_info("past_v", TensorProto.FLOAT, ["batch", 2, "past", 16])],
+        [onnx.ValueInfoProto(name=each) for each in "ykv"],
+        [numpy_helper.from_array(np.array([1]), "one"),
+         numpy_helper.from_array(np.array(1), "place"),
+         numpy_helper.from_array(floats(32, 8), "cos"),
+         numpy_helper.from_array(floats(32, 8), "sin")])
+    sets = [helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT, 1)]
+    model = helper.make_model(graph, opset_imports=sets, ir_version=10)
+
+    def row(batch, steps, past):
+        mask = np.ones((batch, steps + past), np.int64)
+        return [floats(batch, steps, 128), mask, floats(batch, 2, past, 16),
+                floats(batch, 2, past, 16)]
+
+    yield "grouped_by_mask", model, [row(2, 5, 0), row(1, 1, 5), row(2, 1, 6), row(1, 3, 4)]
+
+
 def main(folder):
-    families = [quantised(), packed(), fused(), attention(), grouped()]
+    families = [quantised(), packed(), fused(), attention(), grouped(),
+                grouped_by_mask()]
     write(f"{folder}/microsoft.zip", [each for family in families for each in family],
           optimises=False)
 
