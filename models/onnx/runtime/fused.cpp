@@ -1,6 +1,5 @@
 // Operators into which ONNX Runtime's optimisers join others (com.microsoft): activations with what
 // is added before them, products with what is around them, norms of sums.
-#include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/pointwise/activations.h"
 #include "graph/functions/reducing/products.h"
@@ -174,7 +173,7 @@ Tensor rows_of(const Call& call, const Table& table, const Tensor& ids) {
   require(call.rank(table.numbers) == 2 && is_integer(ids.dtype()), "[onnx] input ", table.numbers,
           " is [", call.shape(table.numbers), "] and ids are ", ids.dtype(), " [", ids.shape(),
           "]; a table [rows, size] and integers are wanted");
-  return numbers_of(call, tilewright::index(call.tensor(table.numbers), {ids}), table);
+  return numbers_of(call, embedding(ids, call.tensor(table.numbers)), table);
 }
 
 struct Tables {
