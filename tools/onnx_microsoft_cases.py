@@ -131,7 +131,7 @@ def quantised():
 
 
 def packed():
-    for bits in (4, 8):
+    for bits in (2, 4, 8):
         for k, block in ((64, 32), (40, 16)):
             blocks = -(-k // block)
             weight = [integers(np.uint8, 6, blocks, block * bits // 8),
@@ -139,7 +139,7 @@ def packed():
             zeros = {"none": None, "packed": integers(np.uint8, 6 * (-(-blocks * bits // 8))),
                      "floats": f32(np.abs(floats(6 * blocks)) * 4)}
             for kind, zero in zeros.items():
-                if kind == "floats" and bits == 8:
+                if kind == "floats" and bits != 4:
                     continue
                 yield case(f"mat_mul_n_bits_{bits}_{k}_{kind}", "MatMulNBits",
                            [floats(2, 3, k)] + weight + [zero], constants=(1, 2, 3), K=k, N=6,
@@ -149,7 +149,7 @@ def packed():
                 floats(6)], constants=(1, 2), K=32, N=6, bits=4, block_size=32)
 
 
-    for bits in (4, 8):
+    for bits in (2, 4, 8):
         each = 8 // bits
         for zeros in (0, 1):
             zero = integers(np.uint8, 5, -(-3 // each)) if zeros else None
