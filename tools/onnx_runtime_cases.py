@@ -552,12 +552,14 @@ def learners():
         yield f"normalizer_{norm.lower()}", learned("Normalizer", norm=norm)
 
 
-def write(out, models):
+def write(out, models, optimises=True):
     count = 0
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, model, rows in models:
             options = onnxruntime.SessionOptions()
             options.log_severity_level = 3
+            if not optimises:
+                options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
             session = onnxruntime.InferenceSession(model.SerializeToString(), options)
             names = [each.name for each in session.get_inputs()]
             for i, row in enumerate(rows):
@@ -590,4 +592,5 @@ def main(folder):
         for name, model in learners()])
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

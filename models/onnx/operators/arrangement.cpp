@@ -216,6 +216,8 @@ constexpr Operator rows[] = {
     {"Transpose", 1, by<transposed>},
     {"Trilu", 14, by<triangle>},
     {"Unsqueeze", 1, [](const Call& c) { return c.tensor(0).reshape(unsqueezed_sizes(c)); }},
+    {"com.microsoft.Pad", 1, by<padded>},
+    {"com.microsoft.Trilu", 1, by<triangle>},
 };
 
 }  // namespace

@@ -51,9 +51,12 @@ Tensor identity(const Call& call) {
   Tensor distance = arange(0, width).reshape({1, width}) - arange(0, height).reshape({height, 1});
   return (distance == call.integer("k", 0)).to(call.dtype("dtype", x.dtype()));
 }
+// ONNX Runtime's may lack the step.
+template <bool has_step>
 Tensor range(const Call& call) {
   DType dtype = call.dtype(0);
-  Number start = call.scalar(0), limit = call.scalar(1), step = call.scalar(2);
+  Number start = call.scalar(0), limit = call.scalar(1),
+         step = has_step || call.has(2) ? call.scalar(2) : Number(1);
   if (is_integer(dtype))
     return arange(start.as_integer(), limit.as_integer(), step.as_integer(), dtype);
   double count = std::ceil((limit.as_double() - start.as_double()) / step.as_double());
@@ -140,7 +143,8 @@ constexpr Operator rows[] = {
     {"EyeLike", 9, by<identity>},
     {"HammingWindow", 17, [](const Call& c) { return window(c, 25.0 / 46, 21.0 / 46, 0); }},
     {"HannWindow", 17, [](const Call& c) { return window(c, 0.5, 0.5, 0); }},
-    {"Range", 11, by<range>},
+    {"Range", 11, by<range<true>>},
+    {"com.microsoft.Range", 1, by<range<false>>},
     {"Shape", 1, by<facts_of_sizes>},
     {"Size", 1, by<facts_of_sizes>},
 };

@@ -156,9 +156,9 @@ struct RowsOfHost {
     return 0;
   }
 };
-std::vector<Tensor> unique(const Call& call) {
+std::vector<Tensor> unique_of(const Call& call, bool is_sorted) {
   Tensor x = call.tensor(0), rows = x.reshape({x.count()});
-  bool is_flat = !call.has("axis"), is_sorted = call.flag("sorted", true);
+  bool is_flat = !call.has("axis");
   int axis = is_flat ? 0 : call.axis_within("axis", {}, x.rank());
   if (!is_flat) rows = x.transpose(0, axis).contiguous();
   std::int64_t count = rows.size(0);
@@ -191,6 +191,14 @@ std::vector<Tensor> unique(const Call& call) {
   Tensor chosen = tilewright::index(is_flat ? rows : x, along(axis, list(first)));
   return {chosen, list(first), list(group), list(many)};
 }
+std::vector<Tensor> unique(const Call& call) { return unique_of(call, call.flag("sorted", true)); }
+// ONNX Runtime's, of a list: in the order in which they come first, without the places of these.
+std::vector<Tensor> unique_of_list(const Call& call) {
+  require(call.rank(0) == 1, "[onnx] [", call.shape(0), "] is no list");
+  std::vector<Tensor> results = unique_of(call, false);
+  results.erase(results.begin() + 1);
+  return results;
+}
 
 constexpr Operator rows[] = {
     {"Compress", 9, by<compressed>},
@@ -203,6 +211,7 @@ constexpr Operator rows[] = {
     {"ScatterElements", 11, by<scattered_elements>},
     {"ScatterND", 11, by<scattered_tuples>},
     {"Unique", 11, by<unique>},
+    {"com.microsoft.Unique", 1, by<unique_of_list>},
 };
 
 }  // namespace

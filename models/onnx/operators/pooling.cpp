@@ -61,23 +61,11 @@ Tensor counts_of(const Frame& frame, int axis, std::int64_t size, bool includes_
   return constant_of(counts, along);
 }
 
-Tensor averaged(const Call& call) {
-  Tensor x = call.tensor(0);
-  Frame frame = frame_of(call, x.shape());
-  bool includes_padding = call.flag("count_include_pad", false);
-  Tensor around = padded(x.to(accumulator(x.dtype())), pads(frame.before, frame.after), 0.0);
-  Tensor divisor = full({}, 1.0);
-  for (int i = 0; i < frame.windows.rank(); ++i)
-    divisor = divisor * counts_of(frame, i, x.size(2 + i), includes_padding);
-  return (total(around, frame.windows) / divisor.to(around.dtype())).to(x.dtype());
-}
-
 Number least_of(DType dtype) {
   if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
   return is_signed(dtype) ? -(std::int64_t{1} << (bit_width(dtype) - 2)) * 2 : 0;
 }
-std::vector<Tensor> greatest(const Call& call) {
-  Tensor x = call.tensor(0);
+std::vector<Tensor> greatest_of(const Call& call, const Tensor& x) {
   Frame frame = frame_of(call, x.shape());
   Shape sides = pads(frame.before, frame.after);
   std::int64_t order = call.integer("storage_order", 0);
@@ -104,6 +92,13 @@ std::vector<Tensor> greatest(const Call& call) {
   return {values.reshape(sizes), sum(met, {-2}).reshape(sizes)};
 }
 
+std::vector<Tensor> greatest(const Call& call) { return greatest_of(call, call.tensor(0)); }
+// With channels last; of ONNX Runtime.
+Tensor greatest_before_channels(const Call& call) {
+  require(call.rank(0) >= 3, "[onnx] [", call.shape(0), "] has no axes besides batch and channels");
+  return with_channels_last(greatest_of(call, with_channels_first(call.tensor(0)))[0]);
+}
+
 Tensor lengths(const Call& call) {
   Tensor x = call.tensor(0);
   Frame frame = frame_of(call, x.shape());
@@ -113,12 +108,6 @@ Tensor lengths(const Call& call) {
   return pow(total(around, frame.windows), 1 / order).to(x.dtype());
 }
 
-std::vector<int> places_of(const Tensor& x) {
-  std::vector<int> axes;
-  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-  require(!axes.empty(), "[onnx] [", x.shape(), "] has no axes besides batch and channels");
-  return axes;
-}
 Tensor length_of_all(const Call& call) {
   Tensor x = call.tensor(0);
   auto order = static_cast<double>(call.integer("p", 2));
@@ -147,7 +136,7 @@ Tensor unpooled(const Call& call) {
 }
 
 constexpr Operator rows[] = {
-    {"AveragePool", 7, by<averaged>},
+    {"AveragePool", 7, [](const Call& c) { return averaged_over_windows(c, c.tensor(0)); }},
     {"GlobalAveragePool", 1,
      [](const Call& c) {
        Tensor x = c.tensor(0);
@@ -162,10 +151,27 @@ constexpr Operator rows[] = {
     {"LpPool", 2, by<lengths>},
     {"MaxPool", 1, by<greatest>},
     {"MaxUnpool", 9, by<unpooled>},
+    {"com.microsoft.NhwcMaxPool", 1, by<greatest_before_channels>},
 };
 
 }  // namespace
 
+Tensor averaged_over_windows(const Call& call, const Tensor& x) {
+  Frame frame = frame_of(call, x.shape());
+  bool includes_padding = call.flag("count_include_pad", false);
+  Tensor around = padded(x.to(accumulator(x.dtype())), pads(frame.before, frame.after), 0.0);
+  Tensor divisor = full({}, 1.0);
+  for (int i = 0; i < frame.windows.rank(); ++i)
+    divisor = divisor * counts_of(frame, i, x.size(2 + i), includes_padding);
+  return (total(around, frame.windows) / divisor.to(around.dtype())).to(x.dtype());
+}
+
+std::vector<int> places_of(const Tensor& x) {
+  std::vector<int> axes;
+  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  require(!axes.empty(), "[onnx] [", x.shape(), "] has no axes besides batch and channels");
+  return axes;
+}
 std::span<const Operator> pooling_operators() { return rows; }
 
 }  // namespace tilewright::onnx

@@ -3,6 +3,7 @@
 
 #include "models/onnx/operators/convolution.h"
 #include "models/onnx/operators/table.h"
+#include "models/onnx/operators/windows.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -63,11 +64,8 @@ Tensor dequantised(const Call& call) {
   return (steps * spread(scale, x, axis, block, call).to(f32)).to(dtype);
 }
 Results quantised_by_range(const Call& call) {
-  Tensor x = call.tensor(0);
-  Tensor least = minimum(amin(x), 0.0), most = maximum(amax(x), 0.0);
-  Tensor scale = (most - least) / 255.0;
-  Tensor zero = clamp(round(-least / scale), 0.0, 255.0);
-  return {clamp(round(x / scale) + zero, 0.0, 255.0).to(u8), scale, zero.to(u8)};
+  ByRange found = rounded_by_range(call.tensor(0));
+  return {found.steps.to(u8), found.scale, found.zero.to(u8)};
 }
 
 // x less its zero point, of rows or channels along the axis, exact.
@@ -94,14 +92,18 @@ Tensor product_of_quantised(const Call& call) {
   Tensor zero = call.tensor(7);
   return rounded(product.to(f32) * scale, zero, zero.dtype());
 }
+// ONNX Runtime's may have channels last.
 Tensor convolution_of_quantised(const Call& call) {
-  Tensor x = centred(call, 0, 1), weight = centred(call, 3, 0);
+  const bool is_last = call.flag("channels_last", false);
+  Tensor x = centred(call, 0, is_last ? call.rank(0) - 1 : 1), weight = centred(call, 3, 0);
+  if (is_last) x = with_channels_first(x);
   Tensor bias = call.has(8) ? call.tensor(8).to(f64) : Tensor();
   Tensor sums = convolved(call, x, weight, bias);
   Tensor scale = scale_along(call.tensor(1), sums.rank(), 1) *
                  scale_along(call.tensor(4), sums.rank(), 1) / call.tensor(6).to(f32);
   Tensor zero = call.tensor(7);
-  return rounded(sums.to(f32) * scale, zero, zero.dtype());
+  const Tensor result = rounded(sums.to(f32) * scale, zero, zero.dtype());
+  return is_last ? with_channels_last(result) : result;
 }
 
 constexpr Operator rows[] = {
@@ -110,9 +112,21 @@ constexpr Operator rows[] = {
     {"QLinearConv", 10, by<convolution_of_quantised>},
     {"QLinearMatMul", 10, by<product_of_quantised>},
     {"QuantizeLinear", 10, by<quantised>},
+    // With integers of 16 bits before ONNX had them.
+    {"com.microsoft.DequantizeLinear", 1, by<dequantised>},
+    {"com.microsoft.QLinearConv", 1, by<convolution_of_quantised>},
+    {"com.microsoft.QuantizeLinear", 1, by<quantised>},
 };
 
 }  // namespace
+
+// All of one number have the scale 1, so that 0 stays 0.
+ByRange rounded_by_range(const Tensor& x) {
+  Tensor least = minimum(amin(x), 0.0), most = maximum(amax(x), 0.0);
+  Tensor scale = where(most == least, 1.0, (most - least) / 255.0);
+  Tensor zero = clamp(round(-least / scale), 0.0, 255.0);
+  return {clamp(round(x / scale) + zero, 0.0, 255.0), scale, zero};
+}
 
 std::span<const Operator> quantisation_operators() { return rows; }
 

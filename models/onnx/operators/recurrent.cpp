@@ -24,7 +24,23 @@ struct Layer {
   std::optional<double> clip;
   bool batch_is_first;
   std::vector<Direction> directions;
+  bool rounds = false;  // what weights are multiplied with, to 8 bits by its range
 };
+
+// The numbers that the weights, integers along axis 1, stand for; the layer's axes are the last.
+Tensor weights_of_integers(const Call& call, std::size_t input, std::size_t scale_input) {
+  const Tensor weight = call.tensor(input), scale = call.tensor(scale_input),
+               zero = call.tensor(scale_input + 1);
+  require(weight.rank() == 3 && bit_width(weight.dtype()) == 8 && is_integer(weight.dtype()),
+          "[onnx] input ", input, " is ", weight.dtype(), " [", weight.shape(),
+          "]; integers of 8 bits [directions, inputs, 4 * hidden_size] are wanted");
+  const Shape one = {weight.size(0)}, each = {weight.size(0), weight.size(2)};
+  require((scale.shape() == one || scale.shape() == each) && zero.shape() == scale.shape(),
+          "[onnx] a scale [", scale.shape(), "] and a zero point [", zero.shape(), "] of weights [",
+          weight.shape(), "]; one for each direction is wanted, or [", each, "]");
+  const Shape along = {weight.size(0), 1, scale.rank() == 1 ? 1 : weight.size(2)};
+  return ((weight.to(f32) - zero.to(f32).reshape(along)) * scale.reshape(along)).transpose(1, 2);
+}
 
 Activation activation_of(const std::string& name) {
   if (name == "Tanh" || name == "tanh") return tanh;
@@ -33,9 +49,11 @@ Activation activation_of(const std::string& name) {
   raise_error(concat("[onnx] an activation that is none of Tanh, Sigmoid and Relu"));
 }
 
-Layer layer_of(const Call& call, int gates, const std::vector<std::string>& usual, bool has_cell) {
+Layer layer_of(const Call& call, int gates, const std::vector<std::string>& usual, bool has_cell,
+               bool has_integers = false) {
   Layer layer{call.tensor(0), call.optional_tensor(4), call.integer("hidden_size"), {}, false, {}};
-  layer.batch_is_first = call.flag("layout", false);
+  layer.rounds = has_integers;
+  layer.batch_is_first = !has_integers && call.flag("layout", false);
   if (layer.batch_is_first) layer.x = layer.x.transpose(0, 1);
   if (call.has("clip")) layer.clip = call.number("clip");
   std::string direction = call.text("direction", "forward");
@@ -43,8 +61,9 @@ Layer layer_of(const Call& call, int gates, const std::vector<std::string>& usua
     call.refuse("direction", "is none of forward, reverse and bidirectional");
   std::int64_t count = direction == "bidirectional" ? 2 : 1, size = layer.size;
   std::vector<std::string> names = call.texts("activations");
-  Tensor weight = call.tensor(1), recurrence = call.tensor(2), bias = call.optional_tensor(3),
-         hidden = call.optional_tensor(5);
+  Tensor weight = has_integers ? weights_of_integers(call, 1, 8) : call.tensor(1),
+         recurrence = has_integers ? weights_of_integers(call, 2, 10) : call.tensor(2),
+         bias = call.optional_tensor(3), hidden = call.optional_tensor(5);
   Tensor cell = has_cell ? call.optional_tensor(6) : Tensor(),
          peephole = has_cell ? call.optional_tensor(7) : Tensor();
   require(layer.x.rank() == 3 && weight.rank() == 3 && weight.size(0) == count &&
@@ -85,6 +104,13 @@ Tensor gate(const Tensor& gates, int number, std::int64_t size) {
   return gates.slice(1, number * size, (number + 1) * size);
 }
 
+Tensor times_weights(const Layer& layer, const Tensor& x, const Tensor& weight,
+                     const Tensor& bias) {
+  if (!layer.rounds) return linear(x, weight, bias);
+  const ByRange found = rounded_by_range(x);
+  return linear((found.steps - found.zero) * found.scale, weight, bias);
+}
+
 constexpr std::int64_t few_steps = 16;  // that are no loop of the graph
 
 struct State {
@@ -112,7 +138,7 @@ std::pair<Tensor, State> through_time(const Layer& layer, const Direction& direc
     }
     return {as_list(next), {output}};
   };
-  Tensors sliced = {linear(layer.x, direction.weight, direction.bias)};
+  Tensors sliced = {times_weights(layer, layer.x, direction.weight, direction.bias)};
   if (layer.lengths.defined()) sliced.push_back(arange(0, layer.x.size(0)));
   auto [last, all] = scan(turn, as_list({direction.hidden, direction.cell}), sliced,
                           {.reverse = direction.is_reverse, .few_turns = few_steps});
@@ -142,24 +168,26 @@ Results over_time(const Layer& layer, const Step& step) {
   return results;
 }
 
-Tensor from_state(const Direction& d, const Tensor& hidden) {
-  return linear(hidden, d.recurrence, d.recurrent_bias);
+Tensor from_state(const Layer& layer, const Direction& d, const Tensor& hidden) {
+  return times_weights(layer, hidden, d.recurrence, d.recurrent_bias);
 }
 
 Results simple(const Call& call) {
   Layer layer = layer_of(call, 1, {"Tanh"}, false);
   return over_time(layer, [&](const Direction& d, const Tensor& from_x, const State& before) {
-    return State{d.activations[0](clipped(from_x + from_state(d, before.hidden), layer)), {}};
+    return State{d.activations[0](clipped(from_x + from_state(layer, d, before.hidden), layer)),
+                 {}};
   });
 }
 
 // The gates are input, output, forget and cell.
+template <bool has_integers>
 Results long_short(const Call& call) {
-  Layer layer = layer_of(call, 4, {"Sigmoid", "Tanh", "Tanh"}, true);
+  Layer layer = layer_of(call, 4, {"Sigmoid", "Tanh", "Tanh"}, true, has_integers);
   if (call.integer("input_forget", 0) != 0) call.refuse("input_forget", "is not supported");
   std::int64_t size = layer.size;
   return over_time(layer, [&](const Direction& d, const Tensor& from_x, const State& before) {
-    Tensor gates = from_x + from_state(d, before.hidden);
+    Tensor gates = from_x + from_state(layer, d, before.hidden);
     auto looking = [&](int number, int place, const Tensor& cell) {
       Tensor each = gate(gates, number, size);
       if (d.peephole.defined())
@@ -181,7 +209,7 @@ Results gated(const Call& call) {
   bool is_after = call.flag("linear_before_reset", false);
   std::int64_t size = layer.size;
   return over_time(layer, [&](const Direction& d, const Tensor& from_x, const State& before) {
-    Tensor from_hidden = from_state(d, before.hidden), both = from_x + from_hidden;
+    Tensor from_hidden = from_state(layer, d, before.hidden), both = from_x + from_hidden;
     Tensor update = d.activations[0](clipped(gate(both, 0, size), layer)),
            reset = d.activations[0](clipped(gate(both, 1, size), layer));
     Tensor remembered =
@@ -195,8 +223,9 @@ Results gated(const Call& call) {
 
 constexpr Operator rows[] = {
     {"GRU", 7, by<gated>},
-    {"LSTM", 7, by<long_short>},
+    {"LSTM", 7, by<long_short<false>>},
     {"RNN", 7, by<simple>},
+    {"com.microsoft.DynamicQuantizeLSTM", 1, by<long_short<true>>},
 };
 
 }  // namespace

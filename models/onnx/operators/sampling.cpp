@@ -363,9 +363,13 @@ Tensor aligned_regions(const Call& call) {
 }
 
 constexpr Operator rows[] = {
-    {"AffineGrid", 20, by<affine_grid>},       {"Col2Im", 18, by<put_together>},
-    {"DeformConv", 19, by<deformed>},          {"GridSample", 16, by<sampled>},
-    {"NonMaxSuppression", 10, by<best_boxes>}, {"RoiAlign", 10, by<aligned_regions>},
+    {"AffineGrid", 20, by<affine_grid>},
+    {"Col2Im", 18, by<put_together>},
+    {"DeformConv", 19, by<deformed>},
+    {"GridSample", 16, by<sampled>},
+    {"com.microsoft.GridSample", 1, by<sampled>},
+    {"NonMaxSuppression", 10, by<best_boxes>},
+    {"RoiAlign", 10, by<aligned_regions>},
 };
 
 }  // namespace

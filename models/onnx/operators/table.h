@@ -55,9 +55,16 @@ std::optional<Results> folded(const Call& call);
 
 // x as floats of 8 bits; what is beyond their range, infinities too, becomes its ends.
 Tensor saturated(const Tensor& x, DType dtype);
+// x rounded to 8 bits by the range that it has, as DynamicQuantizeLinear does.
+struct ByRange {
+  Tensor steps;        // 0 to 255, as f32
+  Tensor scale, zero;  // f32, without axes; the zero point is one of the steps
+};
+ByRange rounded_by_range(const Tensor& x);
 
 // The families, each defined in the file of its name, those of control flow and sequences in
-// models/onnx/control, those of ai.onnx.ml in models/onnx/learners.
+// models/onnx/control, those of ai.onnx.ml in models/onnx/learners, those of com.microsoft, which
+// are ONNX Runtime's own, in models/onnx/runtime.
 std::span<const Operator> activation_operators();
 std::span<const Operator> arithmetic_operators();
 std::span<const Operator> arrangement_operators();
@@ -74,6 +81,10 @@ std::span<const Operator> product_operators();
 std::span<const Operator> quantisation_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> reduction_operators();
+std::span<const Operator> runtime_attention_operators();
+std::span<const Operator> runtime_fused_operators();
+std::span<const Operator> runtime_packed_operators();
+std::span<const Operator> runtime_quantised_operators();
 std::span<const Operator> resizing_operators();
 std::span<const Operator> sampling_operators();
 std::span<const Operator> sequence_operators();

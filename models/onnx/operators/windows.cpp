@@ -58,4 +58,16 @@ Frame frame_of(const Call& call, const Shape& shape, const Shape& given) {
   return frame;
 }
 
+Tensor with_channels_first(const Tensor& x) {
+  std::vector<int> axes = {0, x.rank() - 1};
+  for (int axis = 1; axis < x.rank() - 1; ++axis) axes.push_back(axis);
+  return x.permute(axes);
+}
+Tensor with_channels_last(const Tensor& x) {
+  std::vector<int> axes = {0};
+  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
+  axes.push_back(1);
+  return x.permute(axes);
+}
+
 }  // namespace tilewright::onnx

@@ -22,4 +22,13 @@ Frame frame_of(const Call& call, const Shape& shape, const Shape& kernel = {});
 Shape axis_values(const Call& call, std::string_view name, int rank, std::int64_t missing,
                   std::int64_t least);
 
+// Means over the windows of x [N, C, sizes..]. Padding counts where count_include_pad says so.
+Tensor averaged_over_windows(const Call& call, const Tensor& x);
+// The axes behind batch and channels, of which there must be some.
+std::vector<int> places_of(const Tensor& x);
+
+// The axis of channels, which is the last one, as axis 1; and back.
+Tensor with_channels_first(const Tensor& x);
+Tensor with_channels_last(const Tensor& x);
+
 }  // namespace tilewright::onnx

@@ -17,7 +17,7 @@ struct OnnxCase {
   std::string model;                         // the bytes of its file
   std::vector<std::string> inputs, outputs;  // likewise
 };
-// Of "cases.zip" or "control.zip", by name. TILEWRIGHT_TEST_CASE names the only one, or a prefix.
+// Of "cases.zip" or another archive, by name. TILEWRIGHT_TEST_CASE names the only one, or a prefix.
 std::vector<OnnxCase> onnx_cases(const std::string& archive);
 
 enum class How { at_once, compiled, as_one_graph };

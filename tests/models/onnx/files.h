@@ -71,6 +71,25 @@ inline std::string node(std::string_view op, const std::vector<std::string>& inp
 inline std::string attribute(std::string_view name, std::int64_t value) {
   return bytes(5, bytes(1, name) + number(3, value) + number(20, 2));
 }
+inline std::string integers(std::string_view name, const std::vector<std::int64_t>& values) {
+  std::string all = bytes(1, name);
+  for (std::int64_t each : values) all += number(8, each);
+  return bytes(5, all + number(20, 7));
+}
+inline std::string floats(std::string_view name, const std::vector<float>& values) {
+  return bytes(5, bytes(1, name) + bytes(7, floats_as_bytes(values)) + number(20, 6));
+}
+inline std::string texts(std::string_view name, const std::vector<std::string>& values) {
+  std::string all = bytes(1, name);
+  for (const std::string& each : values) all += bytes(9, each);
+  return bytes(5, all + number(20, 8));
+}
+inline std::string real(std::string_view name, float value) {
+  return bytes(5, bytes(1, name) + varint(2 << 3 | 5) + floats_as_bytes({value}) + number(20, 1));
+}
+inline std::string text(std::string_view name, std::string_view value) {
+  return bytes(5, bytes(1, name) + bytes(4, value) + number(20, 3));
+}
 
 struct GraphParts {
   std::vector<std::string> nodes, tensors, inputs, outputs;

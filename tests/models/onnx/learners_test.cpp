@@ -28,20 +28,6 @@ void check_all(How how) {
 TEST(OnnxLearners, AtOnceComputeWhatOnnxRuntimeDoes) { check_all(How::at_once); }
 TEST(OnnxLearners, AreOneGraph) { check_all(How::as_one_graph); }
 
-std::string integers(std::string_view name, const std::vector<std::int64_t>& values) {
-  std::string all = bytes(1, name);
-  for (std::int64_t each : values) all += number(8, each);
-  return bytes(5, all + number(20, 7));
-}
-std::string floats(std::string_view name, const std::vector<float>& values) {
-  return bytes(5, bytes(1, name) + bytes(7, floats_as_bytes(values)) + number(20, 6));
-}
-std::string texts(std::string_view name, const std::vector<std::string>& values) {
-  std::string all = bytes(1, name);
-  for (const std::string& each : values) all += bytes(9, each);
-  return bytes(5, all + number(20, 8));
-}
-
 // A tree of a branch and two leaves, with what is to be wrong in it.
 struct Forest {
   std::vector<std::int64_t> trees = {0, 0, 0}, nodes = {0, 1, 2}, features = {1, 0, 0},
