@@ -1,3 +1,4 @@
+// Long because there is a function for each row of ops.def that needs one, and nothing else.
 #include "dsl/ir/type_rules.h"
 
 #include <algorithm>
