@@ -84,6 +84,8 @@ Hash region_key(const TaskList& list, const Region& region) {
   // Nothing is added where products are exact, so that their keys in databases stay.
   ir::InputPrecision precision = precision_of(list, region);
   if (precision != ir::InputPrecision::ieee) hasher.add(precision);
+  const bool convolves = list.tasks[region.tasks[0]].op == Op::convolution;
+  if (convolves && list.transforms_rows) hasher.add(list.transforms_rows);
   return hasher.finish();
 }
 

@@ -124,6 +124,7 @@ struct TaskList {
   std::vector<Output> outputs;  // as Graph::outputs
   // What products make of operands of f32: the caller's choice, where the target has one.
   ir::InputPrecision f32_products = ir::InputPrecision::ieee;
+  bool transforms_rows = false;  // of convolutions of f32, where that pays (winograd.h)
   ir::InputPrecision precision_of(DType operand) const {
     return operand == DType::f32 ? f32_products : ir::InputPrecision::ieee;
   }

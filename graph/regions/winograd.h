@@ -14,12 +14,17 @@
 //
 // A product is a matrix product over channels and the columns of a window. Filters are transformed
 // once, where they are packed; x in the copy that windows are read from in any case. Halving is
-// exact, so that results are exact where those of whole numbers are. Otherwise they are about as
-// far from the exact ones as plain sums are (of 576 normal products, 1.2 units of f32's precision
-// times the sum of their magnitudes at most, as against 1.3): each of the sums is shorter. An
-// infinity in x gives NaN in both rows of a pair that see it, where it may have given infinity. (S.
-// Winograd, Arithmetic Complexity of Computations, 1980; A. Lavin and S. Gray, "Fast Algorithms for
-// Convolutional Neural Networks", 2015, nest it along both axes.)
+// exact, so that results are exact where those of whole numbers are. Of normal numbers they are
+// about as far from the exact ones as plain sums are, since each sum is shorter (576 products: 1.2
+// units of f32 times the sum of their magnitudes at most, as against 1.3).
+//
+// But an error is small beside what all of d times all of g comes to: where rows differ by factors
+// of thousands, a small row beside a large one is lost, even under a filter that does not look at
+// the large one. An infinity, or a sum of two rows beyond f32, gives NaN in both results. So plain
+// products are the default, and this is what MatmulPrecision::high lets a host do.
+//
+// Sources: S. Winograd, Arithmetic Complexity of Computations, 1980; A. Lavin and S. Gray, "Fast
+// Algorithms for Convolutional Neural Networks", 2015, who nest it along both axes.
 #pragma once
 
 #include <array>

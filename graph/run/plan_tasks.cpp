@@ -21,8 +21,10 @@ constexpr bool verifies = true;
 FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
   FusedTasks result{make_tasks(graph), {}};
   const bool is_gpu = options.device.target().is_gpu();
-  if (is_gpu && options.matmul_precision == MatmulPrecision::high)
-    result.list.f32_products = ir::InputPrecision::tf32;
+  if (options.matmul_precision == MatmulPrecision::high) {
+    if (is_gpu) result.list.f32_products = ir::InputPrecision::tf32;
+    result.list.transforms_rows = !is_gpu;
+  }
   for (Storage& storage : result.list.storages) {
     if (storage.input < 0 || storage.input >= std::ssize(options.inputs)) continue;
     const InputMemory& memory = options.inputs[static_cast<std::size_t>(storage.input)];

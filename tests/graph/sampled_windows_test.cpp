@@ -146,6 +146,14 @@ TEST(SampledWindows, SayWhatDoesNotFit) {
   expect_contains(deformed(offset, weight, zeros({3}), {}, {}), "the bias is [3]");
   expect_contains(deformed(offset, weight, {}, zeros({1, 9, 3, 2}), {}), "the mask is [1x9x3x2]");
   expect_contains(deformed(offset, weight, {}, {}, {.stride = {0, 1}}), "a stride of 0");
+  const std::int64_t huge = std::int64_t{1} << 62;
+  expect_contains(deformed(offset, weight, {}, {}, {.padding = {huge, 0}}), "all below 2^31");
+  expect_contains(deformed(offset, weight, {}, {}, {.dilation = {1, huge}}), "all below 2^31");
+  expect_contains(deformed(offset, weight.to(f16), {}, {}, {}), "they must have one dtype");
+  for (float image : {-1.F, 1.F}) {
+    Tensor box = Tensor::from(Floats{image, 0, 0, 1, 1}, {1, 5});
+    expect_contains(roi(x, box, {}), "roi_align");
+  }
 }
 
 }  // namespace

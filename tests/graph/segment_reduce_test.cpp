@@ -57,6 +57,10 @@ TEST(SegmentReduce, LeavesOutWhatLiesBehindAndEndsWithTheAxis) {
             (Floats{2, 1}));
   EXPECT_EQ(segment_reduce(x, lengths({3, 4}, {2}), ScatterReduction::sum).to_vector<float>(),
             (Floats{3, 2}));
+  constexpr std::int64_t huge = std::int64_t{1} << 62;
+  EXPECT_EQ(segment_reduce(x, lengths({2, -9, huge, huge, huge}, {5}), ScatterReduction::sum)
+                .to_vector<float>(),
+            (Floats{2, 0, 3, 0, 0}));
 }
 
 TEST(SegmentReduce, SaysWhatDoesNotFit) {

@@ -68,7 +68,7 @@ Floats floats(const Buffer& buffer, std::int64_t count) {
 }
 
 Results results_of(const Case& c, const Tensor& x, const Tensor& w, const Tensor& bias,
-                   const Tensor& factor) {
+                   const Tensor& factor, MatmulPrecision precision = MatmulPrecision::high) {
   Capture capture;
   std::vector<Tensor> arguments;
   for (const Tensor* t : {&x, &w, &bias, &factor})
@@ -78,7 +78,9 @@ Results results_of(const Case& c, const Tensor& x, const Tensor& w, const Tensor
   Graph graph = run_passes(capture.finish({y}).graph);
   const Device cpu = Device::cpu();
   auto expected = make_plan(graph, {.interpret = true, .device = cpu});
-  auto plan = make_plan(graph, {.device = cpu, .inputs = {{}, {.is_frozen = c.is_frozen}, {}, {}}});
+  auto plan = make_plan(graph, {.matmul_precision = precision,
+                                .device = cpu,
+                                .inputs = {{}, {.is_frozen = c.is_frozen}, {}, {}}});
   std::vector<void*> inputs;
   for (const Tensor* t : {&x, &w, &bias, &factor}) inputs.push_back(address_of(*t->body()));
   Results results;
@@ -163,6 +165,26 @@ TEST(Winograd, RoundsAsSumsOfWindowsDo) {
     ASSERT_NEAR(results.got[i], results.wanted[i],
                 4 * std::numeric_limits<float>::epsilon() * magnitudes[i])
         << i;
+}
+
+// A row of 1e6 that the filter does not look at leaves no trace in its neighbours.
+TEST(Winograd, IsNoDefault) {
+  const Case c{1, 1, 16, 32, 6, 20, 3, 1, 1, 1, false, false, true};
+  std::mt19937 random(3);
+  std::normal_distribution<float> normal;
+  Floats x, w;
+  for (std::int64_t i = 0; i < element_count(c.shape_of_x()); ++i)
+    x.push_back(normal(random) * (i / 20 % 6 == 2 ? 1e6F : 1));
+  for (std::int64_t i = 0; i < element_count(c.shape_of_filters()); ++i)
+    w.push_back(i / 3 % 3 == 1 ? normal(random) : 0);
+  Tensor one = full({c.outputs}, 1.0, DType::f32);
+  const Results plain =
+      results_of(c, Tensor::from(x, c.shape_of_x()), Tensor::from(w, c.shape_of_filters()), one,
+                 one, MatmulPrecision::highest);
+  ASSERT_EQ(plain.packed.size(), 1);
+  EXPECT_FALSE(plain.packed[0].is_winograd);
+  for (std::size_t i = 0; i < plain.got.size(); ++i)
+    if (i / 20 % 6 != 2) ASSERT_NEAR(plain.got[i], plain.wanted[i], 1e-4) << i;
 }
 
 TEST(Winograd, IsLeftOutWhereItDoesNotPay) {

@@ -130,6 +130,19 @@ TEST(ExportedQuantisation, SaysWhatDoesNotFit) {
   EXPECT_THAT(error(by_numbers("quantize", x().to(i64))), HasSubstr("it must be floating"));
   EXPECT_THAT(error(in_range("quantized_decomposed.quantize_per_tensor.default", i8, -128, 255)),
               HasSubstr("\"quant_max\" is 255; i8 has -128 to 127"));
+  EXPECT_THAT(error(in_range("quantized_decomposed.quantize_per_tensor.default", u8, 0, 255)
+                        .with("input", x())
+                        .with("scale", 0.0)
+                        .with("zero_point", std::int64_t{3})),
+              HasSubstr("other than 0 is wanted"));
+  EXPECT_THAT(error(by_numbers("dequantize", x())), HasSubstr("is u8 for an input of f32"));
+  EXPECT_THAT(error(OneCall("aten.fake_quantize_per_tensor_affine.default")
+                        .with("self", x())
+                        .with("scale", 0.25)
+                        .with("zero_point", std::int64_t{999})
+                        .with("quant_min", std::int64_t{0})
+                        .with("quant_max", std::int64_t{15})),
+              HasSubstr("is 999; from 0 to 15 is wanted"));
   EXPECT_THAT(error(in_range("quantized_decomposed.quantize_per_tensor.default", f32, 0, 1)),
               HasSubstr("must be an integer type"));
   EXPECT_THAT(error(affine("quantize", "output_dtype").with("scale", scales({1, 2, 3}, {3}))),

@@ -37,7 +37,8 @@ void RunOptions::add_to(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--matmul-precision", matmul_precision,
-                  "of f32: highest, or high: GPUs multiply it as tf32")
+                  "of f32: highest, or high: GPUs multiply it as tf32, hosts may transform "
+                  "the rows of convolutions (Winograd)")
       ->capture_default_str();
   add_device_option(command, device,
                     "where to run: cpu, cuda:0, or emulated:sm_80, emulated:sm_90a, ...: a GPU's "

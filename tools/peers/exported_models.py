@@ -124,7 +124,8 @@ class Ours:
     def __init__(self, arguments, path):
         self.command = [arguments.tilewright, "run", f"{path}.pt2", "--inputs",
                         f"{path}.safetensors", "--outputs", f"{path}.out", "--json", "--freezing",
-                        "--mode", "reduce-overhead", "--threads", str(arguments.threads)]
+                        "--mode", "reduce-overhead", "--threads", str(arguments.threads),
+                        "--matmul-precision", arguments.matmul_precision]
         self.path, self.first_s = path, None
 
     def run(self, repeat):
@@ -193,6 +194,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--without", nargs="*", default=[])
+    parser.add_argument("--matmul-precision", default="highest",
+                        help="of ours; with high convolutions may be transformed")
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(arguments.threads)
@@ -210,7 +213,7 @@ def main():
     json.dump({"bench": "exported", "command": " ".join(["tools/peers/exported_models.py",
                                                          *sys.argv[1:]]),
                "date": datetime.date.today().isoformat(), "device": processor(),
-               "threads": arguments.threads, "mode": "reduce-overhead, frozen",
+               "threads": arguments.threads, "mode": f"reduce-overhead, frozen, matmul precision {arguments.matmul_precision}",
                "torch": torch.__version__,
                "geomean_ratio": math.exp(sum(map(math.log, ratios)) / len(ratios)),
                "results": results}, answers, indent=1)

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "graph/functions/indexing/searching.h"
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
@@ -44,7 +45,7 @@ Tensor segment_reduce(const TensorOperand& x_operand, const Tensor& lengths,
   for (int i = axis + 1; i < x.rank(); ++i) inner *= x.size(i);
   const DType own = x.dtype(), wide = accumulator(own);
   // The segment of each element; one more has what lies behind the last.
-  Tensor counts = lengths.to(DType::i64).reshape({rows, segments});
+  Tensor counts = clamp_max(clamp_min(lengths.to(DType::i64), 0), size).reshape({rows, segments});
   Tensor places = arange(0, size).expand({rows, size}).contiguous();
   Tensor of = searchsorted(cumsum(counts, 1), places, {.right = true});
   of = of + arange(0, rows).reshape({rows, 1}) * (segments + 1);

@@ -7,6 +7,7 @@
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/index_ranges.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -81,6 +82,8 @@ Tensor roi_align(const TensorOperand& x_operand, const Tensor& regions,
   const std::int64_t count = regions.size(0), channels = x.size(1), height = x.size(2),
                      width = x.size(3);
   Tensor corners = regions.to(DType::f32);
+  graph::require_inside(corners.select(1, 0).to(DType::i64),
+                        {"roi_align", graph::IndexRange::Noun::index, 0, x.size(0), w});
   // Of an axis: where samples lie, [K, bins * samples].
   auto positions = [&](int from, int to, std::int64_t bins) {
     Tensor start = corners.select(1, from) * options.scale,
@@ -119,6 +122,8 @@ Tensor deformed_convolution(const Tensor& x, const Tensor& offset, const Tensor&
   const auto& [windows, before, counts] = moved;
   require(offset.defined() && weight.defined() && offset.rank() == 4 && weight.rank() == 4,
           "[deform_conv2d] (at ", At{w}, ") offsets and weights of four axes are wanted");
+  require(weight.dtype() == x.dtype(), "[deform_conv2d] weights of ", weight.dtype(), " for x of ",
+          x.dtype(), " (at ", At{w}, "); they must have one dtype");
   const std::int64_t places = element_count(windows.kernel), batch = x.size(0),
                      channels = x.size(1), inner = weight.size(1), outputs = weight.size(0);
   const std::int64_t groups = inner > 0 ? channels / inner : 0,
@@ -178,10 +183,13 @@ Tensor deform_conv2d(const TensorOperand& x_operand, const Tensor& offset, const
   graph::MovedWindows moved{{{weight.size(2), weight.size(3)}, stride, dilation}, padding, {}};
   for (int axis = 0; axis < 2; ++axis) {
     const std::int64_t kernel = weight.size(2 + axis);
-    require(kernel >= 1 && stride[axis] >= 1 && dilation[axis] >= 1 && padding[axis] >= 0,
+    constexpr std::int64_t most = std::int64_t{1} << 31;
+    auto is_positive = [](std::int64_t value) { return value >= 1 && value < most; };
+    require(is_positive(kernel) && is_positive(stride[axis]) && is_positive(dilation[axis]) &&
+                padding[axis] >= 0 && padding[axis] < most && kernel * dilation[axis] < most,
             "[deform_conv2d] a kernel of ", kernel, ", a stride of ", stride[axis],
             ", a dilation of ", dilation[axis], " and a padding of ", padding[axis], " (at ", At{w},
-            "); the last one must not be negative, and the others be positive");
+            "); the last one must not be negative, the others be positive, and all below 2^31");
     moved.counts.push_back(
         graph::window_count(moved.windows, axis, x.size(2 + axis) + 2 * padding[axis]));
   }

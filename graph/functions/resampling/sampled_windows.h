@@ -15,14 +15,15 @@
 namespace tilewright {
 
 struct RoiAlignOptions {
-  Shape size = {1, 1};       // bins: rows and columns
+  Shape size = {1, 1};       // bins: rows and columns, of each from 1 to 4096
   double scale = 1;          // of coordinates, to those of x
-  std::int64_t samples = 2;  // of a bin along each axis, at least 1; the bin is their mean
+  std::int64_t samples = 2;  // of a bin along each axis, from 1 to 64; the bin is their mean
   bool aligned = false;      // coordinates are of edges of elements, not of their middles
 };
 // x [N, C, H, W], floats; regions [K, 5], each the number of its image, then left, top, right and
 // bottom. Gives [K, C, rows, columns] in the dtype of x, computed in f32. A sample further than an
-// element beyond the edges is 0.
+// element beyond the edges is 0. A number that is none of an image is an `Error` at once, and
+// inside a compiled function as far as Options::index_checks says.
 Tensor roi_align(const TensorOperand& x, const Tensor& regions, const RoiAlignOptions& options);
 
 struct DeformConvOptions {

@@ -42,7 +42,8 @@ ConvolutionFilters::ConvolutionFilters(const ConvolutionSite& site)
       vectors_go_along_(site.shape.windows() <= few_windows &&
                         site.shape.axes[1].windows <= most_rows &&
                         site.shape.outputs >= vectors * site.target.lanes),
-      uses_winograd_(are_packed() ? storage().is_winograd : winograd_pays(site.shape)),
+      uses_winograd_(are_packed() ? storage().is_winograd
+                                  : site.list.transforms_rows && winograd_pays(site.shape)),
       width_(vectors_go_along_
                  ? width_of(site.shape.outputs, site.shape.groups, vectors * site.target.lanes,
                             vectors * site.target.lanes)

@@ -159,6 +159,10 @@ class Parser {
       result_.list.f32_products = ir::InputPrecision::tf32;
       return line.expect(ir::name_of(ir::InputPrecision::tf32));
     }
+    if (line.accept("transforms_rows")) {
+      result_.list.transforms_rows = true;
+      return;
+    }
     line.expect("return");
     while (!line.done()) {
       TaskList::Output output;

@@ -9,6 +9,7 @@
 //
 // rounding to the nearest, and to the even one of two.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -103,9 +104,23 @@ Tensor by_group(const Call& call, const Tensor& x, const char* name) {
   return of.reshape({rows, groups, 1}).expand({rows, groups, size}).reshape({rows, columns});
 }
 
+double scale_of(const Call& call) {
+  const double scale = call.number("scale");
+  if (scale == 0 || !std::isfinite(scale))
+    call.refuse("scale", concat("is ", scale, "; a finite number other than 0 is wanted"));
+  return scale;
+}
+// Of the type that the call says; it must be the operand's.
+Tensor integer_input(const Call& call) {
+  Tensor x = call.tensor("input");
+  if (const std::optional<DType> dtype = call.dtype(); dtype && *dtype != x.dtype())
+    call.refuse("dtype", concat("is ", *dtype, " for an input of ", x.dtype()));
+  return x;
+}
+
 Tensor quantize_by_numbers(const Call& call) {
   const IntegerRange range = range_of(call, "dtype");
-  Tensor x = real_input(call) * (1.0 / call.number("scale"));
+  Tensor x = real_input(call) * (1.0 / scale_of(call));
   return range.clamp(round(x) + call.integer("zero_point")).to(*call.dtype());
 }
 template <Seen seen>
@@ -134,21 +149,21 @@ Tensor quantize_within_tensors(const Call& call) {
 }
 
 Tensor dequantize_by_numbers(const Call& call) {
-  pass_over(call, {"quant_min", "quant_max", "dtype"});
-  Tensor x = call.tensor("input").to(call.dtype("out_dtype").value_or(DType::f32));
-  return (x - call.integer("zero_point")) * call.number("scale");
+  pass_over(call, {"quant_min", "quant_max"});
+  Tensor x = integer_input(call).to(call.dtype("out_dtype").value_or(DType::f32));
+  return (x - call.integer("zero_point")) * scale_of(call);
 }
 Tensor dequantize_by_tensors(const Call& call) {
-  pass_over(call, {"quant_min", "quant_max", "dtype"});
-  Tensor x = call.tensor("input").to(call.dtype("out_dtype").value_or(DType::f32));
+  pass_over(call, {"quant_min", "quant_max"});
+  Tensor x = integer_input(call).to(call.dtype("out_dtype").value_or(DType::f32));
   return (x - for_all(call, x, "zero_point")) * for_all(call, x, "scale");
 }
 // Differences are of integers, and exact; the type is that of the scales until the end.
 template <Seen seen>
 Tensor dequantize_parts(const Call& call) {
-  pass_over(call, {"quant_min", "quant_max", "dtype"});
+  pass_over(call, {"quant_min", "quant_max"});
   const char* type = call.has("output_dtype") ? "output_dtype" : "out_dtype";
-  Tensor x = call.tensor("input"), scale = seen(call, x, "scales");
+  Tensor x = integer_input(call), scale = seen(call, x, "scales");
   Tensor wide = x.to(scale.dtype());
   if (call.has("zero_points")) wide = wide - seen(call, x, "zero_points").to(scale.dtype());
   return (wide * scale).to(call.dtype(type).value_or(DType::f32));
@@ -305,7 +320,12 @@ std::pair<Tensor, Tensor> fake(const Call& call) {
   auto is_number = [&](const char* name) { return call.operand(name).is_number; };
   const auto least = call.integer("quant_min"), most = call.integer("quant_max");
   if (most < least) call.refuse("quant_max", concat("is ", most, ", less than ", least));
-  Tensor scale = is_number("scale") ? full({}, call.number("scale")) : of("scale");
+  if (is_number("zero_point")) {
+    const std::int64_t zero = call.integer("zero_point");
+    if (zero < least || zero > most)
+      call.refuse("zero_point", concat("is ", zero, "; from ", least, " to ", most, " is wanted"));
+  }
+  Tensor scale = is_number("scale") ? full({}, scale_of(call)) : of("scale");
   Tensor zero =
       is_number("zero_point") ? full({}, call.integer("zero_point"), DType::i64) : of("zero_point");
   Tensor wide = is_float16(x.dtype()) ? x.to(DType::f32) : x;
@@ -327,7 +347,16 @@ Tensor integer_product(const Call& call) {
   return matmul(call.tensor("self").to(DType::i32), call.tensor("mat2").to(DType::i32));
 }
 
+// With a switch, an element: where it is 0, x stays as it is.
+std::pair<Tensor, Tensor> fake_where_enabled(const Call& call) {
+  auto [faked, is_within] = fake<false>(call);
+  Tensor x = call.tensor("self"), is_on = for_all(call, x, "fake_quant_enabled") != 0;
+  return {where(is_on, faked, x), logical_or(is_within, logical_not(is_on))};
+}
+
 constexpr Operator rows[] = {
+    {"aten._fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default",
+     by<fake_where_enabled>},
     {"aten._int_mm.default", by<integer_product>},
     {"aten._weight_int8pack_mm.default", by<weight_product>},
     {"aten.fake_quantize_per_channel_affine.default", by<faked<true>>},
