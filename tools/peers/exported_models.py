@@ -213,7 +213,8 @@ def main():
     json.dump({"bench": "exported", "command": " ".join(["tools/peers/exported_models.py",
                                                          *sys.argv[1:]]),
                "date": datetime.date.today().isoformat(), "device": processor(),
-               "threads": arguments.threads, "mode": f"reduce-overhead, frozen, matmul precision {arguments.matmul_precision}",
+               "threads": arguments.threads,
+               "mode": f"reduce-overhead, frozen, matmul precision {arguments.matmul_precision}",
                "torch": torch.__version__,
                "geomean_ratio": math.exp(sum(map(math.log, ratios)) / len(ratios)),
                "results": results}, answers, indent=1)

@@ -99,8 +99,9 @@ class ProductsProgram {
         std::max(thread_count() == 1 ? 1 : wanted, divide_up(blocks_, most_turns));
     blocks_at_once_ = std::min(blocks_, std::max(fitting, least));
     if (reads_x_) blocks_at_once_ = blocks_;
-    copy_programs_ =
-        thread_count() == 1 ? 1 : std::min(shape_.channels, divide_up(wanted, blocks_at_once_));
+    // A transformed copy is large, and of few blocks.
+    if (thread_count() > 1 && filters_.uses_winograd())
+      copy_programs_ = std::min(shape_.channels, divide_up(wanted, blocks_at_once_));
     panel_programs_ = thread_count() == 1
                           ? 1
                           : std::min(filters_.group_panels(), divide_up(wanted, blocks_at_once_));
@@ -150,7 +151,8 @@ class ProductsProgram {
   }
   // Cycles for all blocks of this size.
   double cycles(const WindowBlock& block) const {
-    const double vectors = cycles_of(divide_up(block.windows(), site_.target.lanes));
+    const std::int64_t count = divide_up(block.windows(), site_.target.lanes);
+    const double vectors = filters_.uses_winograd() ? cycles_of(count) : static_cast<double>(count);
     const double products =
         vectors * static_cast<double>(shape_.outputs * depth() * filters_.rows());
     const double copied = static_cast<double>(shape_.channels * block.elements(columns_.kernel));
