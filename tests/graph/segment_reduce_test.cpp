@@ -1,5 +1,5 @@
 // Segments of an axis; the values are PyTorch's.
-#include "graph/functions/reducing/segments.h"
+#include "graph/functions/pooling/segments.h"
 
 #include <gmock/gmock.h>
 

@@ -1,8 +1,9 @@
 // PTX in a kernel, for what no word says: Triton's inline_asm_elementwise.
 //
-//   Tile bits = inline_asm_elementwise({.code = "prmt.b32 $0, $1, $2, 0x5140;",
-//                                       .constraints = "=r,r,r"},
-//                                      {x, y}, i32, [](const Tiles& t) { return ...; });
+//   Tile apart = inline_asm_elementwise({.code = "sad.s32 $0, $1, $2, 0;",
+//                                        .constraints = "=r,r,r"},
+//                                       {x, y}, i32,
+//                                       [](const Tiles& t) { return abs(t[0] - t[1]); });
 //
 // Without an NVIDIA GPU nothing runs PTX. The last argument is a function over tiles that computes
 // the same: the host, the interpreter and emulated GPUs run it, and a debugger compares with it.

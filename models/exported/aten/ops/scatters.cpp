@@ -6,7 +6,7 @@
 
 #include "graph/functions/indexing/embedding_bag.h"
 #include "graph/functions/indexing/histograms.h"
-#include "graph/functions/reducing/segments.h"
+#include "graph/functions/pooling/segments.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 

@@ -1,4 +1,4 @@
-#include "graph/functions/reducing/segments.h"
+#include "graph/functions/pooling/segments.h"
 
 #include <cmath>
 #include <limits>
