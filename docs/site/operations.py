@@ -6,8 +6,8 @@ from comments import essay_of, is_about_both, names_of, own_line, places, root, 
 from doxygen_text import code, inline
 
 columns = ("name", "least", "most", "bodies", "types", "effect", "immediate", "class", "cost", "properties")
-sources = ("tile_operators.cpp", "tile_memory.cpp")
-public_words = ("tile.h", "words/products.h", "words/arranging.h")
+sources = ("tile_operators.cpp", "tile_memory.cpp", "words/inline_asm.cpp")
+public_words = ("tile.h", "words/products.h", "words/arranging.h", "words/inline_asm.h")
 # Loops and conditions are made when they end, by the tracer: no function of a word names them.
 control = {"loop": ["range", "while_"], "if": ["if_"]}
 
