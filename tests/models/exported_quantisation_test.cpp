@@ -152,6 +152,13 @@ TEST(ExportedQuantisation, SaysWhatDoesNotFit) {
                         .with("block_size", integers({1, 3}))
                         .with("output_dtype", i8)),
               HasSubstr("has 3 along an axis of 4"));
+  EXPECT_NE(error(OneCall("torchao.choose_qparams_affine.default")
+                      .with("input", zeros({0, 4}))
+                      .with("block_size", integers({0, 4}))
+                      .with("target_dtype", i8)
+                      .with("mapping_type", std::string("SYMMETRIC"))
+                      .with("keepdim", true)),
+            "no error");
   EXPECT_THAT(error(in_range("quantized_decomposed.quantize_per_channel.default", i8, -128, 127)
                         .with("input", x())
                         .with("scales", scales({1, 2, 3}, {3}))

@@ -267,7 +267,7 @@ Results choose_affine(const Call& call) {
   if (keeps_axes) {
     const Shape sizes = call.integers("block_size");
     Shape shape;
-    for (int i = 0; i < x.rank(); ++i) shape.push_back(sizes[i] == -1 ? 1 : x.size(i) / sizes[i]);
+    for (int i = 0; i < x.rank(); ++i) shape.push_back(sizes[i] < 1 ? 1 : x.size(i) / sizes[i]);
     scale = scale.reshape(shape);
     zero_point = zero_point.reshape(shape);
   }
