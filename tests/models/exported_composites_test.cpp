@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "graph/functions/convolving/convolution.h"
+#include "graph/functions/resampling/sampled_windows.h"
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
 
@@ -145,6 +147,100 @@ TEST(ExportedComposites, ApplyFunctionsOfElements) {
   EXPECT_THAT(filled.to_vector<float>(), ElementsAre(9, 9, 0, 2));
   expect_equal(OneCall("aten.softmax.int").with("self", x).with("dim", std::int64_t{0}).one(),
                softmax(x, 0));
+}
+
+// Other names and forms of what there is, each against that.
+TEST(ExportedComposites, HaveOtherForms) {
+  Tensor x = arange(0, 24).to(f32).reshape({1, 2, 3, 4}) - 9.0,
+         row = Tensor::from(std::vector<float>{-2, -1, 3}, {3});
+  auto pads = [&](const std::string& name, const std::string& mode) {
+    expect_equal(
+        OneCall("aten." + name).with("self", x).with("padding", integers({1, 2, 1, 0})).one(),
+        OneCall("aten.pad.default")
+            .with("self", x)
+            .with("pad", integers({1, 2, 1, 0}))
+            .with("mode", mode)
+            .one());
+  };
+  pads("reflection_pad2d.default", "reflect");
+  pads("replication_pad2d.default", "replicate");
+  Tensor weight = ones({3, 2, 2, 2});
+  expect_equal(OneCall("aten._convolution.default")
+                   .with("input", x)
+                   .with("weight", weight)
+                   .with("bias", std::monostate())
+                   .with("transposed", false)
+                   .with("benchmark", false)
+                   .with("allow_tf32", true)
+                   .one(),
+               conv2d(x, weight));
+  EXPECT_THAT(OneCall("aten._prelu_kernel.default")
+                  .with("self", row)
+                  .with("weight", full({3}, 0.5))
+                  .one()
+                  .to_vector<float>(),
+              ElementsAre(-1, -0.5, 3));
+  expect_equal(
+      std::get<Tensor>(OneCall("aten.log_sigmoid_forward.default").with("self", row).results(1)[0]),
+      OneCall("aten.log_sigmoid.default").with("self", row).one());
+  Tensor square = Tensor::from(std::vector<float>{1, 2, 3, 4}, {2, 2});
+  Tensor wide = OneCall("aten.mm.dtype")
+                    .with("self", square.to(bf16))
+                    .with("mat2", square.to(bf16))
+                    .with("out_dtype", f32)
+                    .one();
+  EXPECT_EQ(wide.dtype(), f32);
+  EXPECT_THAT(wide.to_vector<float>(), ElementsAre(7, 10, 15, 22));
+  auto with_number = [&](const std::string& name, std::int64_t number) {
+    return OneCall("aten." + name)
+        .with("self", number)
+        .with("other", square.to(i64))
+        .one()
+        .to_vector<std::int64_t>();
+  };
+  EXPECT_THAT(with_number("bitwise_and.Scalar_Tensor", 5), ElementsAre(1, 0, 1, 4));
+  EXPECT_THAT(with_number("bitwise_left_shift.Scalar_Tensor", 1), ElementsAre(2, 4, 8, 16));
+  EXPECT_THAT(with_number("remainder.Scalar_Tensor", 7), ElementsAre(0, 1, 1, 3));
+}
+
+TEST(ExportedComposites, SampleAndReduceParts) {
+  Tensor x = arange(0, 32).to(f32).reshape({1, 2, 4, 4}),
+         box = Tensor::from(std::vector<float>{0, 0, 0, 3, 3}, {1, 5});
+  expect_equal(OneCall("torchvision.roi_align.default")
+                   .with("input", x)
+                   .with("rois", box)
+                   .with("spatial_scale", 0.5)
+                   .with("pooled_height", std::int64_t{2})
+                   .with("pooled_width", std::int64_t{1})
+                   .with("sampling_ratio", std::int64_t{3})
+                   .with("aligned", true)
+                   .one(),
+               roi_align(x, box, {.size = {2, 1}, .scale = 0.5, .samples = 3, .aligned = true}));
+  Tensor weight = ones({1, 2, 3, 3}), offset = full({1, 18, 2, 4}, 0.5);
+  OneCall call("torchvision.deform_conv2d.default");
+  call.with("input", x).with("weight", weight).with("offset", offset).with("use_mask", false);
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string, std::int64_t>>{{"stride_h", 1},
+                                                         {"stride_w", 1},
+                                                         {"pad_h", 1},
+                                                         {"pad_w", 1},
+                                                         {"dilation_h", 2},
+                                                         {"dilation_w", 1}})
+    call.with(name, value);
+  expect_equal(call.one(),
+               deform_conv2d(x, offset, weight, {}, {}, {.padding = {1, 1}, .dilation = {2, 1}}));
+  auto segments = [&](const std::string& name, std::vector<std::int64_t> numbers) {
+    const Shape shape = {static_cast<std::int64_t>(numbers.size())};
+    return OneCall("aten.segment_reduce.default")
+        .with("data", arange(1, 6).to(f32))
+        .with("reduce", std::string("max"))
+        .with("initial", 0.0)
+        .with(name, Tensor::from(numbers, shape))
+        .one()
+        .to_vector<float>();
+  };
+  EXPECT_THAT(segments("lengths", {2, 0, 3}), ElementsAre(2, 0, 5));
+  EXPECT_THAT(segments("offsets", {0, 2, 2, 5}), ElementsAre(2, 0, 5));
 }
 
 TEST(ExportedComposites, NarrowFromAStartThatIsData) {

@@ -125,6 +125,103 @@ TEST(ExportedQuantisation, IsSeenByTraining) {
   EXPECT_EQ(integers_of(faked[1]), (Integers{0, 1, 1, 1, 1, 0, 0, 1}));
 }
 
+// Scales, zero points and bounds that are tensors, of tokens, groups and blocks, and back.
+TEST(ExportedQuantisation, TakesWhatItIsGivenAsTensors) {
+  Tensor scale = full({1}, 0.25, f64), zero = zeros_at({3}, {1});
+  auto of_tensor = [&](const std::string& name, const Tensor& input) {
+    return in_range("quantized_decomposed." + name, u8, 0, 255)
+        .with("input", input)
+        .with("scale", scale)
+        .with("zero_point", zero);
+  };
+  Tensor stored = of_tensor("quantize_per_tensor.tensor", x()).one();
+  EXPECT_EQ(integers_of(stored), (Integers{0, 2, 3, 6, 13, 255, 0, 3}));
+  EXPECT_EQ(of_tensor("dequantize_per_tensor.tensor", stored).one().to_vector<float>(),
+            (Floats{-0.75, -0.25, 0, 0.75, 2.5, 63, -0.75, 0}));
+  EXPECT_EQ(integers_of(OneCall("quantized_decomposed.quantize_per_tensor.tensor2")
+                            .with("input", x())
+                            .with("scale", scale)
+                            .with("zero_point", zero)
+                            .with("quant_min", zeros_at({1}, {1}))
+                            .with("quant_max", zeros_at({9}, {1}))
+                            .with("dtype", u8)
+                            .one()),
+            (Integers{1, 2, 3, 6, 9, 9, 1, 3}));
+  Tensor four = Tensor::from(Floats{1, 2, 3, 4}, {2, 2}).to(i8);
+  EXPECT_EQ(in_range("quantized_decomposed.dequantize_per_token.default", i8, -128, 127)
+                .with("input", four)
+                .with("scales", scales({0.5, 2}, {2, 1}))
+                .with("zero_points", zeros_at({1, -1}, {2, 1}))
+                .with("output_dtype", f32)
+                .one()
+                .to_vector<float>(),
+            (Floats{0, 0.5, 8, 10}));
+  EXPECT_EQ(in_range("quantized_decomposed.dequantize_per_channel_group.default", i8, -8, 7)
+                .with("input", Tensor::from(Floats{1, 2, 3, 4}, {1, 4}).to(i8))
+                .with("scales", scales({0.5, 2}, {1, 2}))
+                .with("zero_points", zeros_at({1, -1}, {1, 2}))
+                .with("group_size", std::int64_t{2})
+                .one()
+                .to_vector<float>(),
+            (Floats{0, 0.5, 8, 10}));
+  EXPECT_EQ(OneCall("torchao.dequantize_affine.default")
+                .with("input", four)
+                .with("block_size", integers({1, 2}))
+                .with("scale", scales({0.5, 2}, {2, 1}))
+                .with("zero_point", zeros_at({1, -1}, {2, 1}))
+                .with("input_dtype", i8)
+                .one()
+                .to_vector<float>(),
+            (Floats{0, 0.5, 8, 10}));
+  std::vector<Tensor> chosen = OneCall("quantized_decomposed.choose_qparams_per_token.default")
+                                   .with("input", x())
+                                   .with("dtype", i8)
+                                   .all();
+  EXPECT_EQ(chosen[0].to_vector<float>(), (Floats{1.5F / 127, 100.F / 127}));
+}
+
+TEST(ExportedQuantisation, MultipliesIntegers) {
+  Tensor four = Tensor::from(Floats{1, 2, 3, 4}, {2, 2}).to(i8);
+  Tensor product = OneCall("aten._int_mm.default").with("self", four).with("mat2", four).one();
+  EXPECT_EQ(product.dtype(), i32);
+  EXPECT_EQ(integers_of(product), (Integers{7, 10, 15, 22}));
+  EXPECT_EQ(OneCall("aten._weight_int8pack_mm.default")
+                .with("self", Tensor::from(Floats{1, 2}, {1, 2}))
+                .with("mat2", four)
+                .with("scales", scales({0.5, 2}, {2}))
+                .one()
+                .to_vector<float>(),
+            (Floats{2.5, 22}));
+}
+
+TEST(ExportedQuantisation, IsSeenByTrainingByChannelAndWhereItIsOn) {
+  auto fake = [](const std::string& name) {
+    return OneCall("aten." + name)
+        .with("self", x())
+        .with("quant_min", std::int64_t{0})
+        .with("quant_max", std::int64_t{15});
+  };
+  const Floats faked = {-0.75, -0.25, 0, 0.75, 2.5, 3, -0.75, 0}, own = x().to_vector<float>();
+  EXPECT_EQ(fake("fake_quantize_per_channel_affine.default")
+                .with("scale", scales({0.25, 0.25}, {2}))
+                .with("zero_point", zeros_at({3, 3}, {2}))
+                .with("axis", std::int64_t{0})
+                .one()
+                .to_vector<float>(),
+            faked);
+  for (std::int64_t is_on : {0, 1}) {
+    std::vector<Tensor> both =
+        fake("_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.default")
+            .with("scale", scales({0.25}, {1}))
+            .with("zero_point", zeros_at({3}, {1}))
+            .with("fake_quant_enabled", zeros_at({is_on}, {1}))
+            .all();
+    EXPECT_EQ(both[0].to_vector<float>(), is_on == 1 ? faked : own);
+    EXPECT_EQ(integers_of(both[1]),
+              is_on == 1 ? (Integers{0, 1, 1, 1, 1, 0, 0, 1}) : Integers(8, 1));
+  }
+}
+
 TEST(ExportedQuantisation, SaysWhatDoesNotFit) {
   auto error = [](const OneCall& call) { return error_of([&] { call.all(); }); };
   EXPECT_THAT(error(by_numbers("quantize", x().to(i64))), HasSubstr("it must be floating"));
