@@ -40,6 +40,15 @@ struct DrawnWord {
   Tile (*apply)(WordDraw& draw, const Tile& x);
 };
 
+// A row, by an expression of the draw `d` and the tile `x`.
+#define DRAWN_WORD(names, takes, agrees, expression)               \
+  {                                                                \
+    names, takes, agrees, [](WordDraw& d, const Tile& x) -> Tile { \
+      (void)d;                                                     \
+      return expression;                                           \
+    }                                                              \
+  }
+
 std::span<const DrawnWord> drawn_words();      // word_table.cpp
 std::span<const DrawnWord> drawn_functions();  // word_functions.cpp
 

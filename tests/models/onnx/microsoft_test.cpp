@@ -81,6 +81,17 @@ TEST(OnnxMicrosoft, NameTheNode) {
                         "(com.microsoft.QLinearAdd) of "));
 }
 
+// Of 2 hidden values from 3 inputs; weights of that type, with so many scales.
+std::vector<Input> lstm_inputs(int weights, std::int64_t scales) {
+  std::vector<Input> inputs = {{{2, 1, 3}}, {{1, 3, 8}, weights}, {{1, 2, 8}, is_u8}};
+  inputs.insert(inputs.end(), 5, missing);
+  for (std::int64_t count : {scales, std::int64_t{1}}) {
+    inputs.push_back({{count}});
+    inputs.push_back({{count}, is_u8});
+  }
+  return inputs;
+}
+
 TEST(OnnxMicrosoft, RefuseIntegersThatDoNotFit) {
   const Input two = {{2}}, i8_matrix = {{3, 4}, is_i8}, i8_zero = {{}, is_i8, 0};
   const Input wide = {{5, 6}, is_u8}, image = {{1, 2, 4, 4}, is_u8};
@@ -158,35 +169,9 @@ TEST(OnnxMicrosoft, RefuseIntegersThatDoNotFit) {
        "",
        "input 3, a scale, is u8; f32 is wanted"},
       {"DynamicQuantizeMatMul", {u8_matrix, u8_matrix, one}, "", "input 0 is u8; f32 is wanted"},
-      {"DynamicQuantizeLSTM",
-       {{{2, 1, 3}},
-        {{1, 3, 8}},
-        {{1, 2, 8}, is_u8},
-        missing,
-        missing,
-        missing,
-        missing,
-        missing,
-        {{1}},
-        {{1}, is_u8},
-        {{1}},
-        {{1}, is_u8}},
-       attribute("hidden_size", 2),
+      {"DynamicQuantizeLSTM", lstm_inputs(is_float, 1), attribute("hidden_size", 2),
        "input 1 is f32 [1x3x8]; integers of 8 bits"},
-      {"DynamicQuantizeLSTM",
-       {{{2, 1, 3}},
-        {{1, 3, 8}, is_u8},
-        {{1, 2, 8}, is_u8},
-        missing,
-        missing,
-        missing,
-        missing,
-        missing,
-        {{3}},
-        {{3}, is_u8},
-        {{1}},
-        {{1}, is_u8}},
-       attribute("hidden_size", 2),
+      {"DynamicQuantizeLSTM", lstm_inputs(is_u8, 3), attribute("hidden_size", 2),
        "a scale [3] and a zero point [3] of weights [1x3x8]"},
   };
   for (const Wrong& each : all)
