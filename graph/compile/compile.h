@@ -141,12 +141,15 @@ struct Options {
   // explain() says what came of it; destroying the function ends the search.
   bool tune_in_background = false;
   // A promise that tensors which the function uses besides its arguments, weights, are not written
-  // any more, except by the function itself. On the host, weights of products with many rows are
-  // then copied once, at the first call, into the order in which they are multiplied: such products
-  // are a tenth faster, the more so the fewer their rows, for as much memory as the weights take.
-  // All functions share the copies; writing a tensor that was copied is an Error, and so is asking
-  // for its data() (const_data() reads it). Writes through a pointer from before, and to memory of
-  // the user's own, cannot be watched: the function does not see them.
+  // any more, except by the function itself. What follows from weights alone is then computed once,
+  // at the first call, where it is small or takes no more memory than they do (factors of a batch
+  // norm, a weight that is normed), and for filters of convolutions always (weights of 8 bits that
+  // are converted). On the host, weights of products with many rows are copied once into the order
+  // in which they are multiplied: such products are a tenth faster, the more so the fewer their
+  // rows, for as much memory as the weights take. All functions share the copies; writing a tensor
+  // that was copied or computed from is an Error, and so is asking for its data() (const_data()
+  // reads it). Writes through a pointer from before, and to memory of the user's own, cannot be
+  // watched: the function does not see them.
   bool freezing = false;
   // Files of the choices that decide every bit of a result (graph/tune/plan_lock.h): one that is
   // written as functions are compiled, or one that compiling must keep to, whatever the clock says.
@@ -188,9 +191,10 @@ struct PlanReport {
   std::vector<RegionReport> regions;            // distinct programs
   std::vector<MarkedRegionReport> marked = {};  // in the order of their first calls
   std::int64_t launches = 0;
-  std::int64_t nodes = 0;                                              // of the simplified graph
-  std::int64_t arena_bytes = 0;                                        // intermediate buffers
-  std::int64_t packed_weights = 0, packed_bytes = 0;                   // copies of frozen weights
+  std::int64_t nodes = 0;                             // of the simplified graph
+  std::int64_t arena_bytes = 0;                       // intermediate buffers
+  std::int64_t packed_weights = 0, packed_bytes = 0;  // copies of frozen weights
+  std::int64_t frozen_values = 0, frozen_bytes = 0;   // computed once from these (`freezing`)
   double capture_seconds = 0, lower_seconds = 0, compile_seconds = 0;  // wall
   std::string tuning = {};  // what came of it, a sentence; empty: there was none
   bool sizes_vary = false;  // made for sizes that change (`Options::dynamic`, mark_dynamic)

@@ -22,7 +22,9 @@ TensorResults call_one_by_one(const Call& call, std::int64_t times) {
 }
 
 const Tensor& CompiledSignature::input(std::size_t i, const std::vector<Tensor>& arguments) const {
-  return i < signature_.size() ? arguments[i] : captured_[i - signature_.size()];
+  if (i < signature_.size()) return arguments[i];
+  i -= signature_.size();
+  return i < captured_.size() ? captured_[i] : values_[i - captured_.size()];
 }
 
 bool CompiledSignature::is_brought(const Tensor& tensor) const {
@@ -38,7 +40,7 @@ void CompiledSignature::set_addresses(const std::vector<Tensor>& arguments) {
     addresses_[i] = address_for_plan(i, arguments[i]);
   if (host_arguments_)
     for (std::size_t i = arguments.size(); i < graph_.inputs.size(); ++i)
-      addresses_[i] = address_for_plan(i, captured_[i - arguments.size()]);
+      addresses_[i] = address_for_plan(i, input(i, arguments));
   if (!mutated_.empty()) require_no_aliases(arguments);
 }
 

@@ -133,6 +133,10 @@ std::string explain(const PlanReport& plan) {
   if (plan.packed_weights > 0)
     text += concat("  ", counted(plan.packed_weights, "frozen weight lies", "frozen weights lie"),
                    " packed in ", of_bytes(plan.packed_bytes), "\n");
+  if (plan.frozen_values > 0)
+    text += concat("  ", counted(plan.frozen_values, "value follows", "values follow"),
+                   " from frozen weights and ", plan.frozen_values == 1 ? "was" : "were",
+                   " computed once, ", of_bytes(plan.frozen_bytes), "\n");
   if (plan.host_bytes > 0)
     text += concat("  each call copies ", of_bytes(plan.host_bytes),
                    " from the host; tensors moved to the device with to() are not copied\n");
@@ -229,6 +233,8 @@ PlanReport CompiledSignature::report() const {
   report.arena_bytes = plan_->arena_bytes();
   report.packed_weights = std::ssize(packed_weights_);
   for (const auto& buffer : packed_weights_) report.packed_bytes += buffer->size_bytes();
+  report.frozen_values = std::ssize(values_);
+  for (const Tensor& value : values_) report.frozen_bytes += value.body()->buffer->size_bytes();
   report.lower_seconds = plan_->lower_seconds();
   report.compile_seconds = plan_->compile_seconds();
   report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning(), whole_call_);
@@ -241,6 +247,9 @@ std::string CompiledSignature::dump() const {
     for (const Break& at : breaks_) text += concat("# breaks: ", text_of(at), " ", at.deed, "\n");
     return text;
   }
+  if (frozen_values_)
+    text += concat("# computed once, of frozen weights:\n", print(frozen_values_->graph()),
+                   "# at each call:\n");
   text += print(graph_);
   const FusedTasks tasks = fused_tasks(graph_, plan_options_);
   text += print(tasks.list, tasks.regions);

@@ -1,7 +1,12 @@
 // Passes keep what random graphs compute.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <random>
+
 #include "graph/ir/text.h"
+#include "graph/passes/frozen_part.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pipeline.h"
 #include "runtime/base/error.h"
@@ -17,6 +22,14 @@ constexpr std::uint64_t cases = 600;
 // How to repeat what fails.
 auto told(std::uint64_t seed, const Graph& graph) {
   return [&graph, seed] { return reproduction(seed) + "\n" + print(graph); };
+}
+
+// Bit for bit, but for what kind of NaN one is.
+bool is_same(const HostTensor& a, const HostTensor& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.integer == b.integer &&
+         std::ranges::equal(a.floating, b.floating, [](double x, double y) {
+           return std::isnan(x) ? std::isnan(y) : x == y && std::signbit(x) == std::signbit(y);
+         });
 }
 
 TEST(RandomGraphs, AreLegalAndRepeatable) {
@@ -99,6 +112,43 @@ TEST(GraphPasses, InputsAndTheNumberOfOutputsStay) {
     EXPECT_EQ(simple.input_strides, random.graph.input_strides);
     EXPECT_LE(dead_code(random.graph).nodes.size(), random.graph.nodes.size());
   }
+}
+
+// Also where each input has other elements than its frozen neighbours.
+TEST(FrozenPart, AndTheRestComputeWhatTheGraphDoes) {
+  int split = 0;
+  for (std::uint64_t seed : seeds_of_test(cases)) {
+    RandomGraph random = random_graph(seed);
+    const Graph whole = run_passes(random.graph);
+    std::mt19937_64 generator(seed);
+    std::vector<bool> is_frozen;
+    for (NodeId input : whole.inputs)
+      is_frozen.push_back(generator() % 4 != 0 &&
+                          std::ranges::find(whole.mutations, input, &Mutation::input) ==
+                              whole.mutations.end());
+    std::optional<FrozenPart> part = split_frozen_part(whole, is_frozen);
+    if (!part) continue;
+    ++split;
+    verify(part->rest, Stage::primitive);
+    verify(part->values, Stage::primitive);
+    std::vector<HostTensor> weights, inputs = random.inputs;
+    for (std::size_t from : part->from) {
+      EXPECT_TRUE(is_frozen[from]) << reproduction(seed);
+      weights.push_back(random.inputs[from]);
+    }
+    for (HostTensor& value : evaluate(part->values, weights, Rounding::exact_dtype).outputs)
+      inputs.push_back(std::move(value));
+    const Evaluation now = evaluate(part->rest, inputs, Rounding::exact_dtype),
+                     expected = evaluate(whole, random.inputs, Rounding::exact_dtype);
+    EXPECT_LT(part->rest.nodes.size() - part->rest.inputs.size(),
+              whole.nodes.size() - whole.inputs.size())
+        << reproduction(seed);
+    for (std::size_t i = 0; i < expected.outputs.size(); ++i)
+      EXPECT_TRUE(is_same(now.outputs[i], expected.outputs[i])) << reproduction(seed);
+    for (std::size_t i = 0; i < expected.mutated.size(); ++i)
+      EXPECT_TRUE(is_same(now.mutated[i], expected.mutated[i])) << reproduction(seed);
+  }
+  EXPECT_GT(split, 60);
 }
 
 TEST(GraphText, RoundTripsExactlyOnRandomGraphs) {

@@ -1,0 +1,194 @@
+#include "graph/passes/frozen_part.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "graph/passes/passes.h"
+#include "graph/passes/rewriter.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+constexpr std::int64_t small_bytes = 256 << 10;
+
+// How a value is used, through views of it.
+struct Uses {
+  bool as_filters = false, as_factor = false;  // of a convolution, of a product
+  void add(const Uses& others) {
+    as_filters |= others.as_filters;
+    as_factor |= others.as_factor;
+  }
+};
+
+std::int64_t bytes_of(const Node& node) {
+  return element_count(node.shape) * size_bytes(node.dtype);
+}
+
+class Splitter {
+ public:
+  Splitter(const Graph& graph, const std::vector<bool>& is_frozen)
+      : graph_(graph), follows_(graph.nodes.size()), is_taken_(graph.nodes.size()) {
+    find_what_follows(is_frozen);
+    take();
+  }
+
+  std::optional<FrozenPart> split() const {
+    if (std::ranges::find(is_taken_, true) == is_taken_.end()) return std::nullopt;
+    FrozenPart part;
+    part.values = values(part.from);
+    part.rest = rest();
+    return part;
+  }
+
+ private:
+  // Whether the value is known before any call: of a frozen input, of numbers alone, of neither.
+  enum class Follows : std::uint8_t { not_at_all, from_numbers, from_inputs };
+
+  // Kinds of ops that follow from their operands and make one value of them.
+  static constexpr Kind kinds[] = {Kind::constant,  Kind::pointwise,   Kind::view,
+                                   Kind::reduction, Kind::contraction, Kind::gather,
+                                   Kind::scatter,   Kind::concat,      Kind::convolution,
+                                   Kind::ordering,  Kind::cumulation,  Kind::accumulation};
+  static bool may_follow(const Node& node) {
+    return std::ranges::find(kinds, info(node.op).kind) != std::end(kinds) && node.others.empty() &&
+           node.origin.op != Op::quantized_linear;
+  }
+  bool is_view(NodeId id) const { return info(graph_.node(id).op).kind == Kind::view; }
+
+  void find_what_follows(const std::vector<bool>& is_frozen) {
+    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
+      if (is_frozen[i]) follows_[graph_.inputs[i]] = Follows::from_inputs;
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.node(id);
+      if (!may_follow(node)) continue;
+      Follows& result = follows_[id] = Follows::from_numbers;
+      for (NodeId operand : node.operands)
+        if (follows_[operand] != Follows::from_numbers && result != Follows::not_at_all)
+          result = follows_[operand];
+    }
+  }
+
+  // From the outputs to the inputs: what the rest needs is taken where it pays.
+  void take() {
+    std::vector<bool> is_needed(graph_.nodes.size()), is_kept(graph_.nodes.size());
+    std::vector<Uses> uses(graph_.nodes.size());
+    auto is_result = [&](NodeId id) { is_needed[id] = is_kept[id] = true; };
+    std::ranges::for_each(graph_.outputs, is_result);
+    for (const Mutation& mutation : graph_.mutations) is_result(mutation.value);
+    for (NodeId id = static_cast<NodeId>(graph_.nodes.size()); id-- > 0;) {
+      if (!is_needed[id]) continue;
+      const Node& node = graph_.node(id);
+      const bool follows = follows_[id] == Follows::from_inputs;
+      if (follows && !is_kept[id] && pays(id, uses[id])) {
+        is_taken_[id] = true;
+        continue;
+      }
+      for (std::size_t i = 0; i < node.operands.size(); ++i) {
+        const NodeId operand = node.operands[i];
+        is_needed[operand] = true;
+        if (follows && (is_kept[id] || !is_view(id))) is_kept[operand] = true;
+        uses[operand].add(is_view(id) ? uses[id] : use_by(node, i));
+      }
+    }
+  }
+
+  static Uses use_by(const Node& node, std::size_t operand) {
+    return {.as_filters = node.op == Op::convolution && operand == 1,
+            .as_factor = node.op == Op::matmul || node.op == Op::convolution};
+  }
+
+  bool pays(NodeId id, const Uses& uses) const {
+    const Node& node = graph_.node(id);
+    if (node.op == Op::input || is_view(id)) return false;
+    if (uses.as_filters && is_floating(node.dtype)) return true;
+    return uses.as_factor ? bytes_of(node) <= bytes_read(id) : bytes_of(node) <= small_bytes;
+  }
+
+  // Of frozen inputs, each once, that the value is computed from.
+  std::int64_t bytes_read(NodeId id) const {
+    std::set<NodeId> seen = {id};
+    std::vector<NodeId> open = {id};
+    std::int64_t bytes = 0;
+    while (!open.empty()) {
+      const Node& node = graph_.node(open.back());
+      open.pop_back();
+      if (node.op == Op::input) bytes += bytes_of(node);
+      for (NodeId operand : node.operands)
+        if (seen.insert(operand).second) open.push_back(operand);
+    }
+    return bytes;
+  }
+
+  Graph values(std::vector<std::size_t>& from) const {
+    Graph whole = graph_;
+    whole.mutations.clear();
+    whole.outputs.clear();
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id)
+      if (is_taken_[id]) whole.outputs.push_back(id);
+    Graph live = dead_code(whole);
+    std::vector<bool> is_read(live.nodes.size());
+    for (const Node& node : live.nodes)
+      for (NodeId operand : node.operands) is_read[operand] = true;
+    return without_inputs(live, is_read, from);
+  }
+
+  static Graph without_inputs(const Graph& graph, const std::vector<bool>& is_read,
+                              std::vector<std::size_t>& from) {
+    Graph result = graph;
+    result.inputs.clear();
+    result.input_strides.clear();
+    std::vector<NodeId> now(graph.nodes.size());
+    result.nodes.clear();
+    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+      if (graph.node(id).op == Op::input && !is_read[id]) continue;
+      Node node = graph.node(id);
+      for (NodeId& operand : node.operands) operand = now[operand];
+      now[id] = static_cast<NodeId>(result.nodes.size());
+      result.nodes.push_back(std::move(node));
+    }
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      if (!is_read[graph.inputs[i]]) continue;
+      from.push_back(i);
+      result.inputs.push_back(now[graph.inputs[i]]);
+      if (!graph.input_strides.empty()) result.input_strides.push_back(graph.input_strides[i]);
+    }
+    for (NodeId& output : result.outputs) output = now[output];
+    return result;
+  }
+
+  Graph rest() const {
+    std::vector<NodeId> added;
+    Rewriter rewriter(graph_);
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.node(id);
+      if (!is_taken_[id]) {
+        rewriter.copy(id);
+        continue;
+      }
+      Attributes sizes;
+      sizes.sizes = node.shape;
+      added.push_back(rewriter.builder(node).append(Op::input, {}, std::move(sizes), node.dtype));
+      rewriter.replace(id, added.back());
+    }
+    Graph result = rewriter.finish();
+    result.inputs.insert(result.inputs.end(), added.begin(), added.end());
+    if (!result.input_strides.empty()) result.input_strides.resize(result.inputs.size());
+    return dead_code(result);
+  }
+
+  const Graph& graph_;
+  std::vector<Follows> follows_;
+  std::vector<bool> is_taken_;
+};
+
+}  // namespace
+
+std::optional<FrozenPart> split_frozen_part(const Graph& graph,
+                                            const std::vector<bool>& is_frozen) {
+  return Splitter(graph, is_frozen).split();
+}
+
+}  // namespace tilewright::graph
