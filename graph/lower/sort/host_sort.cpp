@@ -4,9 +4,11 @@
 // that words need be compared by the bits of their elements alone. A digit that is the same
 // everywhere, as the upper ones of small integers, costs a look. Where few of many elements are
 // wanted, a row is read once: a word that comes before the last of the best so far joins them, and
-// when there is no more place they are sorted and cut to as many as are wanted. Words that come too
-// late, nearly all of a long row, are told by comparing vectors.
+// when there is no more place they are sorted and cut to as many as are wanted. Of a few wanted
+// ones each that joins is put where it belongs at once. Words that come too late, nearly all of a
+// long row, are told by comparing vectors.
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <limits>
 
@@ -243,6 +245,40 @@ LoweredRegion radix_select(const SortSite& site) {
       });
     }
     sort.store_places(sort.put_in_order(begin, length));
+  });
+  return sort.finish();
+}
+
+LoweredRegion insertion_select(const SortSite& site) {
+  HostSort sort(site, "insertion_select");
+  const std::int64_t size = site.shape.size, count = site.shape.count;
+  const auto width = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+  constexpr auto first = std::numeric_limits<std::int64_t>::min(),
+                 last = std::numeric_limits<std::int64_t>::max();
+  // What comes before all, the best in order, and words that are looked at.
+  sort.add_arrays(1 + width + glance);
+  sort.for_each_row([&] {
+    const Tile words = sort.memory().words, best = words + 1;
+    const Tile lanes = dsl::arange(0, width);
+    dsl::store(words, integer(first));
+    dsl::store(best + lanes, dsl::zeros({width}, DType::i64) + integer(last));
+    Var worst = last;
+    for (Tile start : dsl::range(0, size, glance)) {
+      const SortWords some = sort.words_at(start, glance);
+      dsl::if_(dsl::max(dsl::cast(some.word < worst, DType::i32), 0) > 0, [&] {
+        const WordMemory looked_at = sort.memory().from(integer(1 + width));
+        sort.store_words(looked_at, glance, 0, some);
+        for (Tile i : dsl::range(0, dsl::minimum(size - start, glance))) {
+          const Tile word = looked_at.load(i).word;
+          dsl::if_(word < worst, [&] {
+            const Tile now = dsl::load(best + lanes), before = dsl::load(words + lanes);
+            dsl::store(best + lanes, dsl::where(now < word, now, dsl::maximum(before, word)));
+            worst = dsl::load(best + (count - 1));
+          });
+        }
+      });
+    }
+    sort.store_places(integer(1));
   });
   return sort.finish();
 }

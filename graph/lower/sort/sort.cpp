@@ -7,7 +7,8 @@ namespace tilewright::graph {
 namespace {
 
 // On a host. Counting compares every two elements, by vectors; a selection must be of a small part.
-constexpr std::int64_t most_counted = 128, selected_part = 8;
+// Putting a word among the best moves all of them, by vectors.
+constexpr std::int64_t most_counted = 128, selected_part = 8, most_inserted = 32;
 
 bool is_sort(const TaskList& list, const Region& region) {
   return list.tasks[region.tasks[0]].op == Op::argsort;
@@ -18,8 +19,10 @@ LoweredRegion lower_sort(const TaskList& list, const Region& region, const dsl::
   SortSite site(list, region, target);
   if (target.is_gpu()) return merge_sort(site);
   if (site.shape.size <= most_counted) return counting_sort(site);
-  return site.shape.count <= site.shape.size / selected_part ? radix_select(site)
-                                                             : radix_sort(site);
+  if (site.shape.count > site.shape.size / selected_part) return radix_sort(site);
+  return site.shape.count <= most_inserted && site.order.words_hold_places()
+             ? insertion_select(site)
+             : radix_select(site);
 }
 
 void describe_sort(const TaskList& list, const Region& region, autotune::Record& problem) {
