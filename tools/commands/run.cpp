@@ -122,6 +122,7 @@ void run(const Arguments& a) {
   require_file("run", a.model, what_models_are);
   if (!a.inputs.empty()) require_file("run", a.inputs, "a safetensors file of inputs");
   Options options = a.run.compile_options();
+  options.freezing = a.run.freezing.value_or(a.repeat > 1);  // nobody else has the weights
   // Whoever exported the program may have computed the numbers of elements from what is given.
   options.index_checks = IndexChecks::all;
   Times times;

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@ struct Command {
 };
 
 // --mode, --backend, --matmul-precision, --device, --tune-seconds, --tune-in-background,
-// --write-plan, --locked, --threads, as several commands take them.
+// --freezing, --write-plan, --locked, --threads, as several commands take them.
 struct RunOptions {
   std::string mode = "default";
   std::string backend = "tilewright";
@@ -29,7 +30,7 @@ struct RunOptions {
   std::string write_plan, locked_plan;
   double tune_seconds = Options{.device = Device::cpu()}.tune_seconds;
   bool tune_in_background = false;
-  bool freezing = false;
+  std::optional<bool> freezing;  // not given: as the command wants
   int threads = 0;  // 0: all
 
   void add_to(CLI::App& command);

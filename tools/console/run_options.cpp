@@ -48,9 +48,10 @@ void RunOptions::add_to(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--tune-in-background", tune_in_background,
                    "search for block sizes while the model runs");
-  command.add_flag("--freezing", freezing,
-                   "weights are not written any more: on the host, those of products with many "
-                   "rows are packed once, at the first call");
+  command.add_flag("--freezing,!--no-freezing", freezing,
+                   "weights are not written any more: what follows from them alone is computed "
+                   "once, at the first call, and on the host those of convolutions and of products "
+                   "with many rows are packed then, for as much memory again");
   command.add_option("--write-plan", write_plan,
                      "write every choice (block sizes, fusion, precision) to this file");
   command.add_option("--locked", locked_plan,
@@ -95,7 +96,7 @@ Options RunOptions::compile_options() const {
   }
   options.tune_seconds = tune_seconds;
   options.tune_in_background = tune_in_background;
-  options.freezing = freezing;
+  options.freezing = freezing.value_or(false);
   options.write_plan = write_plan;
   options.locked_plan = locked_plan;
   if (options.device.is_emulated())
