@@ -1,0 +1,55 @@
+#include "graph/functions/creation.h"
+
+#include "graph/functions/pointwise/elementary.h"
+#include "graph/ir/location.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using std::source_location;
+
+namespace {
+
+// In f64.
+Tensor steps_between(const char* name, double start, double end, std::int64_t steps,
+                     source_location w) {
+  require(steps >= 0 && steps <= INT32_MAX, "[", name, "] ", steps, " steps (at ", At{w},
+          "); a number in [0, 2^31) is wanted");
+  const Tensor at = arange(0, steps, 1, DType::i64, w).to(DType::f64, w);
+  const double parts = steps > 1 ? static_cast<double>(steps - 1) : 1;
+  const double step = steps > 1 ? (end - start) / parts : 0;
+  const double half = static_cast<double>(steps / 2) + (steps == 1);
+  return where({at < half, w}, {at * step + start, w}, {at * step - (parts * step - end), w});
+}
+
+}  // namespace
+
+Tensor full_like(const Tensor& x, const Number& value, std::optional<DType> dtype,
+                 source_location w) {
+  return full(x.shape(), value, dtype.value_or(x.dtype()), w);
+}
+Tensor zeros_like(const Tensor& x, std::optional<DType> dtype, source_location w) {
+  return zeros(x.shape(), dtype.value_or(x.dtype()), w);
+}
+Tensor ones_like(const Tensor& x, std::optional<DType> dtype, source_location w) {
+  return ones(x.shape(), dtype.value_or(x.dtype()), w);
+}
+
+Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, DType dtype, source_location w) {
+  const std::int64_t width = columns.value_or(rows);
+  require(rows >= 0 && width >= 0 && rows <= INT32_MAX && width <= INT32_MAX, "[eye] ", rows,
+          " rows and ", width, " columns (at ", At{w}, "); numbers in [0, 2^31) are wanted");
+  auto numbers = [&](std::int64_t count) { return arange(0, count, 1, DType::i64, w); };
+  return (numbers(rows).unsqueeze(1, w) == numbers(width)).to(dtype, w);
+}
+
+Tensor linspace(double start, double end, std::int64_t steps, DType dtype, source_location w) {
+  return steps_between("linspace", start, end, steps, w).to(dtype, w);
+}
+Tensor logspace(double start, double end, std::int64_t steps, double base, DType dtype,
+                source_location w) {
+  return pow(base, {steps_between("logspace", start, end, steps, w), w}).to(dtype, w);
+}
+
+}  // namespace tilewright
