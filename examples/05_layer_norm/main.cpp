@@ -113,8 +113,8 @@ int main() {
 
   // A figure, which differs from run to run: the speed beside that of what compile() makes.
   if (tw::default_device() == tw::Device::cpu()) {
-    const tw::Tensor large = tw::ones({1024, 1000}), out = tw::zeros(large.shape());
-    const tw::Tensor w = tw::ones({1000}), b = w.clone(), m = tw::zeros({1024}), s = m.clone();
+    const tw::Tensor large = noise({1024, 1000}), out = tw::zeros(large.shape());
+    const tw::Tensor w = noise({1000}), b = noise({1000}), m = tw::zeros({1024}), s = m.clone();
     auto compiled = tw::compile([&](const tw::Tensor& t) { return tw::layer_norm(t, w, b); });
     std::vector<double> seconds = tw::autotune::interleaved_medians(
         {[&] { forward.launch(1024, large, w, b, out, m, s, 1e-5F, 1000); },

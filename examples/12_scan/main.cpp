@@ -90,7 +90,7 @@ int main() {
 
   // A figure, which differs from run to run: the speed beside that of what compile() makes.
   if (tw::default_device() == tw::Device::cpu()) {
-    const tw::Tensor x = tw::ones({1 << 20});
+    const tw::Tensor x = tw::randn({1 << 20});
     auto compiled = tw::compile([](const tw::Tensor& t) { return tw::cumsum(t, 0); });
     std::vector<double> seconds =
         tw::autotune::interleaved_medians({[&] { scan(x); }, [&] { compiled(x); }});
