@@ -117,11 +117,11 @@ TEST(ExportedComposites, ArrangeAndPass) {
       error_of([&] {
         OneCall("aten.split.Tensor").with("self", x).with("split_size", std::int64_t{0}).all();
       }),
-      HasSubstr("pieces of 0"));
+      HasSubstr("[split] parts of 0 elements"));
   EXPECT_THAT(error_of([&] {
                 OneCall("aten.chunk.default").with("self", x).with("chunks", std::int64_t{0}).all();
               }),
-              HasSubstr("\"chunks\" is below 1"));
+              HasSubstr("[chunk] 0 parts"));
   Tensor both = OneCall("aten.stack.default")
                     .with_list("tensors", {x, x})
                     .with("dim", std::int64_t{-1})

@@ -117,7 +117,7 @@ TEST(ExportedOperators, RefuseIndicesThatDoNotFit) {
               HasSubstr("repeats give 2 elements; the program says 3"));
   EXPECT_THAT(
       error_of_call(OneCall("aten.repeat.default").with("self", x).with("repeats", integers({2}))),
-      HasSubstr("a tensor of rank 2 is repeated along 1 axes"));
+      HasSubstr("[repeat] 2x3 is repeated 2 times"));
 }
 
 TEST(ExportedOperators, RefuseNumbersThatCannotBe) {

@@ -6,6 +6,10 @@
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/shaping/axes.h"
+#include "graph/functions/shaping/joining.h"
+#include "graph/functions/shaping/parts.h"
+#include "graph/functions/shaping/repeating.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -14,80 +18,32 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-Tensor of_rank_at_least(const Tensor& x, int rank) {
-  if (x.rank() >= rank) return x;
-  if (x.rank() == 0) return x.reshape(Shape(static_cast<std::size_t>(rank), 1));
-  if (rank == 2) return x.unsqueeze(0);
-  return x.rank() == 1 ? x.unsqueeze(0).unsqueeze(2) : x.unsqueeze(2);
+template <Tensor (*widened)(const Tensor&, std::source_location)>
+Tensor widened_one(const Call& call) {
+  return widened(call.tensor("self"), std::source_location::current());
 }
-template <int rank>
-constexpr auto widened = [](const Call& c) { return of_rank_at_least(c.tensor("self"), rank); };
-template <int rank>
+template <Tensor (*widened)(const Tensor&, std::source_location)>
 Tensors all_widened(const Call& call) {
   Tensors all = call.tensors("tensors");
-  for (Tensor& x : all) x = of_rank_at_least(x, rank);
+  for (Tensor& x : all) x = widened(x, std::source_location::current());
   return all;
 }
 
-Tensor stacked(const Call& call) {
-  Tensors parts = call.tensors("tensors");
-  int axis = call.axis("dim", 0);
-  for (Tensor& part : parts) part = part.unsqueeze(axis);
-  return cat(parts, axis);
+using Join = Tensor (*)(const Tensors&, std::source_location);
+template <Join join>
+Tensor joined(const Call& call) {
+  return join(call.tensors("tensors"), std::source_location::current());
 }
-Tensor stacked_sideways(const Call& call) {
-  Tensors parts = all_widened<1>(call);
-  const bool are_rows = std::ranges::all_of(parts, [](const Tensor& x) { return x.rank() == 1; });
-  return cat(parts, are_rows ? 0 : 1);
-}
-Tensor stacked_as_columns(const Call& call) {
-  Tensors parts = call.tensors("tensors");
-  for (Tensor& x : parts)
-    if (x.rank() < 2) x = x.reshape({x.count(), 1});
-  return cat(parts, 1);
-}
+Tensor stacked(const Call& call) { return stack(call.tensors("tensors"), call.axis("dim", 0)); }
 
-Tensors pieces(const Tensor& x, int axis, std::int64_t size) {
-  require(size > 0, "[exported] an axis is split into pieces of ", size);
-  Tensors parts;
-  for (std::int64_t at = 0; at < std::max<std::int64_t>(x.size(axis), 1); at += size)
-    parts.push_back(x.slice(axis, at, at + size));
-  return parts;
-}
 Tensors split(const Call& call) {
-  return pieces(call.tensor("self"), call.axis("dim", 0), call.integer("split_size"));
+  return tilewright::split(call.tensor("self"), call.integer("split_size"), call.axis("dim", 0));
 }
 Tensors chunked(const Call& call) {
-  Tensor x = call.tensor("self");
-  int axis = call.axis("dim", 0);
-  std::int64_t chunks = call.integer("chunks");
-  if (chunks < 1) call.refuse("chunks", "is below 1");
-  return pieces(x, axis, std::max<std::int64_t>((x.size(axis) + chunks - 1) / chunks, 1));
+  return chunk(call.tensor("self"), call.integer("chunks"), call.axis("dim", 0));
 }
-
-// The first ones are longer by one where the size is no multiple.
-Tensors in_sections(const Tensor& x, int axis, std::int64_t sections) {
-  require(sections > 0, "[exported] an axis is split into ", sections, " sections");
-  const std::int64_t size = x.size(axis) / sections, longer = x.size(axis) % sections;
-  Tensors parts;
-  std::int64_t at = 0;
-  for (std::int64_t i = 0; i < sections; ++i) {
-    const std::int64_t end = at + size + (i < longer ? 1 : 0);
-    parts.push_back(x.slice(axis, at, end));
-    at = end;
-  }
-  return parts;
-}
-Tensors before_indices(const Tensor& x, int axis, const Shape& indices) {
-  Tensors parts;
-  std::int64_t at = 0;
-  for (std::int64_t index : indices) {
-    const std::int64_t end = index < 0 ? index + x.size(axis) : index;
-    parts.push_back(x.slice(axis, at, std::max(end, at)));
-    at = end;
-  }
-  parts.push_back(x.slice(axis, at, x.size(axis)));
-  return parts;
+Tensors at_indices(const Tensor& x, int axis, const Shape& indices) {
+  return tensor_split(x, std::vector<std::int64_t>(indices.begin(), indices.end()), axis);
 }
 // By a tensor, which is read on the host: one number of sections, or the indices.
 Tensors split_by_tensor(const Call& call) {
@@ -95,82 +51,30 @@ Tensors split_by_tensor(const Call& call) {
   Tensor where = call.tensor(name).to(i64);
   if (where.rank() > 1) call.refuse(name, "has more than one axis");
   const int axis = call.axis("dim", 0);
-  if (where.rank() == 0) return in_sections(call.tensor("self"), axis, where.item<std::int64_t>());
-  const std::vector<std::int64_t> indices = where.to_vector<std::int64_t>();
-  return before_indices(call.tensor("self"), axis, Shape(indices));
+  if (where.rank() == 0) return tensor_split(call.tensor("self"), where.item<std::int64_t>(), axis);
+  return tensor_split(call.tensor("self"), where.to_vector<std::int64_t>(), axis);
 }
 Tensors split_anywhere(const Call& call) {
   Tensor x = call.tensor("self");
   const int axis = call.axis("dim", 0);
-  if (call.has("sections")) return in_sections(x, axis, call.integer("sections"));
-  return before_indices(x, axis, call.integers("indices"));
+  if (call.has("sections")) return tensor_split(x, call.integer("sections"), axis);
+  return at_indices(x, axis, call.integers("indices"));
 }
 // Along the axis that a letter names: rows, columns, depth.
 template <int axis>
 Tensors split_along(const Call& call) {
   Tensor x = call.tensor("self");
   const int own = axis == 1 && x.rank() == 1 ? 0 : axis;
-  if (call.has("sections")) return in_sections(x, own, call.integer("sections"));
-  return before_indices(x, own, call.integers("indices"));
+  if (call.has("sections")) return tensor_split(x, call.integer("sections"), own);
+  return at_indices(x, own, call.integers("indices"));
 }
 
-Shape common_shape(const Tensors& all) {
-  Shape common;
-  for (const Tensor& x : all) {
-    auto wider = broadcast_shapes(common, x.shape());
-    require(wider.has_value(), "[exported] shapes [", common, "] and [", x.shape(),
-            "] do not broadcast");
-    common = *wider;
-  }
-  return common;
-}
-Tensors broadcast(const Call& call) {
-  Tensors all = call.tensors("tensors");
-  const Shape common = common_shape(all);
-  for (Tensor& x : all) x = x.expand(common);
-  return all;
-}
+Tensors broadcast(const Call& call) { return broadcast_tensors(call.tensors("tensors")); }
 
-// Each along an axis of its own, over all places of the others.
-Tensors grid_of(Tensors all) {
-  Shape sizes;
-  const int rank = static_cast<int>(all.size());
-  for (const Tensor& x : all) sizes.push_back(x.count());
-  for (int i = 0; i < rank; ++i) {
-    Shape own(static_cast<std::size_t>(rank), 1);
-    own[i] = sizes[i];
-    Tensor& x = all[static_cast<std::size_t>(i)];
-    x = x.reshape(own).expand(sizes);
-  }
-  return all;
-}
 Tensors mesh(const Call& call) {
   const std::string indexing = call.text("indexing", "ij");
   if (indexing != "ij" && indexing != "xy") call.refuse("indexing", "is neither ij nor xy");
-  Tensors all = call.tensors("tensors");
-  const bool is_xy = indexing == "xy" && all.size() > 1;
-  if (is_xy) std::swap(all[0], all[1]);
-  Tensors grid = grid_of(std::move(all));
-  if (is_xy) std::swap(grid[0], grid[1]);
-  return grid;
-}
-Tensor all_choices(const Call& call) {
-  Tensors all = call.tensors("tensors");
-  if (all.size() == 1) return all[0];
-  Tensors columns = grid_of(std::move(all));
-  for (Tensor& x : columns) x = x.reshape({x.count(), 1});
-  return cat(columns, 1);
-}
-Tensor in_blocks(const Call& call) {
-  const Tensors all = all_widened<2>(call);
-  std::int64_t width = 0, at = 0;
-  for (const Tensor& x : all) width += x.size(1);
-  Tensors rows;
-  for (const Tensor& x : all) {
-    rows.push_back(pad(x, {at, width - at - x.size(1)}));
-    at += x.size(1);
-  }
-  return cat(rows, 0);
+  return meshgrid(call.tensors("tensors"), indexing == "xy" ? GridOrder::xy : GridOrder::ij);
 }
 
 Tensor padded(const Call& call) {
@@ -189,50 +93,20 @@ Tensor padded_by(const Call& call) {
   return pad(call.tensor("self"), call.integers("padding"), mode, 0);
 }
 
-Tensor repeated_whole(const Tensor& x, Shape times) {
-  Shape sizes = x.shape(), apart, spread, whole;
-  while (times.rank() < sizes.rank()) times.insert(times.begin(), 1);
-  while (sizes.rank() < times.rank()) sizes.insert(sizes.begin(), 1);
-  for (int axis = 0; axis < sizes.rank(); ++axis) {
-    apart.insert(apart.end(), {1, sizes[axis]});
-    spread.insert(spread.end(), {times[axis], sizes[axis]});
-    whole.push_back(times[axis] * sizes[axis]);
-  }
-  return x.reshape(apart).expand(spread).reshape(whole);
-}
-Tensor repeated(const Call& call) {
-  Tensor x = call.tensor("self");
-  const Shape times = call.integers("repeats");
-  require(times.rank() >= x.rank(), "[exported] a tensor of rank ", x.rank(), " is repeated along ",
-          times.rank(), " axes");
-  return repeated_whole(x, times);
-}
+Tensor repeated(const Call& call) { return repeat(call.tensor("self"), call.integers("repeats")); }
 // Each element several times, one after the other.
 Tensor repeated_each(const Call& call) {
-  Tensor x = call.tensor("self");
-  const std::int64_t times = call.integer("repeats");
   call.has("output_size");
-  if (times < 0) call.refuse("repeats", concat("is ", times));
-  if (!call.has("dim")) x = x.reshape({x.count()});
-  const int named = call.axis("dim", 0);
-  const auto axis = normalise_axis(named, x.rank());
-  if (!axis) call.refuse("dim", concat("is ", named, "; the tensor is [", x.shape(), "]"));
-  Shape spread = x.shape(), sizes = x.shape();
-  spread.insert(spread.begin() + *axis + 1, times);
-  sizes[*axis] *= times;
-  return x.unsqueeze(*axis + 1).expand(spread).reshape(sizes);
+  std::optional<int> axis;
+  if (call.has("dim")) axis = call.axis("dim");
+  return repeat_interleave(call.tensor("self"), call.integer("repeats"), axis);
 }
 
 Tensor turned(const Call& call) {
   Tensor x = call.tensor("self");
   const std::vector<int> axes = call.has("dims") ? call.axes("dims") : std::vector<int>{0, 1};
   if (axes.size() != 2) call.refuse("dims", "does not name two axes");
-  switch (((call.integer("k", 1) % 4) + 4) % 4) {
-    case 1: return flip(x, {axes[1]}).transpose(axes[0], axes[1]);
-    case 2: return flip(x, axes);
-    case 3: return flip(x, {axes[0]}).transpose(axes[0], axes[1]);
-    default: return x;
-  }
+  return rot90(x, call.integer("k", 1), axes[0], axes[1]);
 }
 
 Tensor diagonal_or_matrix(const Call& call) {
@@ -331,10 +205,10 @@ Tensors coordinates(const Call& call) {
 
 constexpr Operator rows[] = {
     {"aten.stack.default", by<stacked>},
-    {"aten.hstack.default", by<stacked_sideways>},
-    {"aten.vstack.default", [](const Call& c) { return cat(all_widened<2>(c), 0); }},
-    {"aten.dstack.default", [](const Call& c) { return cat(all_widened<3>(c), 2); }},
-    {"aten.column_stack.default", by<stacked_as_columns>},
+    {"aten.hstack.default", by<joined<hstack>>},
+    {"aten.vstack.default", by<joined<vstack>>},
+    {"aten.dstack.default", by<joined<dstack>>},
+    {"aten.column_stack.default", by<joined<column_stack>>},
     {"aten.split.Tensor", by<split>},
     {"aten.chunk.default", by<chunked>},
     {"aten.tensor_split.sections", by<split_anywhere>},
@@ -347,17 +221,17 @@ constexpr Operator rows[] = {
     {"aten.hsplit.array", by<split_along<1>>},
     {"aten.dsplit.int", by<split_along<2>>},
     {"aten.dsplit.array", by<split_along<2>>},
-    {"aten.atleast_1d.default", widened<1>},
-    {"aten.atleast_2d.default", widened<2>},
-    {"aten.atleast_3d.default", widened<3>},
-    {"aten.atleast_1d.Sequence", by<all_widened<1>>},
-    {"aten.atleast_2d.Sequence", by<all_widened<2>>},
-    {"aten.atleast_3d.Sequence", by<all_widened<3>>},
+    {"aten.atleast_1d.default", by<widened_one<atleast_1d>>},
+    {"aten.atleast_2d.default", by<widened_one<atleast_2d>>},
+    {"aten.atleast_3d.default", by<widened_one<atleast_3d>>},
+    {"aten.atleast_1d.Sequence", by<all_widened<atleast_1d>>},
+    {"aten.atleast_2d.Sequence", by<all_widened<atleast_2d>>},
+    {"aten.atleast_3d.Sequence", by<all_widened<atleast_3d>>},
     {"aten.broadcast_tensors.default", by<broadcast>},
     {"aten.meshgrid.default", by<mesh>},
     {"aten.meshgrid.indexing", by<mesh>},
-    {"aten.cartesian_prod.default", by<all_choices>},
-    {"aten.block_diag.default", by<in_blocks>},
+    {"aten.cartesian_prod.default", by<joined<cartesian_prod>>},
+    {"aten.block_diag.default", by<joined<block_diag>>},
     {"aten.pad.default", by<padded>},
     {"aten.reflection_pad1d.default", by<padded_by<PadMode::reflect>>},
     {"aten.reflection_pad2d.default", by<padded_by<PadMode::reflect>>},
@@ -365,8 +239,7 @@ constexpr Operator rows[] = {
     {"aten.replication_pad1d.default", by<padded_by<PadMode::replicate>>},
     {"aten.replication_pad2d.default", by<padded_by<PadMode::replicate>>},
     {"aten.replication_pad3d.default", by<padded_by<PadMode::replicate>>},
-    {"aten.tile.default",
-     [](const Call& c) { return repeated_whole(c.tensor("self"), c.integers("dims")); }},
+    {"aten.tile.default", [](const Call& c) { return tile(c.tensor("self"), c.integers("dims")); }},
     {"aten.repeat.default", by<repeated>},
     {"aten.repeat_interleave.self_int", by<repeated_each>},
     {"aten.rot90.default", by<turned>},
