@@ -12,6 +12,9 @@ namespace {
 // Rows of a product that is not packed again (dsl/target/packed_product.h), in whole blocks of
 // accumulators; and columns of one, likewise.
 constexpr std::int64_t most_rows = 40, row_quantum = 8, vectors = 3;
+// Filters lie apart by what is often a multiple of pages, whose lines share few places of the
+// innermost cache: so many are read side by side that it holds a line of each.
+constexpr std::int64_t outputs_together = 8;
 constexpr std::int64_t few_windows = 64;  // of which the last vector would leave too much empty
 
 // The largest width that leaves no rest; with one group the last panel may be filled up.
@@ -83,23 +86,31 @@ LoweredProgram ConvolutionFilters::pack(const std::vector<Scratch>& scratch) con
     panel.add(number, panel_elements());
     left = shape.outputs - number * width_;
   }
-  const std::int64_t row_elements = shape.channels * columns.kernel * width_;
   dsl::Desc filters = dsl::make_desc(
       parameters.pointer(storage) + from, {rows.kernel, shape.channels, columns.kernel, left},
       {rows.filter_stride, shape.filter_stride, columns.filter_stride, shape.output_stride});
+  const std::int64_t row_elements = shape.channels * columns.kernel * width_;
   dsl::Desc packed =
       dsl::make_desc(to + panel, {this->rows(), shape.channels, columns.kernel, width_},
                      {row_elements, columns.kernel * width_, width_, 1});
-  auto load = [&](std::int64_t first, std::int64_t count) {
-    return dsl::load(filters, {first, 0, 0, 0}, {count, shape.channels, columns.kernel, width_});
+  auto pack_outputs = [&](const dsl::Operand& output, std::int64_t count) {
+    auto load = [&](std::int64_t first, std::int64_t rows_loaded) {
+      return dsl::load(filters, {first, 0, 0, output},
+                       {rows_loaded, shape.channels, columns.kernel, count});
+    };
+    if (uses_winograd_) {
+      const std::array products = winograd::filters(load(0, 1), load(1, 1), load(2, 1));
+      for (std::int64_t i = 0; i < winograd::products; ++i)
+        dsl::store(packed, {i, 0, 0, output}, products[static_cast<std::size_t>(i)]);
+    } else {
+      dsl::store(packed, {0, 0, 0, output}, load(0, rows.kernel));
+    }
   };
-  if (uses_winograd_) {
-    const std::array products = winograd::filters(load(0, 1), load(1, 1), load(2, 1));
-    for (std::int64_t i = 0; i < winograd::products; ++i)
-      dsl::store(packed, {i, 0, 0, 0}, products[static_cast<std::size_t>(i)]);
-  } else {
-    dsl::store(packed, {0, 0, 0, 0}, load(0, rows.kernel));
-  }
+  if (width_ % outputs_together == 0)
+    for (dsl::Tile output : dsl::range(0, width_, outputs_together))
+      pack_outputs(output, outputs_together);
+  else
+    pack_outputs(0, width_);
   return {tracer.finish(), programs.grid, parameters.memory()};
 }
 
