@@ -198,6 +198,17 @@ TEST(ExportedComposites, HaveOtherForms) {
         .one()
         .to_vector<std::int64_t>();
   };
+  OneCall noisy("aten.rrelu_with_noise_functional.default");
+  noisy.with("self", row).with("noise", ones({3})).with("training", false);
+  EXPECT_THAT(noisy.with("lower", 0.125).with("upper", 0.375).all()[0].to_vector<float>(),
+              ElementsAre(-0.5, -0.25, 3));
+  expect_equal(OneCall("aten._cdist_forward.default")
+                   .with("x1", square)
+                   .with("x2", square - 1.0)
+                   .with("p", 1.0)
+                   .with("compute_mode", std::monostate())
+                   .one(),
+               Tensor::from(std::vector<float>{2, 2, 6, 2}, {2, 2}));
   EXPECT_THAT(with_number("bitwise_and.Scalar_Tensor", 5), ElementsAre(1, 0, 1, 4));
   EXPECT_THAT(with_number("bitwise_left_shift.Scalar_Tensor", 1), ElementsAre(2, 4, 8, 16));
   EXPECT_THAT(with_number("remainder.Scalar_Tensor", 7), ElementsAre(0, 1, 1, 3));
