@@ -227,6 +227,11 @@ TEST(ExportedComposites, SampleAndReduceParts) {
                    .with("aligned", true)
                    .one(),
                roi_align(x, box, {.size = {2, 1}, .scale = 0.5, .samples = 3, .aligned = true}));
+  OneCall pool("torchvision.roi_pool.default");
+  pool.with("input", x).with("rois", box).with("spatial_scale", 0.5);
+  pool.with("pooled_height", std::int64_t{2}).with("pooled_width", std::int64_t{1});
+  expect_equal(std::get<Tensor>(pool.results(1)[0]), roi_pool(x, box, {{2, 1}, 0.5}));
+  expect_contains(error_of([&] { pool.results(2); }), "numbers of greatest elements, result 1");
   Tensor weight = ones({1, 2, 3, 3}), offset = full({1, 18, 2, 4}, 0.5);
   OneCall call("torchvision.deform_conv2d.default");
   call.with("input", x).with("weight", weight).with("offset", offset).with("use_mask", false);
@@ -252,6 +257,34 @@ TEST(ExportedComposites, SampleAndReduceParts) {
   };
   EXPECT_THAT(segments("lengths", {2, 0, 3}), ElementsAre(2, 0, 5));
   EXPECT_THAT(segments("offsets", {0, 2, 2, 5}), ElementsAre(2, 0, 5));
+}
+
+// Boxes that overlap by more than a third, by less, and not; and a score that is no number.
+TEST(ExportedComposites, KeepTheBestOfBoxesThatOverlap) {
+  const Tensor boxes = Tensor::from(
+      std::vector<float>{0, 0, 2, 2, 0, 0, 2, 1.9F, 5, 5, 6, 6, 0.5, 0.5, 2.5, 2.5, 5, 5, 6, 6},
+      {5, 4});
+  auto kept = [&](DType dtype, float fourth, double most) {
+    return OneCall("torchvision.nms.default")
+        .with("dets", boxes.to(dtype))
+        .with("scores", Tensor::from(std::vector<float>{0.3F, 0.9F, 0.2F, fourth, 0.2F}, {5}))
+        .with("iou_threshold", most)
+        .one()
+        .to_vector<std::int64_t>();
+  };
+  for (DType dtype : {f32, f64}) {
+    EXPECT_THAT(kept(dtype, 0.8F, 0.3), ElementsAre(1, 2));
+    EXPECT_THAT(kept(dtype, NAN, 0.5), ElementsAre(3, 1, 2));
+    EXPECT_THAT(kept(dtype, 0.8F, 1), ElementsAre(1, 3, 0, 2, 4));
+  }
+  expect_contains(error_of([&] {
+                    OneCall("torchvision.nms.default")
+                        .with("dets", boxes)
+                        .with("scores", zeros({4}))
+                        .with("iou_threshold", 0.5)
+                        .one();
+                  }),
+                  "[nms] boxes f32 [5x4] with scores f32 [4]; floats [N, 4] and [N] are wanted");
 }
 
 TEST(ExportedComposites, NarrowFromAStartThatIsData) {
