@@ -259,6 +259,86 @@ TEST(ExportedComposites, SampleAndReduceParts) {
   EXPECT_THAT(segments("offsets", {0, 2, 2, 5}), ElementsAre(2, 0, 5));
 }
 
+// As run_decompositions() writes what torch.linalg does.
+TEST(ExportedComposites, ComputeOfMatricesWhatDecomposingLeaves) {
+  const Tensor a = Tensor::from(std::vector<float>{2, 1, 4, 5}, {2, 2});
+  auto numbers = [](const Tensor& x) { return x.to(f32).to_vector<float>(); };
+  auto near = [](const std::vector<float>& wanted) { return Pointwise(FloatNear(1e-5F), wanted); };
+  OneCall of_det("aten._linalg_det.default"), of_log("aten._linalg_slogdet.default");
+  const exported::Results det = of_det.with("A", a).results(1),
+                          log = of_log.with("A", a).results(2);
+  EXPECT_THAT(numbers(std::get<Tensor>(det[0])), near({6}));
+  EXPECT_THAT(numbers(std::get<Tensor>(log[0])), near({1}));
+  EXPECT_THAT(numbers(std::get<Tensor>(log[1])), near({std::log(6.F)}));
+  expect_contains(error_of([&] { of_det.results(2); }), "\"A\" is factored, and result 1 is read");
+  const Tensor b = Tensor::from(std::vector<float>{1, 2}, {2, 1});
+  std::vector<Tensor> found =
+      OneCall("aten._linalg_solve_ex.default").with("A", a).with("B", b).all();
+  EXPECT_THAT(numbers(found[0]), near({0.5F, 0}));
+  EXPECT_THAT(numbers(found[1]), near({4, 5, 0.5F, -1.5F}));
+  EXPECT_THAT(numbers(found[2]), near({2, 2}));
+  EXPECT_EQ(found[3].dtype(), i32);
+  EXPECT_THAT(numbers(found[3]), near({0}));
+  found = OneCall("aten._linalg_eigh.default")
+              .with("A", Tensor::from(std::vector<float>{2, 1, 1, 2}, {2, 2}))
+              .with("UPLO", std::string("L"))
+              .with("compute_v", true)
+              .all();
+  EXPECT_THAT(numbers(found[0]), near({1, 3}));
+}
+
+// The signs of vectors are not PyTorch's; what is orthonormal is, also beside values of 0.
+TEST(ExportedComposites, FindSingularVectors) {
+  const Tensor tall = Tensor::from(std::vector<float>{3, 0, 4, 5, 0, 0}, {3, 2}),
+               flat = Tensor::from(std::vector<float>{1, 2, 3, 2, 4, 6}, {2, 3});
+  auto identity = [](std::int64_t n) {
+    return (arange(0, n).unsqueeze(1) == arange(0, n)).to(f32);
+  };
+  auto turned = [](const Tensor& x) { return x.transpose(0, 1); };
+  for (const Tensor& x : {tall, turned(tall), flat, turned(flat), zeros({2, 3})})
+    for (bool is_full : {false, true}) {
+      const std::vector<Tensor> svd =
+          OneCall("aten._linalg_svd.default").with("A", x).with("full_matrices", is_full).all();
+      const std::vector<Tensor> columns =
+          OneCall("aten.svd.default").with("self", x).with("some", !is_full).all();
+      expect_equal(turned(columns[2]), svd[2]);
+      const std::int64_t rows = x.size(0), width = x.size(1);
+      EXPECT_EQ(svd[0].shape(), (Shape{rows, is_full ? rows : 2}));
+      EXPECT_EQ(svd[2].shape(), (Shape{is_full ? width : 2, width}));
+      expect_equal(matmul(turned(svd[0]), svd[0]), identity(svd[0].size(1)));
+      expect_equal(matmul(svd[2], turned(svd[2])), identity(svd[2].size(0)));
+      expect_equal(matmul(svd[0].slice(1, 0, 2) * svd[1], svd[2].slice(0, 0, 2)), x);
+    }
+  OneCall values("aten.linalg_svd.default");
+  expect_equal(values.with("A", tall).with("compute_uv", false).all()[1],
+               Tensor::from(std::vector<float>{6.7082039F, 2.2360680F}, {2}));
+  EXPECT_EQ(OneCall("aten.linalg_svd.default").with("A", tall).all()[0].shape(), (Shape{3, 3}));
+  expect_contains(error_of([&] {
+                    OneCall("aten.svd.default").with("self", tall).with("compute_uv", false).all();
+                  }),
+                  "\"compute_uv\" is false");
+}
+
+TEST(ExportedComposites, PassOverWhatChecksMatrices) {
+  auto effect = [](const std::string& of) {
+    return OneCall("higher_order.with_effects")
+        .with("0", std::monostate())
+        .with("1", of)
+        .with("2", zeros({1}, i32))
+        .with("3", std::string("torch.linalg.solve"))
+        .with("is_matrix", true);
+  };
+  EXPECT_EQ(effect("torch.ops.aten._linalg_check_errors.default").results(1).size(), 1U);
+  expect_contains(error_of([&] { effect("torch.ops.aten._print.default").results(1); }),
+                  "\"1\" is torch.ops.aten._print.default; of effects");
+  EXPECT_TRUE(OneCall("aten._linalg_check_errors.default")
+                  .with("info", zeros({1}, i32))
+                  .with("api_name", std::string("torch.linalg.solve"))
+                  .with("is_matrix", true)
+                  .results(0)
+                  .empty());
+}
+
 // Boxes that overlap by more than a third, by less, and not; and a score that is no number.
 TEST(ExportedComposites, KeepTheBestOfBoxesThatOverlap) {
   const Tensor boxes = Tensor::from(
