@@ -164,6 +164,17 @@ TEST(ExportedComposites, HaveOtherForms) {
   };
   pads("reflection_pad2d.default", "reflect");
   pads("replication_pad2d.default", "replicate");
+  auto sequences = [&](bool batch_first, const std::string& side) {
+    return OneCall("aten.pad_sequence.default")
+        .with_list("sequences", {row, full({1}, 4.0)})
+        .with("batch_first", batch_first)
+        .with("padding_value", -9.0)
+        .with("padding_side", side);
+  };
+  EXPECT_THAT(sequences(true, "left").one().to_vector<float>(), ElementsAre(-2, -1, 3, -9, -9, 4));
+  EXPECT_THAT(sequences(false, "right").one().to_vector<float>(),
+              ElementsAre(-2, 4, -1, -9, 3, -9));
+  expect_contains(error_of([&] { sequences(true, "both").one(); }), "neither right nor left");
   Tensor weight = ones({3, 2, 2, 2});
   expect_equal(OneCall("aten._convolution.default")
                    .with("input", x)
