@@ -6,6 +6,7 @@ import json
 import pathlib
 
 import torch
+from torch._higher_order_ops.map import map as map_rows
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
@@ -44,6 +45,15 @@ class Cond(torch.nn.Module):
 
     def forward(self, x):
         return torch.cond(x.sum() > 0, lambda x: self.layer(x), lambda x: x * 2 - 1, (x,))
+
+
+class Map(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 3)
+
+    def forward(self, x, y, factor):
+        return map_rows(lambda row, factor: (self.layer(row[0]) * factor, row[1].sum(-1)), (x, y), factor)
 
 
 def described(tensor):
@@ -90,6 +100,7 @@ def main():
         layer("aten.rnn_relu.input", torch.nn.RNN(3, 3, nonlinearity="relu"),
               [torch.randn(1, 2, 3)]),
     ]
+    cases["map"] = exported("map", Map(), [(torch.randn(3, 2, 4), torch.randn(3, 5), torch.randn(3))])
     (FOLDER / "cases.json").write_text(json.dumps(cases) + "\n")
 
 

@@ -87,12 +87,17 @@ std::vector<std::string> outputs_of(const Program& program) {
 
 // Weights that are tensors of a subclass, as torchao's are, lie in pickles that call its code.
 std::string_view hint_of(const std::vector<ProgramOperator>& operators) {
-  const bool has_subclasses = std::ranges::any_of(operators, [](const auto& op) {
-    return op.name == "export.access_subclass_inner_tensor.default";
-  });
-  return has_subclasses ? " (weights are tensors of a subclass: save what the program's "
-                          "run_decompositions() gives, which takes them apart)"
-                        : "";
+  auto has = [&](std::string_view start) {
+    return std::ranges::any_of(operators,
+                               [&](const auto& op) { return op.name.starts_with(start); });
+  };
+  if (has("export.access_subclass_inner_tensor."))
+    return " (weights are tensors of a subclass: save what the program's run_decompositions() "
+           "gives, which takes them apart)";
+  if (has("torch._functorch.predispatch."))
+    return " (torch.vmap is as it was called: save what the program's run_decompositions() gives, "
+           "which writes it out)";
+  return "";
 }
 
 }  // namespace

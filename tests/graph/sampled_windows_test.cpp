@@ -97,6 +97,43 @@ TEST(RoiAlign, IsTheMeanOfSamplesOfEachBin) {
     }
 }
 
+// Of torchvision: roi_align(x, regions, (1, 2), 0.5, -1, aligned).
+TEST(RoiAlign, SamplesABinAsOftenAsItHasElements) {
+  Tensor x = Tensor::from(Floats{3, -1, 4, 1, -5, 9, 2, -6, 5, 3, -5, 8}, {1, 1, 3, 4});
+  Tensor regions = Tensor::from(Floats{0, 0, 0, 7, 5, 0, 1, 2, 2, 3, 0, 4, 4, 2, 2}, {3, 5});
+  for (bool aligned : {false, true}) {
+    auto function = [&](const Tensor& a, const Tensor& b) {
+      return roi_align(a, b,
+                       {.size = {1, 2}, .scale = 0.5, .aligned = aligned, .as_many_as_fit = true});
+    };
+    Tensor boxes = aligned ? regions : regions.slice(0, 0, 2);
+    const Floats wanted = aligned ? Floats{1.6545138F, 1.2994791F, -1.8125F, 0.5625F, 0, 0}
+                                  : Floats{2.6831596F, 0.4947917F, 4.5F, 4.125F};
+    expect_near(function(x, boxes).to_vector<float>(), wanted);
+    expect_near(compile(function)(x, boxes).to_vector<float>(), wanted);
+    EXPECT_EQ(function(x, zeros({0, 5})).shape(), (Shape{0, 1, 1, 2}));
+  }
+  expect_contains(
+      error_of([&] {
+        roi_align(x, Tensor::from(Floats{0, 0, 0, 9e3F, 2}, {1, 5}), {.as_many_as_fit = true});
+      }),
+      "[roi_align] a bin of 9000 elements");
+}
+
+// Of torchvision: regions that are cut by edges, that begin beyond one, and that are outside.
+TEST(RoiPool, IsTheGreatestElementOfEachBin) {
+  Tensor x = Tensor::from(Floats{3, -1, 4, 1, -5, 9, 2, -6, 5, 3, -5, 8}, {1, 1, 3, 4});
+  Tensor regions = Tensor::from(Floats{0, 0, 1, 7, 5, 0, -3, -3, 1, 1, 0, 20, 20, 22, 22}, {3, 5});
+  auto function = [](const Tensor& a, const Tensor& b) {
+    return roi_pool(a, b, {.size = {2, 2}, .scale = 0.5});
+  };
+  for (const Tensor& y : {function(x, regions), compile(function)(x, regions)}) {
+    EXPECT_EQ(y.shape(), (Shape{3, 1, 2, 2}));
+    EXPECT_EQ(y.to_vector<float>(), (Floats{9, 8, 5, 8, 0, 0, 0, 9, 0, 0, 0, 0}));
+  }
+  EXPECT_EQ(function(x.to(f16), regions).dtype(), f16);
+}
+
 TEST(DeformConv, WithoutOffsetsIsAConvolution) {
   Tensor x = random_tensor({2, 4, 8, 9}, 2), weight = random_tensor({6, 2, 3, 2}, 3),
          bias = random_tensor({6}, 4);
@@ -134,6 +171,10 @@ TEST(SampledWindows, SayWhatDoesNotFit) {
   expect_contains(roi(zeros({4, 5, 5}), regions, {}), "floats [N, C, H, W]");
   expect_contains(roi(x, zeros({2, 4}), {}), "the regions are f32 [2x4]");
   expect_contains(roi(x, regions, {.samples = 0}), "0 samples a bin");
+  expect_contains(error_of([&] {
+                    roi_pool(zeros({4, 5, 5}), regions, {});
+                  }),
+                  "[roi_pool] x is f32 [4x5x5]");
   expect_contains(roi(x, regions, {.size = {0, 1}}), "two numbers from 1 to 4096");
   auto deformed = [&](const Tensor& offset, const Tensor& w, const Tensor& bias, const Tensor& mask,
                       const DeformConvOptions& o) {

@@ -50,7 +50,7 @@ void expect_near(const std::vector<Tensor>& got, const json& wanted) {
 }
 
 TEST(ExportedControlFlow, ProgramsWithLoopsAndChoicesComputeWhatPyTorchDoes) {
-  for (const char* name : {"scan", "while_loop", "cond"}) {
+  for (const char* name : {"scan", "while_loop", "cond", "map"}) {
     SCOPED_TRACE(name);
     auto module = load_exported(folder / concat(name, ".pt2"));
     auto fast = compile(*module);

@@ -164,6 +164,17 @@ TEST(ExportedComposites, HaveOtherForms) {
   };
   pads("reflection_pad2d.default", "reflect");
   pads("replication_pad2d.default", "replicate");
+  auto sequences = [&](bool batch_first, const std::string& side) {
+    return OneCall("aten.pad_sequence.default")
+        .with_list("sequences", {row, full({1}, 4.0)})
+        .with("batch_first", batch_first)
+        .with("padding_value", -9.0)
+        .with("padding_side", side);
+  };
+  EXPECT_THAT(sequences(true, "left").one().to_vector<float>(), ElementsAre(-2, -1, 3, -9, -9, 4));
+  EXPECT_THAT(sequences(false, "right").one().to_vector<float>(),
+              ElementsAre(-2, 4, -1, -9, 3, -9));
+  expect_contains(error_of([&] { sequences(true, "both").one(); }), "neither right nor left");
   Tensor weight = ones({3, 2, 2, 2});
   expect_equal(OneCall("aten._convolution.default")
                    .with("input", x)
@@ -198,6 +209,17 @@ TEST(ExportedComposites, HaveOtherForms) {
         .one()
         .to_vector<std::int64_t>();
   };
+  OneCall noisy("aten.rrelu_with_noise_functional.default");
+  noisy.with("self", row).with("noise", ones({3})).with("training", false);
+  EXPECT_THAT(noisy.with("lower", 0.125).with("upper", 0.375).all()[0].to_vector<float>(),
+              ElementsAre(-0.5, -0.25, 3));
+  expect_equal(OneCall("aten._cdist_forward.default")
+                   .with("x1", square)
+                   .with("x2", square - 1.0)
+                   .with("p", 1.0)
+                   .with("compute_mode", std::monostate())
+                   .one(),
+               Tensor::from(std::vector<float>{2, 2, 6, 2}, {2, 2}));
   EXPECT_THAT(with_number("bitwise_and.Scalar_Tensor", 5), ElementsAre(1, 0, 1, 4));
   EXPECT_THAT(with_number("bitwise_left_shift.Scalar_Tensor", 1), ElementsAre(2, 4, 8, 16));
   EXPECT_THAT(with_number("remainder.Scalar_Tensor", 7), ElementsAre(0, 1, 1, 3));
@@ -216,6 +238,11 @@ TEST(ExportedComposites, SampleAndReduceParts) {
                    .with("aligned", true)
                    .one(),
                roi_align(x, box, {.size = {2, 1}, .scale = 0.5, .samples = 3, .aligned = true}));
+  OneCall pool("torchvision.roi_pool.default");
+  pool.with("input", x).with("rois", box).with("spatial_scale", 0.5);
+  pool.with("pooled_height", std::int64_t{2}).with("pooled_width", std::int64_t{1});
+  expect_equal(std::get<Tensor>(pool.results(1)[0]), roi_pool(x, box, {{2, 1}, 0.5}));
+  expect_contains(error_of([&] { pool.results(2); }), "numbers of greatest elements, result 1");
   Tensor weight = ones({1, 2, 3, 3}), offset = full({1, 18, 2, 4}, 0.5);
   OneCall call("torchvision.deform_conv2d.default");
   call.with("input", x).with("weight", weight).with("offset", offset).with("use_mask", false);
@@ -241,6 +268,114 @@ TEST(ExportedComposites, SampleAndReduceParts) {
   };
   EXPECT_THAT(segments("lengths", {2, 0, 3}), ElementsAre(2, 0, 5));
   EXPECT_THAT(segments("offsets", {0, 2, 2, 5}), ElementsAre(2, 0, 5));
+}
+
+// As run_decompositions() writes what torch.linalg does.
+TEST(ExportedComposites, ComputeOfMatricesWhatDecomposingLeaves) {
+  const Tensor a = Tensor::from(std::vector<float>{2, 1, 4, 5}, {2, 2});
+  auto numbers = [](const Tensor& x) { return x.to(f32).to_vector<float>(); };
+  auto near = [](const std::vector<float>& wanted) { return Pointwise(FloatNear(1e-5F), wanted); };
+  OneCall of_det("aten._linalg_det.default"), of_log("aten._linalg_slogdet.default");
+  const exported::Results det = of_det.with("A", a).results(1),
+                          log = of_log.with("A", a).results(2);
+  EXPECT_THAT(numbers(std::get<Tensor>(det[0])), near({6}));
+  EXPECT_THAT(numbers(std::get<Tensor>(log[0])), near({1}));
+  EXPECT_THAT(numbers(std::get<Tensor>(log[1])), near({std::log(6.F)}));
+  expect_contains(error_of([&] { of_det.results(2); }), "\"A\" is factored, and result 1 is read");
+  const Tensor b = Tensor::from(std::vector<float>{1, 2}, {2, 1});
+  std::vector<Tensor> found =
+      OneCall("aten._linalg_solve_ex.default").with("A", a).with("B", b).all();
+  EXPECT_THAT(numbers(found[0]), near({0.5F, 0}));
+  EXPECT_THAT(numbers(found[1]), near({4, 5, 0.5F, -1.5F}));
+  EXPECT_THAT(numbers(found[2]), near({2, 2}));
+  EXPECT_EQ(found[3].dtype(), i32);
+  EXPECT_THAT(numbers(found[3]), near({0}));
+  found = OneCall("aten._linalg_eigh.default")
+              .with("A", Tensor::from(std::vector<float>{2, 1, 1, 2}, {2, 2}))
+              .with("UPLO", std::string("L"))
+              .with("compute_v", true)
+              .all();
+  EXPECT_THAT(numbers(found[0]), near({1, 3}));
+}
+
+// The signs of vectors are not PyTorch's; what is orthonormal is, also beside values of 0.
+TEST(ExportedComposites, FindSingularVectors) {
+  const Tensor tall = Tensor::from(std::vector<float>{3, 0, 4, 5, 0, 0}, {3, 2}),
+               flat = Tensor::from(std::vector<float>{1, 2, 3, 2, 4, 6}, {2, 3});
+  auto identity = [](std::int64_t n) {
+    return (arange(0, n).unsqueeze(1) == arange(0, n)).to(f32);
+  };
+  auto turned = [](const Tensor& x) { return x.transpose(0, 1); };
+  for (const Tensor& x : {tall, turned(tall), flat, turned(flat), zeros({2, 3})})
+    for (bool is_full : {false, true}) {
+      const std::vector<Tensor> svd =
+          OneCall("aten._linalg_svd.default").with("A", x).with("full_matrices", is_full).all();
+      const std::vector<Tensor> columns =
+          OneCall("aten.svd.default").with("self", x).with("some", !is_full).all();
+      expect_equal(turned(columns[2]), svd[2]);
+      const std::int64_t rows = x.size(0), width = x.size(1);
+      EXPECT_EQ(svd[0].shape(), (Shape{rows, is_full ? rows : 2}));
+      EXPECT_EQ(svd[2].shape(), (Shape{is_full ? width : 2, width}));
+      expect_equal(matmul(turned(svd[0]), svd[0]), identity(svd[0].size(1)));
+      expect_equal(matmul(svd[2], turned(svd[2])), identity(svd[2].size(0)));
+      expect_equal(matmul(svd[0].slice(1, 0, 2) * svd[1], svd[2].slice(0, 0, 2)), x);
+    }
+  OneCall values("aten.linalg_svd.default");
+  expect_equal(values.with("A", tall).with("compute_uv", false).all()[1],
+               Tensor::from(std::vector<float>{6.7082039F, 2.2360680F}, {2}));
+  EXPECT_EQ(OneCall("aten.linalg_svd.default").with("A", tall).all()[0].shape(), (Shape{3, 3}));
+  expect_contains(error_of([&] {
+                    OneCall("aten.svd.default").with("self", tall).with("compute_uv", false).all();
+                  }),
+                  "\"compute_uv\" is false");
+}
+
+TEST(ExportedComposites, PassOverWhatChecksMatrices) {
+  auto effect = [](const std::string& of) {
+    return OneCall("higher_order.with_effects")
+        .with("0", std::monostate())
+        .with("1", of)
+        .with("2", zeros({1}, i32))
+        .with("3", std::string("torch.linalg.solve"))
+        .with("is_matrix", true);
+  };
+  EXPECT_EQ(effect("torch.ops.aten._linalg_check_errors.default").results(1).size(), 1U);
+  expect_contains(error_of([&] { effect("torch.ops.aten._print.default").results(1); }),
+                  "\"1\" is torch.ops.aten._print.default; of effects");
+  EXPECT_TRUE(OneCall("aten._linalg_check_errors.default")
+                  .with("info", zeros({1}, i32))
+                  .with("api_name", std::string("torch.linalg.solve"))
+                  .with("is_matrix", true)
+                  .results(0)
+                  .empty());
+}
+
+// Boxes that overlap by more than a third, by less, and not; and a score that is no number.
+TEST(ExportedComposites, KeepTheBestOfBoxesThatOverlap) {
+  const Tensor boxes = Tensor::from(
+      std::vector<float>{0, 0, 2, 2, 0, 0, 2, 1.9F, 5, 5, 6, 6, 0.5, 0.5, 2.5, 2.5, 5, 5, 6, 6},
+      {5, 4});
+  auto kept = [&](DType dtype, float fourth, double most) {
+    return OneCall("torchvision.nms.default")
+        .with("dets", boxes.to(dtype))
+        .with("scores", Tensor::from(std::vector<float>{0.3F, 0.9F, 0.2F, fourth, 0.2F}, {5}))
+        .with("iou_threshold", most)
+        .one()
+        .to_vector<std::int64_t>();
+  };
+  for (DType dtype : {f32, f64}) {
+    EXPECT_THAT(kept(dtype, 0.8F, 0.3), ElementsAre(1, 2));
+    EXPECT_THAT(kept(dtype, NAN, 0.5), ElementsAre(3, 1, 2));
+    EXPECT_THAT(kept(dtype, 0.8F, 1), ElementsAre(1, 3, 0, 2, 4));
+  }
+  expect_contains(error_of([&] {
+                    OneCall("torchvision.nms.default")
+                        .with("dets", boxes)
+                        .with("scores", zeros({4}))
+                        .with("iou_threshold", 0.5)
+                        .one();
+                  }),
+                  "[nms] boxes f32 [5x4] with scores f32 [4]; floats [N, 4] and [N] are wanted");
 }
 
 TEST(ExportedComposites, NarrowFromAStartThatIsData) {

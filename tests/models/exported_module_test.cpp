@@ -131,6 +131,14 @@ TEST_F(Exported, ListsAllOperatorsThatItLacks) {
   EXPECT_EQ(summary.parameters, 2);
 }
 
+TEST_F(Exported, SaysHowToWriteOutWhatWasMapped) {
+  ProgramText program;
+  program.nodes =
+      node("torch._functorch.predispatch._add_batch_dim", {tensor_argument("0", "x")}, "y");
+  EXPECT_THAT(error_of_file(exported_file(program)),
+              HasSubstr("1 operator is not supported (torch.vmap is as it was called: save what"));
+}
+
 TEST_F(Exported, ChecksInputsAgainstTheProgram) {
   auto module = load(exported_file(of_any_rows()));
   auto error = [&](const std::vector<Tensor>& inputs) {

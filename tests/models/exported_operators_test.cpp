@@ -137,6 +137,16 @@ TEST(ExportedOperators, RefuseNumbersThatCannotBe) {
                                 .with("self", false)
                                 .with("assert_msg", std::string("u0 must be 3"))),
               HasSubstr("u0 must be 3"));
+  auto asserted = [](const Tensor& x) {
+    return error_of_call(OneCall("aten._assert_async.msg")
+                             .with("self", x)
+                             .with("assert_msg", std::string("ids must be below 3")));
+  };
+  EXPECT_EQ(asserted(ones({1}, DType::boolean)), "no error");
+  EXPECT_THAT(asserted(zeros({}, DType::boolean)), HasSubstr("[exported] ids must be below 3"));
+  EXPECT_THAT(asserted(ones({2})), HasSubstr("a tensor of shape 2 is asserted"));
+  EXPECT_THAT(error_of_call(OneCall("aten._assert_async.default").with("self", zeros({1}))),
+              HasSubstr("an assertion failed"));
   EXPECT_THAT(error_of_call(OneCall("aten.sym_constrain_range.default")
                                 .with("size", std::int64_t{9})
                                 .with("max", std::int64_t{8})),

@@ -60,6 +60,7 @@ TEST(ExportedProgram, ReadsEveryKindOfArgument) {
         R"({"as_bool": true})",
         R"({"as_bools": [true]})",
         R"({"as_string": "tanh"})",
+        R"({"as_operator": "torch.ops.aten.sin.default"})",
         R"({"as_scalar_type": 7})",
         R"({"as_device": {"type": "cpu", "index": null}})",
         R"({"as_layout": 7})",
@@ -72,6 +73,24 @@ TEST(ExportedProgram, ReadsEveryKindOfArgument) {
         R"({"as_tensors": [{"name": "x"}]})",
         R"({"as_optional_tensors": [{"as_none": true}, {"as_tensor": {"name": "x"}}]})"})
     EXPECT_EQ(error_of_argument(value), "no error") << value;
+}
+
+// Of a program with nodes that have effects: neither an input nor an output.
+TEST(ExportedProgram, PassesOnTokensThatOrderEffects) {
+  ProgramText program;
+  const std::string token = R"({"token": {"arg": {"name": "before"}}}, )";
+  program.inputs = token + program.inputs;
+  program.outputs = R"({"token": {"arg": {"name": "after"}}}, )" + program.outputs;
+  program.nodes +=
+      ", " + node("torch.ops.higher_order.with_effects", {tensor_argument("", "before")}, "after");
+  const Program read = read_program(program.text(), "net.pt2");
+  EXPECT_EQ(read.inputs.size(), 2U);
+  EXPECT_EQ(read.outputs.size(), 1U);
+  program.inputs = token + program.inputs;
+  EXPECT_THAT(error_of_program(program), HasSubstr("\"before\" is defined twice"));
+  program = {};
+  program.outputs = R"({"token": {"arg": {"name": "after"}}})";
+  EXPECT_THAT(error_of_program(program), HasSubstr("\"after\" is used and was not defined"));
 }
 
 TEST(ExportedProgram, RefusesArgumentsOfOtherForms) {

@@ -1,6 +1,8 @@
 #include "graph/functions/resampling/sampled_windows.h"
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "graph/functions/indexing/gathering.h"
@@ -15,6 +17,8 @@ namespace tilewright {
 using graph::At;
 
 namespace {
+
+constexpr std::int64_t most_bins = 4096;  // of a region along an axis, and of samples of a bin
 
 // One of the two elements that a position lies between along an axis.
 struct Corner {
@@ -60,57 +64,133 @@ void require_images(const Tensor& x, const char* operation, std::source_location
           "); floats [N, C, H, W] with elements in each plane are wanted");
 }
 
+// Regions as floats, and the number of the image of each.
+struct Regions {
+  Tensor corners, images;
+};
+Regions regions_of(const Tensor& regions, const Tensor& x, const Shape& bins, const char* operation,
+                   std::source_location w) {
+  require(regions.defined() && regions.rank() == 2 && regions.size(1) == 5 &&
+              is_floating(regions.dtype()),
+          "[", operation, "] the regions are ",
+          regions.defined() ? concat(regions.dtype(), " [", regions.shape(), "]") : "undefined",
+          " (at ", At{w}, "); floats [K, 5] are wanted");
+  require(bins.rank() == 2 && bins[0] >= 1 && bins[0] <= most_bins && bins[1] >= 1 &&
+              bins[1] <= most_bins,
+          "[", operation, "] the bins are [", bins, "] (at ", At{w},
+          "); two numbers from 1 to 4096 are wanted");
+  Regions found{regions.to(DType::f32), {}};
+  found.images = found.corners.select(1, 0).to(DType::i64);
+  graph::require_inside(found.images, {operation, graph::IndexRange::Noun::index, 0, x.size(0), w});
+  return found;
+}
+// Numbers of the elements with which planes begin, [K, C, 1, 1].
+Tensor planes_of(const Regions& regions, const Tensor& x) {
+  Tensor images = regions.images.reshape({regions.images.count(), 1, 1, 1});
+  return (images * x.size(1) + arange(0, x.size(1)).reshape({x.size(1), 1, 1})) *
+         (x.size(2) * x.size(3));
+}
+
+// Along an axis of all regions, with the same number of samples in each bin.
+struct Sampled {
+  Tensor at, share;  // [K, bins * samples]; what each weighs in the mean of its bin
+  std::int64_t samples;
+};
+Sampled sampled(const Tensor& start, const Tensor& size, std::int64_t bins, std::int64_t samples) {
+  Tensor step = (size / static_cast<double>(bins * samples)).unsqueeze(1);
+  Tensor at = start.unsqueeze(1) + step * (arange(0, bins * samples).to(DType::f32) + 0.5);
+  return {at, full({1, 1}, 1 / static_cast<double>(samples)), samples};
+}
+// As many samples as the region with the largest bins has; the others' last ones weigh nothing.
+Sampled sampled_as_fits(const Tensor& start, const Tensor& size, std::int64_t bins,
+                        std::source_location w) {
+  const std::int64_t regions = size.count();
+  Tensor bin = (size / static_cast<double>(bins)).reshape({regions, 1, 1}), fitting = ceil(bin);
+  const double found = regions == 0 ? 0 : amax(fitting).item<float>(w);
+  require(found <= static_cast<double>(most_bins), "[roi_align] a bin of ", found, " elements (at ",
+          At{w}, "); at most 4096 are sampled");
+  const auto samples = std::max<std::int64_t>(1, static_cast<std::int64_t>(found));
+  Tensor count = clamp_min(fitting, 1.0), part = arange(0, samples).to(DType::f32),
+         number = arange(0, bins).to(DType::f32).reshape({bins, 1});
+  Tensor at = start.reshape({regions, 1, 1}) + bin * number + (part + 0.5) * (bin / count);
+  Tensor share = where(part < fitting, 1.0 / count, 0.0).expand({regions, bins, samples});
+  return {at.reshape({regions, bins * samples}), share.reshape({regions, bins * samples}), samples};
+}
+
+// Half away from 0, as C rounds.
+Tensor rounded_away(const Tensor& x) { return where(x < 0.0, -floor(0.5 - x), floor(x + 0.5)); }
+// Whether an element belongs to a bin, [K, bins, size], of regions that begin and end here.
+Tensor membership(const Tensor& start, const Tensor& end, std::int64_t bins, std::int64_t size) {
+  const std::int64_t regions = start.count();
+  Tensor first = start.reshape({regions, 1, 1});
+  Tensor bin =
+      clamp_min(end - start + 1.0, 1.0).reshape({regions, 1, 1}) / static_cast<double>(bins);
+  Tensor number = arange(0, bins).to(DType::f32).reshape({bins, 1}),
+         place = arange(0, size).to(DType::f32);
+  return logical_and(place >= floor(number * bin) + first,
+                     place < ceil((number + 1.0) * bin) + first);
+}
+
 }  // namespace
 
-Tensor roi_align(const TensorOperand& x_operand, const Tensor& regions,
+Tensor roi_align(const TensorOperand& x_operand, const Tensor& given,
                  const RoiAlignOptions& options) {
   const auto w = x_operand.where;
   Tensor x = graph::tensor_of(x_operand, "roi_align");
   require_images(x, "roi_align", w);
-  require(regions.defined() && regions.rank() == 2 && regions.size(1) == 5 &&
-              is_floating(regions.dtype()),
-          "[roi_align] the regions are ",
-          regions.defined() ? concat(regions.dtype(), " [", regions.shape(), "]") : "undefined",
-          " (at ", At{w}, "); floats [K, 5] are wanted");
-  const std::int64_t samples = options.samples, most = 1 << 12;
-  require(options.size.rank() == 2 && options.size[0] >= 1 && options.size[0] <= most &&
-              options.size[1] >= 1 && options.size[1] <= most,
-          "[roi_align] the bins are [", options.size, "] (at ", At{w},
-          "); two numbers from 1 to 4096 are wanted");
-  require(samples >= 1 && samples <= 64, "[roi_align] ", samples, " samples a bin (at ", At{w},
+  const Regions regions = regions_of(given, x, options.size, "roi_align", w);
+  require(options.samples >= 1 && options.samples <= 64, "[roi_align] ", options.samples,
+          " samples a bin (at ", At{w},
           "); from 1 to 64 are wanted: as many as fit would depend on data");
-  const std::int64_t count = regions.size(0), channels = x.size(1), height = x.size(2),
-                     width = x.size(3);
-  Tensor corners = regions.to(DType::f32);
-  graph::require_inside(corners.select(1, 0).to(DType::i64),
-                        {"roi_align", graph::IndexRange::Noun::index, 0, x.size(0), w});
-  // Of an axis: where samples lie, [K, bins * samples].
-  auto positions = [&](int from, int to, std::int64_t bins) {
-    Tensor start = corners.select(1, from) * options.scale,
-           size = corners.select(1, to) * options.scale - start;
+  const std::int64_t count = given.size(0);
+  auto along = [&](int from, int to, std::int64_t bins) {
+    Tensor start = regions.corners.select(1, from) * options.scale,
+           size = regions.corners.select(1, to) * options.scale - start;
     if (options.aligned)
       start = start - 0.5;
     else
       size = clamp_min(size, 1.0);
-    Tensor step = (size / static_cast<double>(bins * samples)).unsqueeze(1);
-    return start.unsqueeze(1) + step * (arange(0, bins * samples).to(DType::f32) + 0.5);
+    return options.as_many_as_fit ? sampled_as_fits(start, size, bins, w)
+                                  : sampled(start, size, bins, options.samples);
   };
-  const std::int64_t rows = options.size[0] * samples, columns = options.size[1] * samples;
-  Corners along_rows = held_at_edges(positions(2, 4, options.size[0]), height),
-          along_columns = held_at_edges(positions(1, 3, options.size[1]), width);
-  for (Corner& corner : along_rows)
-    corner = {corner.place.reshape({count, 1, rows, 1}),
-              corner.weight.reshape({count, 1, rows, 1})};
-  for (Corner& corner : along_columns)
-    corner = {corner.place.reshape({count, 1, 1, columns}),
-              corner.weight.reshape({count, 1, 1, columns})};
-  Tensor image = corners.select(1, 0).to(DType::i64).reshape({count, 1, 1, 1});
-  Tensor planes =
-      (image * channels + arange(0, channels).reshape({channels, 1, 1})) * (height * width);
-  Tensor all = between(x, planes, along_rows, along_columns);
-  return mean(all.reshape({count, channels, options.size[0], samples, options.size[1], samples}),
-              {3, 5})
+  const Sampled rows = along(2, 4, options.size[0]), columns = along(1, 3, options.size[1]);
+  auto corners = [&](const Sampled& of, std::int64_t size, const Shape& shape) {
+    Corners both = held_at_edges(of.at, size);
+    for (Corner& corner : both)
+      corner = {corner.place.reshape(shape), (corner.weight * of.share).reshape(shape)};
+    return both;
+  };
+  Tensor all =
+      between(x, planes_of(regions, x), corners(rows, x.size(2), {count, 1, rows.at.size(1), 1}),
+              corners(columns, x.size(3), {count, 1, 1, columns.at.size(1)}));
+  return sum(all.reshape({count, x.size(1), options.size[0], rows.samples, options.size[1],
+                          columns.samples}),
+             {3, 5})
       .to(x.dtype());
+}
+
+Tensor roi_pool(const TensorOperand& x_operand, const Tensor& given,
+                const RoiPoolOptions& options) {
+  const auto w = x_operand.where;
+  Tensor x = graph::tensor_of(x_operand, "roi_pool");
+  require_images(x, "roi_pool", w);
+  const Regions regions = regions_of(given, x, options.size, "roi_pool", w);
+  const std::int64_t count = given.size(0), channels = x.size(1), height = x.size(2),
+                     width = x.size(3);
+  auto corner = [&](int column) {
+    return rounded_away(regions.corners.select(1, column) * options.scale);
+  };
+  Tensor of_rows = membership(corner(2), corner(4), options.size[0], height),
+         of_columns = membership(corner(1), corner(3), options.size[1], width);
+  const double least = -std::numeric_limits<double>::infinity();
+  Tensor met = take(x, planes_of(regions, x).reshape({count, channels, 1, 1, 1}) +
+                           arange(0, height * width).reshape({height, width}));
+  Tensor rows =
+      amax(where(of_rows.reshape({count, 1, options.size[0], height, 1}), met, least), {3});
+  Tensor bins = amax(
+      where(of_columns.reshape({count, 1, 1, options.size[1], width}), rows.unsqueeze(3), least),
+      {4});
+  return where(bins == least, 0.0, bins).to(x.dtype());
 }
 
 namespace graph {

@@ -1,6 +1,6 @@
 // What detectors sample from feature maps: regions of an image, each as bins of one size
-// (torchvision.ops.roi_align), and a convolution whose windows meet elements that offsets move
-// (torchvision.ops.deform_conv2d).
+// (torchvision.ops.roi_align, roi_pool), and a convolution whose windows meet elements that offsets
+// move (torchvision.ops.deform_conv2d).
 //
 // Positions are data and lie between elements, of which the four nearest are weighted. Misuse
 // raises `Error`; safe to call from several threads.
@@ -19,12 +19,24 @@ struct RoiAlignOptions {
   double scale = 1;          // of coordinates, to those of x
   std::int64_t samples = 2;  // of a bin along each axis, from 1 to 64; the bin is their mean
   bool aligned = false;      // coordinates are of edges of elements, not of their middles
+  // A bin has as many samples along an axis as it has elements there, at most 4096, instead of
+  // `samples`. The largest region is then read on the host, where a captured graph breaks.
+  bool as_many_as_fit = false;
 };
 // x [N, C, H, W], floats; regions [K, 5], each the number of its image, then left, top, right and
 // bottom. Gives [K, C, rows, columns] in the dtype of x, computed in f32. A sample further than an
 // element beyond the edges is 0. A number that is none of an image is an `Error` at once, and
 // inside a compiled function as far as Options::index_checks says.
 Tensor roi_align(const TensorOperand& x, const Tensor& regions, const RoiAlignOptions& options);
+
+struct RoiPoolOptions {
+  Shape size = {1, 1};  // bins: rows and columns, of each from 1 to 4096
+  double scale = 1;     // of coordinates, to those of x
+};
+// The greatest element of each bin (torchvision.ops.roi_pool) of x [N, C, H, W] and regions as
+// those of `roi_align`, whose corners are rounded to elements and are inside. Gives [K, C, rows,
+// columns]; a bin without elements is 0.
+Tensor roi_pool(const TensorOperand& x, const Tensor& regions, const RoiPoolOptions& options);
 
 struct DeformConvOptions {
   Shape stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};

@@ -146,6 +146,7 @@ constexpr Kind kinds[] = {
     {"as_bool", flag},
     {"as_bools", flags},
     {"as_string", string},
+    {"as_operator", string},
     {"as_sym_int", symbolic},
     {"as_sym_float", symbolic},
     {"as_sym_bool", symbolic},

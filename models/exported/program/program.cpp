@@ -76,7 +76,10 @@ class ProgramReader {
     for (const json::Node& spec : specs) {
       fields_.set_place(concat("input ", program_.inputs.size()));
       const auto& [kind, content] = fields_.as_choice(spec, "input");
-      if (kind != "constant_input") read_input(kind, content);  // the same in every call
+      if (kind == "token")
+        define(id_of(token_name(content)));
+      else if (kind != "constant_input")
+        read_input(kind, content);  // a constant is the same in every call
     }
     fields_.set_place("");
   }
@@ -107,6 +110,11 @@ class ProgramReader {
     fields_.expect(is_new || of == parameter, "there are two of the name \"", excerpt(name), '"');
     program_.inputs.push_back({of, id_of(value), name, described->second});
     define(id_of(value));
+  }
+
+  // A token is no value: it orders the nodes that have effects, which run as they are written.
+  std::string token_name(const json::Node& content) const {
+    return fields_.text(fields_.member(content, "arg"), "name");
   }
 
   // Arguments of forward() that are no tensors were fixed when the program was exported.
@@ -169,6 +177,8 @@ class ProgramReader {
       const json::Node& argument = fields_.member(content, "arg");
       if (kind == "user_output") {
         read_result(argument);
+      } else if (kind == "token") {
+        used(token_name(content));
       } else {
         bool is_known = kind == "buffer_mutation" || kind == "user_input_mutation";
         fields_.expect(is_known, "it is a ", excerpt(kind),

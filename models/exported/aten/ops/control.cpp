@@ -91,6 +91,16 @@ Tensors scanned(const Call& call) {
   return joined(last, all);
 }
 
+// (graph, sliced, others): a loop that carries nothing on.
+Tensors mapped(const Call& call) {
+  const Subgraph& body = call.graph("0");
+  const Tensors others = call.tensors("2");
+  auto turn = [&](const Tensors&, const Tensors& elements) -> Turn {
+    return {{}, run(body, joined(elements, others))};
+  };
+  return scan(turn, {}, call.tensors("1")).second;
+}
+
 // Arguments from a number on, which are tensors.
 Tensors operands_from(const Call& call, std::size_t first) {
   Tensors operands;
@@ -124,6 +134,7 @@ constexpr Operator rows[] = {
     {"higher_order.cond", by<chosen>},
     {"higher_order.while_loop", by<looped>},
     {"higher_order.scan", by<scanned>},
+    {"higher_order.map_impl", by<mapped>},
 };
 
 }  // namespace

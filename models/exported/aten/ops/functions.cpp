@@ -46,6 +46,12 @@ Tensor rrelu_of(const Call& call) {
   return leaky_relu(call.tensor("self"), (lower + upper) / 2);
 }
 
+// The noise is what training would multiply by.
+Tensor rrelu_with_noise(const Call& call) {
+  call.tensor("noise");
+  return rrelu_of(call);
+}
+
 // Of a real number: 0, or pi where it is negative; a NaN stays.
 Tensor angle_of(const Call& call) {
   Tensor x = call.tensor("self");
@@ -165,6 +171,9 @@ constexpr Operator rows[] = {
     {"aten.rad2deg.default", of_one<rad2deg>},
     {"aten.relu6.default", of_one<relu6>},
     {"aten.rrelu.default", by<rrelu_of>},
+    {"aten.rrelu_with_noise.default", by<rrelu_with_noise>},
+    {"aten.rrelu_with_noise_functional.default",
+     [](const Call& c) { return std::pair(rrelu_with_noise(c), c.tensor("noise")); }},
     {"aten.selu.default", of_one<selu>},
     {"aten.sinc.default", of_one<sinc>},
     {"aten.softshrink.default",

@@ -77,6 +77,25 @@ Tensors mesh(const Call& call) {
   return meshgrid(call.tensors("tensors"), indexing == "xy" ? GridOrder::xy : GridOrder::ij);
 }
 
+// Sequences beside each other, along their first axis all as long as the longest.
+Tensor padded_to_longest(const Call& call) {
+  Tensors sequences = call.tensors("sequences");
+  const std::string side = call.text("padding_side", "right");
+  if (side != "right" && side != "left") call.refuse("padding_side", "is neither right nor left");
+  const int axis = call.flag("batch_first", false) ? 0 : 1;
+  std::int64_t longest = 0;
+  for (const Tensor& x : sequences) {
+    if (!x.defined() || x.rank() == 0) call.refuse("sequences", "has one without axes");
+    longest = std::max(longest, x.size(0));
+  }
+  for (Tensor& x : sequences) {
+    Shape more(static_cast<std::size_t>(2 * x.rank()), 0);  // of the last axis first
+    more[side == "left" ? more.rank() - 2 : more.rank() - 1] = longest - x.size(0);
+    x = pad(x, more, PadMode::constant, call.scalar("padding_value", 0)).unsqueeze(axis);
+  }
+  return cat(sequences, axis);
+}
+
 Tensor padded(const Call& call) {
   const std::string mode = call.text("mode", "constant");
   for (const auto& [name, of_edges] : {std::pair{"constant", PadMode::constant},
@@ -233,6 +252,7 @@ constexpr Operator rows[] = {
     {"aten.cartesian_prod.default", by<joined<cartesian_prod>>},
     {"aten.block_diag.default", by<joined<block_diag>>},
     {"aten.pad.default", by<padded>},
+    {"aten.pad_sequence.default", by<padded_to_longest>},
     {"aten.reflection_pad1d.default", by<padded_by<PadMode::reflect>>},
     {"aten.reflection_pad2d.default", by<padded_by<PadMode::reflect>>},
     {"aten.reflection_pad3d.default", by<padded_by<PadMode::reflect>>},

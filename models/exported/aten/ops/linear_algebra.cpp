@@ -11,6 +11,7 @@
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
+#include "models/files/reader.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -264,6 +265,43 @@ Tensor condition(const Call& call) {
   return (is_least ? least / greatest : greatest / least).to(x.dtype());
 }
 
+// Columns that are orthonormal, but for some at the end that may be zero, completed to `count` that
+// are: the reflections of a QR factorisation leave the signs of columns to be put right.
+Tensor completed(const Tensor& columns, std::int64_t count) {
+  auto [q, r] = qr(columns, true);
+  Tensor signs = where(diagonal(r, 0, -2, -1) < 0.0, -1.0, 1.0).unsqueeze(-2);
+  const std::int64_t given = signs.size(-1);
+  Tensor first = q.slice(-1, 0, given) * signs;
+  return count == given ? first : cat({first, q.slice(-1, given, count)}, -1);
+}
+// x is left diag(values) right'. The signs of vectors are not LAPACK's.
+SingularValues singular_parts(const Tensor& x, bool is_full) {
+  const SingularValues parts = singular_values(x.to(f64));
+  const std::int64_t rank = std::min(x.size(-2), x.size(-1));
+  auto vectors = [&](const Tensor& of, int axis) {
+    return completed(of, is_full ? x.size(axis) : rank).to(x.dtype());
+  };
+  return {vectors(parts.left, -2), parts.values.to(x.dtype()), vectors(parts.right, -1)};
+}
+template <bool is_full_by_default>
+Results singular_vectors(const Call& call) {
+  Tensor x = call.tensor("A");
+  call.has("driver");
+  const bool is_full = call.flag("full_matrices", is_full_by_default);
+  if (!call.flag("compute_uv", true)) {
+    Tensor none = zeros({0}, x.dtype());
+    return {none, singular_values(x.to(f64)).values.to(x.dtype()), none};
+  }
+  const SingularValues parts = singular_parts(x, is_full);
+  return {parts.left, parts.values, turned(parts.right)};
+}
+// Of torch.svd: the right ones are columns.
+Results singular_columns(const Call& call) {
+  if (!call.flag("compute_uv", true)) call.refuse("compute_uv", "is false; use linalg.svdvals");
+  const SingularValues parts = singular_parts(call.tensor("self"), !call.flag("some", true));
+  return {parts.left, parts.values, parts.right};
+}
+
 std::int64_t count_of(const Tensor& x, int first, int end) {
   return element_count(Shape(x.shape().begin() + first, x.shape().begin() + end));
 }
@@ -289,22 +327,60 @@ Tensor solved_for_tensor(const Call& call) {
   return solve(x.reshape({b.count(), b.count()}), b.reshape({b.count()})).reshape(sizes);
 }
 
-std::pair<Tensor, Tensor> sign_and_log_of_determinant(const Call& call) {
+Results determinant_of(const Call& call) { return {determinant(matrix_of(call))}; }
+Results sign_and_log_of_determinant(const Call& call) {
   auto [sign, log_magnitude] = log_determinant(matrix_of(call));
   return {sign, log_magnitude};
 }
 
+// As decomposed programs have it, with factors, which derivatives alone read: PyTorch's are those
+// of the matrix or of its transpose, by how it lies in memory.
+template <auto function>
+Results with_factors(const Call& call) {
+  Results results = function(call);
+  for (std::size_t i = results.size(); i < call.node().results.size(); ++i)
+    if (call.wants(i)) call.refuse("A", concat("is factored, and result ", i, " is read"));
+  results.resize(call.node().results.size());
+  return results;
+}
+Results solved_with_factors_and_info(const Call& call) {
+  const LuFactors lu = lu_factor(call.tensor("A"));
+  return {solved(call), lu.factors, lu.pivots, info_of(lu.factors)};
+}
+
+// Whether LAPACK found nothing wrong is not asked: a function here gives what it gives (infinities,
+// say), decomposed or not.
+Results passed_over(const Call& call) {
+  call.has("info");
+  call.has("api_name");
+  call.has("is_matrix");
+  return {};
+}
+// (token, operator, its operands...): a node that is kept for its effect. Gives the next token.
+Results with_effects(const Call& call) {
+  const std::string op = call.text("1", "");
+  if (op != "torch.ops.aten._linalg_check_errors.default")
+    call.refuse("1", concat("is ", json::excerpt(op), "; of effects, checks by LAPACK are known"));
+  for (const char* unread : {"0", "2", "3", "is_matrix"}) call.has(unread);
+  return {Value()};
+}
+
 constexpr Operator rows[] = {
-    {"aten.linalg_det.default", [](const Call& c) { return determinant(matrix_of(c)); }},
-    {"aten.det.default", [](const Call& c) { return determinant(matrix_of(c)); }},
+    {"aten.linalg_det.default", by<determinant_of>},
+    {"aten.det.default", by<determinant_of>},
+    {"aten._linalg_det.default", by<with_factors<determinant_of>>},
+    {"aten._linalg_slogdet.default", by<with_factors<sign_and_log_of_determinant>>},
     {"aten.linalg_slogdet.default", by<sign_and_log_of_determinant>},
     {"aten.slogdet.default", by<sign_and_log_of_determinant>},
     {"aten.logdet.default", by<log_of_determinant>},
     {"aten.linalg_inv.default", [](const Call& c) { return inverse(matrix_of(c)); }},
     {"aten.inverse.default", [](const Call& c) { return inverse(matrix_of(c)); }},
+    {"aten._linalg_check_errors.default", by<passed_over>},
+    {"higher_order.with_effects", by<with_effects>},
     {"aten.linalg_inv_ex.default", by<inverse_with_info>},
     {"aten.linalg_solve.default", by<solved>},
     {"aten.linalg_solve_ex.default", by<solved_with_info>},
+    {"aten._linalg_solve_ex.default", by<solved_with_factors_and_info>},
     {"aten.linalg_lu_factor.default", by<lu_and_pivots>},
     {"aten.linalg_lu_factor_ex.default", by<lu_pivots_and_info>},
     {"aten._lu_with_info.default", by<lu_pivots_and_info>},
@@ -340,6 +416,14 @@ constexpr Operator rows[] = {
      [](const Call& c) { return eigh(c.tensor("self"), reads_upper(c)); }},
     {"aten.linalg_eigvalsh.default",
      [](const Call& c) { return eigh(c.tensor("self"), reads_upper(c)).first; }},
+    {"aten._linalg_eigh.default",
+     [](const Call& c) {
+       c.flag("compute_v", true);
+       return eigh(c.tensor("A"), reads_upper(c));
+     }},
+    {"aten.linalg_svd.default", by<singular_vectors<true>>},
+    {"aten._linalg_svd.default", by<singular_vectors<false>>},
+    {"aten.svd.default", by<singular_columns>},
     {"aten.linalg_svdvals.default",
      [](const Call& c) {
        c.has("driver");

@@ -209,6 +209,7 @@ constexpr Operator rows[] = {
        return sum_to_size(is_boolean(x.dtype()) ? x.to(i64) : x, c.integers("size"));
      }},
     {"aten.cdist.default", by<distances>},
+    {"aten._cdist_forward.default", by<distances>},
     {"aten.pdist.default", by<distances_of_pairs>},
     {"aten._pdist_forward.default", by<distances_of_pairs>},
     {"aten._softmax_backward_data.default", by<softmax_gradient>},

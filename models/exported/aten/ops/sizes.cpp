@@ -47,11 +47,19 @@ Results checked_dtype(const Call& call) {
           "; the program was exported for ", dtype.value_or(f32));
   return {};
 }
-Results checked_scalar(const Call& call) {
-  Number holds = call.scalar("self");
-  require(holds.as_double() != 0, "[exported] ", call.text("assert_msg", "an assertion failed"));
-  call.has("assert_msg");
+Results refused_unless(bool holds, const Call& call) {
+  const std::string reason = call.text("assert_msg", "an assertion failed");
+  require(holds, "[exported] ", reason);
   return {};
+}
+Results checked_scalar(const Call& call) {
+  return refused_unless(call.scalar("self").as_double() != 0, call);
+}
+Results checked_element(const Call& call) {
+  Tensor x = call.tensor("self");
+  require(x.count() == 1, "[exported] a tensor of shape ", x.shape(),
+          " is asserted; it must have one element");
+  return refused_unless((x != 0).item<bool>(), call);
 }
 // The range itself was used when the program was exported.
 Results checked_range(const Call& call) {
@@ -76,6 +84,8 @@ constexpr Operator rows[] = {
     {"aten.item.default", by<element>},
     {"aten._assert_tensor_metadata.default", by<checked_dtype>},
     {"aten._assert_scalar.default", by<checked_scalar>},
+    {"aten._assert_async.default", by<checked_element>},
+    {"aten._assert_async.msg", by<checked_element>},
     {"aten.sym_constrain_range.default", by<checked_range>},
     {"aten.sym_constrain_range_for_size.default", by<checked_range>},
     {"_operator.add",
