@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::int64_t most_in_matrix = 64;
 constexpr std::int64_t largest_prime = 127;  // that is a step by itself
-constexpr std::int64_t largest_step = 10;    // of several primes
+constexpr std::int64_t largest_step = 10;    // of several primes, at either end
+constexpr std::int64_t largest_inner_step = 5;
 
 // Largest first.
 std::vector<std::int64_t> primes_of(std::int64_t n) {
@@ -25,18 +26,25 @@ std::vector<std::int64_t> primes_of(std::int64_t n) {
   return primes;
 }
 
-// Few steps that are not too long: each takes the largest prime that is left and what fits beside.
-std::vector<std::int64_t> steps_of(std::vector<std::int64_t> primes) {
-  std::vector<std::int64_t> steps;
-  while (!primes.empty()) {
-    std::int64_t step = 1;
-    std::erase_if(primes, [&](std::int64_t prime) {
-      const bool fits = step == 1 || step * prime <= largest_step;
-      if (fits) step *= prime;
-      return fits;
-    });
-    steps.push_back(step);
-  }
+// The largest prime that is left, and what fits beside it.
+std::int64_t step_of(std::vector<std::int64_t>& primes, std::int64_t largest) {
+  std::int64_t step = 1;
+  std::erase_if(primes, [&](std::int64_t prime) {
+    const bool fits = step == 1 || step * prime <= largest;
+    if (fits) step *= prime;
+    return fits;
+  });
+  return step;
+}
+
+// A kernel has some hundred operations, so that a step between two others, where terms are complex
+// and are multiplied by roots, is a shorter one: more would be computed in parts, each of which
+// reads all terms. The first step of real terms and the last one have room for more.
+std::vector<std::int64_t> steps_of(std::vector<std::int64_t> primes, bool is_real) {
+  std::vector<std::int64_t> steps{step_of(primes, is_real ? largest_step : largest_inner_step)};
+  const std::int64_t last = primes.empty() ? 1 : step_of(primes, largest_step);
+  while (!primes.empty()) steps.push_back(step_of(primes, largest_inner_step));
+  if (last != 1) steps.push_back(last);
   return steps;
 }
 
@@ -95,7 +103,7 @@ ComplexParts transforms::transformed(const ComplexParts& x, const Transform& tra
       transform.points <= most_in_matrix || (primes.size() == 1 && primes.front() <= largest_prime);
   if (is_short) return by_matrix(x, transform);
   if (primes.front() > largest_prime) return by_convolution(x, transform);
-  return by_factors(x, transform, steps_of(primes));
+  return by_factors(x, transform, steps_of(primes, !x.imaginary.defined()));
 }
 
 ComplexParts fourier(const ComplexParts& x, int axis, const FourierOptions& options) {
