@@ -89,6 +89,22 @@ TEST(ExportedComplex, QuotientsAndMagnitudesDoNotOverflow) {
             (Floats{0, 2, 1, 1, 0, 0}));
 }
 
+// (1 + 2i)(3 - i) = 5 + 5i, and 2i (3 - i) = 2 + 6i.
+TEST(ExportedComplex, ProductsOfAxesAreThoseOfPyTorch) {
+  auto of_both = [](const std::string& target) {
+    return of_self(target, {1, 2, 0, 2}).with_value("other", complex_of({3, -1, 3, -1}));
+  };
+  EXPECT_EQ(pairs_of(of_both("aten.inner.default").value()), (Floats{7, 11}));
+  EXPECT_EQ(pairs_of(of_both("aten.tensordot.default")
+                         .with("dims_self", integers({0}))
+                         .with("dims_other", integers({0}))
+                         .value()),
+            (Floats{7, 11}));
+  EXPECT_EQ(pairs_of(of_both("aten.kron.default").value()), (Floats{5, 5, 5, 5, 2, 6, 2, 6}));
+  EXPECT_EQ(of_self("aten.linalg_norm.default", {3, 4, 0, 12}).one().to_vector<float>(),
+            (Floats{13}));
+}
+
 TEST(ExportedComplex, PairsThatAProgramSeesAreTheTensorItself) {
   const Tensor pairs = Tensor::from(Floats{1, 2, 3, 4}, {2, 2});
   const exported::Value z = OneCall("aten.view_as_complex.default").with("self", pairs).value();

@@ -162,6 +162,25 @@ Value outer_product(const Call& call) {
                  call.complex_tensor(other));
 }
 
+template <typename F>
+Value product_by(const Call& call, const F& function) {
+  return of_bilinear(call.complex_tensor("self"), call.complex_tensor("other"), function);
+}
+Value contraction_of_axes(const Call& call) {
+  const std::vector<int> first = call.axes("dims_self"), second = call.axes("dims_other");
+  return product_by(
+      call, [&](const Tensor& a, const Tensor& b) { return tensordot(a, b, first, second); });
+}
+
+// Of vectors, or of all elements; norms of matrices by another order are not of magnitudes alone.
+Tensor norm(const Call& call) {
+  const Tensor x = magnitude(call.complex_tensor("self"));
+  const std::vector<int> axes = call.axes("dim");
+  const bool are_vectors = axes.size() == 1 || (axes.empty() && x.rank() == 1);
+  if (call.has("ord") && !are_vectors) call.refuse("ord", "is given of complex matrices");
+  return linalg_vector_norm(x, call.number("ord", 2), axes, call.flag("keepdim", false));
+}
+
 // Of several operands the sum over the choices of a part of each; i to the power of how many are
 // imaginary says which part of the result it belongs to.
 constexpr std::size_t most_complex_operands = 6;
@@ -254,11 +273,20 @@ constexpr Operator rows[] = {
     {"aten.eq.Tensor", by<compared>},
     {"aten.exp.default", of_one<exponential>},
     {"aten.imag.default", real_of_one<imaginary_part>},
+    {"aten.inner.default",
+     [](const Call& c) {
+       return product_by(c, [](const Tensor& a, const Tensor& b) { return inner(a, b); });
+     }},
     {"aten.isfinite.default", real_of_one<has_finite_parts>},
     {"aten.isinf.default", real_of_one<has_infinity>},
     {"aten.isnan.default", real_of_one<has_nan>},
+    {"aten.kron.default",
+     [](const Call& c) {
+       return product_by(c, [](const Tensor& a, const Tensor& b) { return kron(a, b); });
+     }},
     {"aten.lerp.Scalar", by<interpolated>},
     {"aten.lerp.Tensor", by<interpolated>},
+    {"aten.linalg_norm.default", by<norm>},
     {"aten.linalg_vecdot.default",
      [](const Call& c) -> Value {
        const ComplexTensor all = product(conjugate(c.complex_tensor("x")), c.complex_tensor("y"));
@@ -294,6 +322,7 @@ constexpr Operator rows[] = {
     {"aten.sqrt.default", of_one<square_root>},
     {"aten.square.default", of_one<square>},
     {"aten.tan.default", of_one<tangent>},
+    {"aten.tensordot.default", by<contraction_of_axes>},
     {"aten.tanh.default", of_one<hyperbolic_tangent>},
     {"aten.to.device", by<converted>},
     {"aten.to.dtype", by<converted>},
