@@ -13,9 +13,10 @@
 namespace tilewright::exported {
 namespace {
 
-constexpr std::array<std::string_view, 4> copied = {
-    "aten.diagonal.default", "aten.linalg_diagonal.default", "aten.unfold.default",
-    "aten.as_strided.default"};
+constexpr std::array<std::string_view, 7> copied = {
+    "aten.diagonal.default",   "aten.linalg_diagonal.default", "aten.unfold.default",
+    "aten.as_strided.default", "aten.view_as_real.default",    "aten._conj.default",
+    "aten.conj.default"};
 
 // What a value is of: the value itself, or the one that it is a view of; and which node copies.
 struct Origin {

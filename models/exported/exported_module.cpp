@@ -22,6 +22,7 @@ namespace tilewright {
 
 using exported::Archive;
 using exported::Call;
+using exported::ComplexTensor;
 using exported::Input;
 using exported::NamedOperator;
 using exported::Node;
@@ -42,7 +43,11 @@ Program program_of(const Archive& archive) {
 std::vector<ProgramOperator> operators_of(const Program& program) {
   programs::OperatorList operators;
   exported::for_each_node(program.nodes, [&](const Node& node) {
-    operators.add(node.target, exported::find_operator(node.target).has_value(), node.source);
+    const auto op = exported::find_operator(node.target);
+    if (op && node.takes_complex && !op->takes_complex())
+      operators.add(node.target + " of complex numbers", false, node.source);
+    else
+      operators.add(node.target, op.has_value(), node.source);
   });
   return operators.take();
 }
@@ -74,8 +79,13 @@ Tensor result_of(const Value& value) {
   if (auto* integer = std::get_if<std::int64_t>(&value)) return of_number(*integer);
   if (auto* floating = std::get_if<double>(&value)) return of_number(*floating);
   if (auto* flag = std::get_if<bool>(&value)) return of_number(*flag);
+  if (auto* both = std::get_if<ComplexTensor>(&value)) return both->pairs();
   auto* tensor = std::get_if<Tensor>(&value);
   return tensor == nullptr ? Tensor() : *tensor;
+}
+Value value_of(const Tensor& tensor, bool is_complex) {
+  if (is_complex) return ComplexTensor::of_pairs(tensor);
+  return tensor;
 }
 
 std::vector<std::string> outputs_of(const Program& program) {
@@ -170,7 +180,8 @@ std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) c
   std::size_t user = 0, own = 0;
   for (const Input& input : program.inputs)
     values[static_cast<std::size_t>(input.value)] =
-        input.kind == Input::Kind::user ? inputs[user++] : state_->tensors[own++];
+        value_of(input.kind == Input::Kind::user ? inputs[user++] : state_->tensors[own++],
+                 input.is_complex);
   for (std::size_t i = 0; i < program.nodes.size(); ++i) state_->compute(i, values);
   std::vector<Tensor> results;
   for (const Output& output : program.outputs) {

@@ -11,7 +11,9 @@
 // The operators that this library knows are a table (aten/operators.h); a program that has others
 // is refused with a list of all of them.
 //
-// A number that a program gives is a tensor without axes (i64, f64 or bool).
+// A number that a program gives is a tensor without axes (i64, f64 or bool). Tensors of complex
+// numbers (complex64, complex128), given and taken, are real ones with a last axis of 2, the real
+// and the imaginary parts, as torch.view_as_real sees them; so are parameters and buffers.
 //
 // What differs from PyTorch: memory formats are not kept (all results are row-major), so that where
 // PyTorch would copy what lies otherwise (a reshape of x.t() + 1), a program that writes to the

@@ -49,7 +49,7 @@ class TensorReader {
   }
 
   Placement placement_of(const json::Node& meta) const {
-    TensorFacts facts = read_tensor_facts(fields_, meta);
+    const auto [facts, is_complex] = read_tensor(fields_, meta);
     Placement placement{facts.dtype, {}, {}, 0};
     for (const SizeExpression& size : facts.sizes) placement.sizes.push_back(number(size, "sizes"));
     for (const json::Node& stride : fields_.list(meta, "strides"))
@@ -57,9 +57,20 @@ class TensorReader {
     placement.offset =
         number(read_size(fields_, fields_.member(meta, "storage_offset"), "storage_offset"),
                "storage_offset");
+    if (is_complex) pair(placement);
     fields_.expect(placement.sizes.size() == placement.strides.size(), "it has ",
                    placement.sizes.size(), " sizes and ", placement.strides.size(), " strides");
     return placement;
+  }
+  // Strides and offset of complex numbers as those of their parts, which are neighbours.
+  void pair(Placement& placement) const {
+    auto twice = [&](std::int64_t& elements) {
+      fields_.expect(!__builtin_mul_overflow(elements, 2, &elements),
+                     "a stride or its offset is too great");
+    };
+    for (std::int64_t& stride : placement.strides) twice(stride);
+    twice(placement.offset);
+    placement.strides.push_back(1);
   }
   std::int64_t number(const SizeExpression& size, std::string_view name) const {
     fields_.expect(size.kind == SizeExpression::Kind::integer, "\"", name, "\" holds ",

@@ -19,6 +19,11 @@ class OneCall {
     values_.emplace_back(tensor);
     return *this;
   }
+  OneCall& with_value(const std::string& name, const exported::Value& value) {
+    node_.arguments.push_back({name, exported::TensorName{static_cast<int>(values_.size())}});
+    values_.push_back(value);
+    return *this;
+  }
   OneCall& with(const std::string& name, const exported::ArgumentValue& value) {
     node_.arguments.push_back({name, value});
     return *this;
@@ -49,6 +54,7 @@ class OneCall {
     return computed(exported::Call(node, values_, is_used));
   }
   Tensor one() const { return all().front(); }
+  exported::Value value() const { return computed(exported::Call(node_, values_, {})).front(); }
 
  private:
   static exported::Results computed(const exported::Call& call) {

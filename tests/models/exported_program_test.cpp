@@ -62,6 +62,8 @@ TEST(ExportedProgram, ReadsEveryKindOfArgument) {
         R"({"as_string": "tanh"})",
         R"({"as_operator": "torch.ops.aten.sin.default"})",
         R"({"as_scalar_type": 7})",
+        R"({"as_scalar_type": 10})",
+        R"({"as_complex": {"real": 1.0, "imag": "-Infinity"}})",
         R"({"as_device": {"type": "cpu", "index": null}})",
         R"({"as_layout": 7})",
         R"({"as_memory_format": 1})",
@@ -104,7 +106,8 @@ TEST(ExportedProgram, RefusesArgumentsOfOtherForms) {
            {R"({"as_bool": 1})", "true or false is wanted"},
            {R"({"as_ints": 3})", "an array is wanted"},
            {R"({"as_string": null})", "a string is wanted"},
-           {R"({"as_scalar_type": 10})", "element type 10 (complex numbers)"},
+           {R"({"as_scalar_type": 9})", "element type 9 (complex numbers of floats of 16 bits)"},
+           {R"({"as_complex": {"real": 1.0}})", "\"imag\" is missing"},
            {R"({"as_scalar_type": 99})", "element type 99, which is not supported"},
            {R"({"as_layout": 1})", "layout 1"},
            {R"({"as_memory_format": 9})", "memory format 9"},
@@ -191,7 +194,7 @@ TEST(ExportedProgram, RefusesTensorsThatCannotBe) {
            {tensor_facts("[{\"as_int\": -1}]"), "\"sizes\" is -1"},
            {tensor_facts("[" + many + "{\"as_int\": 1}]"), "it has 101 axes"},
            {tensor_facts("[{\"as_expr\": {\"expr_str\": \"import os\"}}]"), "cannot be read"},
-           {tensor_facts("[]", 9), "element type 9 (complex numbers)"},
+           {tensor_facts("[]", 9), "element type 9 (complex numbers of floats of 16 bits)"},
            {"{}", "\"dtype\" is missing"}}) {
     ProgramText program;
     program.tensors = R"("p_w": )" + tensor_facts("[]") + R"(, "x": )" + c.facts;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/exported/complex/arithmetic.h"
 #include "models/files/reader.h"
 #include "runtime/base/error.h"
 
@@ -13,6 +14,16 @@ namespace {
 constexpr std::array<std::string_view, 8> passed_over = {
     "device",       "layout",      "pin_memory",         "memory_format",
     "non_blocking", "padding_idx", "scale_grad_by_freq", "sparse"};
+
+// Arguments that a complex one beside them makes complex: tensors and lists of them, and numbers.
+constexpr auto tensors_of_same_kind = std::to_array<std::string_view>(
+    {"input", "other", "self", "source", "src", "tensors", "value", "values"});
+constexpr auto numbers_of_same_kind =
+    std::to_array<std::string_view>({"fill_value", "other", "s", "self", "value"});
+template <std::size_t count>
+bool has_name(const std::array<std::string_view, count>& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 std::string place_of(const Node& node) {
   return concat("node \"", json::excerpt(node.name), "\" (", json::excerpt(node.target), ")");
@@ -60,11 +71,52 @@ void Call::refuse_unread() const {
   }
 }
 
-Tensor Call::tensor(std::string_view name) const {
+bool Call::takes_complex() const {
+  auto is_complex_value = [&](ValueId id) {
+    return std::holds_alternative<ComplexTensor>(value(id));
+  };
+  return std::ranges::any_of(node_.arguments, [&](const Argument& argument) {
+    if (auto* one = std::get_if<TensorName>(&argument.value)) return is_complex_value(one->id);
+    if (auto* several = std::get_if<TensorNames>(&argument.value))
+      return std::ranges::any_of(several->ids,
+                                 [&](auto id) { return id && is_complex_value(*id); });
+    return is_complex_argument(argument.value);
+  });
+}
+
+Call Call::of(Part part) const {
+  Call seen(node_, values_, is_used_);
+  seen.part_ = part;
+  return seen;
+}
+
+Tensor Call::as_tensor(const Value& value, std::string_view name) const {
+  if (auto* tensor = std::get_if<Tensor>(&value)) {
+    const bool is_zero =
+        part_ == Part::imaginary && tensor->defined() && has_name(tensors_of_same_kind, name);
+    return is_zero ? zeros(tensor->shape(), tensor->dtype()) : *tensor;
+  }
+  auto* both = std::get_if<ComplexTensor>(&value);
+  if (both == nullptr) return {};
+  switch (part_) {
+    case Part::real: return both->real();
+    case Part::imaginary: return both->imaginary();
+    case Part::magnitude: return exported::magnitude(*both);
+    case Part::whole: break;
+  }
+  refuse(name, "is complex, which is not supported");
+}
+
+const Value& Call::any_value(std::string_view name) const {
   auto* named = std::get_if<TensorName>(&at(name));
-  auto* tensor = named == nullptr ? nullptr : std::get_if<Tensor>(&value(named->id));
-  if (tensor == nullptr) refuse(name, "is no tensor");
-  return *tensor;
+  if (named == nullptr) refuse(name, "is no tensor");
+  return value(named->id);
+}
+
+Tensor Call::tensor(std::string_view name) const {
+  Tensor tensor = as_tensor(any_value(name), name);
+  if (!tensor.defined()) refuse(name, "is no tensor");
+  return tensor;
 }
 const Subgraph& Call::graph(std::string_view name) const {
   auto* body = std::get_if<GraphArgument>(&at(name));
@@ -79,9 +131,8 @@ std::vector<Tensor> Call::tensors(std::string_view name) const {
   if (named == nullptr) refuse(name, "is no list of tensors");
   std::vector<Tensor> tensors;
   for (auto id : named->ids) {
-    auto* tensor = id ? std::get_if<Tensor>(&value(*id)) : nullptr;
-    if (id && tensor == nullptr) refuse(name, "is no list of tensors");
-    tensors.push_back(tensor == nullptr ? Tensor() : *tensor);
+    tensors.push_back(id ? as_tensor(value(*id), name) : Tensor());
+    if (id && !tensors.back().defined()) refuse(name, "is no list of tensors");
   }
   return tensors;
 }
@@ -91,6 +142,8 @@ std::vector<Tensor> Call::operands() const {
   auto add = [&](ValueId id) {
     if (auto* tensor = std::get_if<Tensor>(&value(id)); tensor != nullptr && tensor->defined())
       operands.push_back(*tensor);
+    if (auto* both = std::get_if<ComplexTensor>(&value(id)))
+      operands.insert(operands.end(), {both->real(), both->imaginary()});
   };
   for (const Argument& argument : node_.arguments) {
     if (auto* one = std::get_if<TensorName>(&argument.value)) add(one->id);
@@ -101,7 +154,16 @@ std::vector<Tensor> Call::operands() const {
   return operands;
 }
 
-std::optional<Number> Call::as_scalar(const ArgumentValue& argument) const {
+std::optional<Number> Call::as_scalar(const ArgumentValue& argument, std::string_view name) const {
+  if (auto* both = std::get_if<std::complex<double>>(&argument)) {
+    if (part_ == Part::whole || !has_name(numbers_of_same_kind, name))
+      refuse(name, "is complex, which is not supported");
+    if (part_ == Part::magnitude) return Number(std::abs(*both));
+    return Number(part_ == Part::real ? both->real() : both->imag());
+  }
+  const bool is_number = !std::holds_alternative<TensorName>(argument);
+  if (is_number && part_ == Part::imaginary && has_name(numbers_of_same_kind, name))
+    return Number(0);
   if (auto* integer = std::get_if<std::int64_t>(&argument)) return Number(*integer);
   if (auto* floating = std::get_if<double>(&argument)) return Number(*floating);
   if (auto* flag = std::get_if<bool>(&argument)) return Number(*flag);
@@ -110,14 +172,47 @@ std::optional<Number> Call::as_scalar(const ArgumentValue& argument) const {
 }
 
 TensorOperand Call::operand(std::string_view name) const {
-  auto scalar = as_scalar(at(name));
+  auto scalar = as_scalar(at(name), name);
   if (!scalar) return {tensor(name)};
   TensorOperand operand(0);
   operand.number = *scalar;
   return operand;
 }
+bool Call::is_complex(std::string_view name) const {
+  if (!has(name)) return false;
+  const ArgumentValue& argument = at(name);
+  if (auto* named = std::get_if<TensorName>(&argument))
+    return std::holds_alternative<ComplexTensor>(value(named->id));
+  return is_complex_argument(argument);
+}
+ComplexOperand Call::complex_operand(std::string_view name) const {
+  if (auto* both = std::get_if<std::complex<double>>(&at(name)))
+    return {TensorOperand(both->real()), TensorOperand(both->imag())};
+  if (is_complex(name)) return std::get<ComplexTensor>(any_value(name));
+  return {operand(name)};
+}
+ComplexTensor Call::complex_tensor(std::string_view name) const {
+  if (is_complex(name)) return std::get<ComplexTensor>(any_value(name));
+  const Tensor real = tensor(name);
+  return {real, zeros(real.shape(), real.dtype())};
+}
+std::vector<ComplexOperand> Call::complex_operands(std::string_view name) const {
+  auto* named = std::get_if<TensorNames>(&at(name));
+  if (named == nullptr) refuse(name, "is no list of tensors");
+  std::vector<ComplexOperand> operands;
+  for (auto id : named->ids) {
+    const Value& each = id ? value(*id) : Value();
+    if (auto* both = std::get_if<ComplexTensor>(&each))
+      operands.emplace_back(*both);
+    else if (auto* real = std::get_if<Tensor>(&each))
+      operands.emplace_back(TensorOperand(*real));
+    else
+      refuse(name, "is no list of tensors");
+  }
+  return operands;
+}
 Number Call::scalar(std::string_view name) const {
-  auto scalar = as_scalar(at(name));
+  auto scalar = as_scalar(at(name), name);
   if (!scalar) refuse(name, "is no number");
   return *scalar;
 }
@@ -179,9 +274,20 @@ std::string Call::text(std::string_view name, std::string_view missing) const {
 }
 std::optional<DType> Call::dtype(std::string_view name) const {
   if (!has(name)) return std::nullopt;
-  auto* dtype = std::get_if<DType>(&at(name));
+  const ArgumentValue& type = at(name);
+  if (auto* both = std::get_if<ComplexType>(&type)) {
+    if (part_ == Part::whole) refuse(name, "is complex, which is not supported");
+    return both->parts;
+  }
+  auto* dtype = std::get_if<DType>(&type);
   if (dtype == nullptr) refuse(name, "is no element type");
   return *dtype;
+}
+
+std::optional<ComplexType> Call::complex_type(std::string_view name) const {
+  if (!has(name)) return std::nullopt;
+  auto* both = std::get_if<ComplexType>(&at(name));
+  return both == nullptr ? std::nullopt : std::optional(*both);
 }
 
 }  // namespace tilewright::exported

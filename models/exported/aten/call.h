@@ -16,12 +16,18 @@
 #include <vector>
 
 #include "graph/tensor/tensor.h"
+#include "models/exported/complex/complex_tensor.h"
 #include "models/exported/program/program.h"
 
 namespace tilewright::exported {
 
-using Value = std::variant<std::monostate, Tensor, std::int64_t, double, bool>;
+using Value = std::variant<std::monostate, Tensor, std::int64_t, double, bool, ComplexTensor>;
 using Results = std::vector<Value>;
+
+// What a call sees of its complex arguments: what is linear is computed of the parts, each as if
+// the values were real. Beside a complex value a real one has an imaginary part of zeros, where it
+// is of the same kind (a tensor to be joined, not one of indices).
+enum class Part : std::uint8_t { whole, real, imaginary, magnitude };
 
 class Call {
  public:
@@ -35,6 +41,13 @@ class Call {
     return is_used_[static_cast<std::size_t>(node_.results[result])];
   }
   bool has(std::string_view name) const;  // given, and not none
+  // Whether an argument is a complex tensor, number or type.
+  bool takes_complex() const;
+
+  // The same call, which sees those parts. Arguments that it asks for count for this one, too, if
+  // it is given back to `take_asked`.
+  Call of(Part part) const;
+  void take_asked(const Call& other) const { asked_ |= other.asked_; }
 
   // These raise `Error` where the argument is missing, unless there is a default, and where it has
   // another kind.
@@ -42,6 +55,12 @@ class Call {
   Tensor optional_tensor(std::string_view name) const;       // none: undefined
   std::vector<Tensor> tensors(std::string_view name) const;  // gaps are undefined
   TensorOperand operand(std::string_view name) const;        // a tensor or a number
+  // Complex, or real.
+  ComplexOperand complex_operand(std::string_view name) const;
+  ComplexTensor complex_tensor(std::string_view name) const;
+  std::vector<ComplexOperand> complex_operands(std::string_view name) const;
+  bool is_complex(std::string_view name) const;         // a tensor, number or type
+  const Value& any_value(std::string_view name) const;  // that another node has given
   Number scalar(std::string_view name) const;
   Number scalar(std::string_view name, const Number& missing) const;
   double number(std::string_view name, std::optional<double> missing = {}) const;
@@ -53,6 +72,7 @@ class Call {
   bool flag(std::string_view name, bool missing) const;
   std::string text(std::string_view name, std::string_view missing) const;
   std::optional<DType> dtype(std::string_view name = "dtype") const;
+  std::optional<ComplexType> complex_type(std::string_view name = "dtype") const;
   const Subgraph& graph(std::string_view name) const;
 
   // All tensors among the arguments, which does not count as asking for them.
@@ -66,11 +86,14 @@ class Call {
   const ArgumentValue* find(std::string_view name) const;
   const ArgumentValue& at(std::string_view name) const;
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
-  std::optional<Number> as_scalar(const ArgumentValue& argument) const;
+  std::optional<Number> as_scalar(const ArgumentValue& argument, std::string_view name) const;
+  // Undefined where the value is none; the part that this call sees.
+  Tensor as_tensor(const Value& value, std::string_view name) const;
 
   const Node& node_;
   std::span<const Value> values_;
   std::span<const bool> is_used_;
+  Part part_ = Part::whole;
   mutable std::uint64_t asked_ = 0;  // a bit an argument
 };
 

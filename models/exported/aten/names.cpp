@@ -95,7 +95,8 @@ constexpr auto no_writes =
 
 // Whose results may be views of their operands, or these themselves, in PyTorch; all others make
 // new tensors.
-constexpr auto views = std::to_array<std::string_view>({"alias",
+constexpr auto views = std::to_array<std::string_view>({"_conj",
+                                                        "alias",
                                                         "alpha_dropout",
                                                         "as_strided",
                                                         "atleast_1d",
@@ -104,6 +105,7 @@ constexpr auto views = std::to_array<std::string_view>({"alias",
                                                         "broadcast_tensors",
                                                         "broadcast_to",
                                                         "chunk",
+                                                        "conj",
                                                         "contiguous",
                                                         "detach",
                                                         "detach_",
@@ -116,6 +118,7 @@ constexpr auto views = std::to_array<std::string_view>({"alias",
                                                         "feature_dropout",
                                                         "flatten",
                                                         "hsplit",
+                                                        "imag",
                                                         "lift_fresh",
                                                         "linalg_diagonal",
                                                         "mH",
@@ -151,6 +154,8 @@ constexpr auto views = std::to_array<std::string_view>({"alias",
                                                         "unsqueeze",
                                                         "view",
                                                         "view_as",
+                                                        "view_as_complex",
+                                                        "view_as_real",
                                                         "vsplit"});
 
 struct Parts {

@@ -40,10 +40,18 @@ bool is_of_one(const std::vector<Tensor>& operands, const Tensor& result) {
 }
 
 // Of the result's shape and the target's dtype.
-Tensor written(const Call& call, const Results& results) {
+Value written(const Call& call, const Results& results) {
   require(!call.node().arguments.empty() && results.size() == 1, "[exported] ", call.node().target,
           " writes in place, and has no argument or not one result");
   const std::string& name = call.node().arguments.front().name;
+  if (call.is_complex(name)) {
+    ComplexTensor both = call.complex_tensor(name);
+    auto* value = std::get_if<ComplexTensor>(&results[0]);
+    require(value != nullptr && value->shape() == both.shape(), "[exported] ", call.node().target,
+            " writes to a complex tensor [", both.shape(), "] what is real or has another shape");
+    both.copy_from(*value);
+    return both;
+  }
   Tensor target = call.tensor(name);
   auto* value = std::get_if<Tensor>(&results[0]);
   require(value != nullptr && value->shape() == target.shape(), "[exported] ", call.node().target,
@@ -55,39 +63,81 @@ Tensor written(const Call& call, const Results& results) {
 
 }  // namespace
 
+Results NamedOperator::real_results(const Call& call) const {
+  require(row_ != nullptr, "[exported] ", call.node().target,
+          " is of complex tensors, and is given real ones");
+  return row_->compute(call);
+}
+
+Results NamedOperator::of_part(const Call& call, Part part) const {
+  const Call seen = call.of(part);
+  Results results = row_->compute(seen);
+  call.take_asked(seen);
+  return results;
+}
+
+Results NamedOperator::complex_results(const Call& call) const {
+  using enum ComplexMeaning::How;
+  switch (complex_.how) {
+    case none:
+      raise_error(concat("[exported] ", call.node().target,
+                         " is given complex numbers, for which it is not supported"));
+    case same: return row_->compute(call);
+    case row: return complex_.row->compute(call);
+    case of_magnitudes: return of_part(call, Part::magnitude);
+    case of_real_parts: return of_part(call, Part::real);
+    case of_parts:
+    case of_real_part_without_imaginary: break;
+  }
+  Results results = of_part(call, Part::real);
+  const Results imaginary =
+      complex_.how == of_parts ? of_part(call, Part::imaginary) : Results(results.size());
+  check(results.size() == imaginary.size(), "parts have different results");
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (auto* real = std::get_if<Tensor>(&results[i]); real != nullptr && real->defined()) {
+      auto* other = std::get_if<Tensor>(&imaginary[i]);
+      results[i] =
+          ComplexTensor(*real, other != nullptr ? *other : zeros(real->shape(), real->dtype()));
+    }
+  return results;
+}
+
 Results NamedOperator::compute(const Call& call, bool program_writes) const {
-  Results results = row_->compute(call);
+  Results results = call.takes_complex() ? complex_results(call) : real_results(call);
   if (writes_first_) return {written(call, results)};
   if (!must_own_ || !program_writes) return results;
   const std::vector<Tensor> operands = call.operands();
-  for (Value& result : results)
+  for (Value& result : results) {
+    if (auto* both = std::get_if<ComplexTensor>(&result)) *both = both->clone();
     if (auto* tensor = std::get_if<Tensor>(&result); tensor != nullptr && tensor->defined())
-      if (is_creation(*row_) || is_of_one(operands, *tensor)) *tensor = tensor->clone();
+      if ((row_ != nullptr && is_creation(*row_)) || is_of_one(operands, *tensor))
+        *tensor = tensor->clone();
+  }
   return results;
 }
 
 std::optional<NamedOperator> find_operator(std::string_view name) {
-  for (const OperatorName& each : names_of(name))
-    if (const Operator* row = row_of(each.row))
-      return NamedOperator(*row, each.writes_first, each.must_own);
+  for (const OperatorName& each : names_of(name)) {
+    const Operator* row = row_of(each.row);
+    const NamedOperator op(row, complex_meaning(each.row, row != nullptr), each.writes_first,
+                           each.must_own);
+    if (op.is_known()) return op;
+  }
   return std::nullopt;
 }
 
 std::vector<std::span<const Operator>> operator_families() {
-  return {arrangement_operators(),   arithmetic_operators(),
-          composite_operators(),     control_operators(),
-          convolution_operators(),   creation_operators(),
-          function_operators(),      indexing_operators(),
-          joining_operators(),       linear_algebra_operators(),
-          loss_operators(),          normalisation_operators(),
-          ordering_operators(),      pooling_operators(),
-          product_operators(),       quantile_operators(),
-          quantisation_operators(),  random_operators(),
-          recurrent_operators(),     reduction_operators(),
-          resampling_operators(),    run_operators(),
-          scan_operators(),          scatter_operators(),
-          signal_window_operators(), size_operators(),
-          special_operators(),       vision_operators()};
+  return {arrangement_operators(),   arithmetic_operators(),    complex_creation_operators(),
+          composite_operators(),     control_operators(),       convolution_operators(),
+          creation_operators(),      fourier_operators(),       function_operators(),
+          indexing_operators(),      joining_operators(),       linear_algebra_operators(),
+          loss_operators(),          normalisation_operators(), ordering_operators(),
+          pooling_operators(),       product_operators(),       quantile_operators(),
+          quantisation_operators(),  random_operators(),        recurrent_operators(),
+          reduction_operators(),     resampling_operators(),    run_operators(),
+          scan_operators(),          scatter_operators(),       short_time_operators(),
+          signal_window_operators(), size_operators(),          special_operators(),
+          vision_operators()};
 }
 
 std::vector<std::string_view> operator_names() {

@@ -52,20 +52,48 @@ struct Operator {
 template <auto function>
 inline constexpr auto by = [](const Call& call) { return function(call); };
 
+// What an operator means where an argument is complex (complex/meanings.cpp).
+struct ComplexMeaning {
+  enum class How : std::uint8_t {
+    none,
+    same,                            // what the row of real values does with any
+    row,                             // a function of its own
+    of_parts,                        // linear: what the row says, of either part
+    of_real_parts,                   // the sizes of a tensor, say: of the real one
+    of_real_part_without_imaginary,  // ones: the imaginary part of the result is 0
+    of_magnitudes
+  };
+  How how = How::none;
+  const Operator* row = nullptr;
+};
+// `row` is a name in the table, or one for complex operands alone; the former are known of reals.
+ComplexMeaning complex_meaning(std::string_view row, bool is_known_of_reals);
+
 // An operator as a program names it.
 class NamedOperator {
  public:
-  NamedOperator(const Operator& row, bool writes_first, bool must_own)
-      : row_(&row), writes_first_(writes_first), must_own_(must_own) {}
+  // Of real values, and of complex ones; each may be missing, but not both.
+  NamedOperator(const Operator* row, const ComplexMeaning& complex, bool writes_first,
+                bool must_own)
+      : row_(row), complex_(complex), writes_first_(writes_first), must_own_(must_own) {}
 
   // Whether the result is written to the first argument, which is the result then.
   bool writes_first() const { return writes_first_; }
+  // Whether it may have arguments that are complex.
+  bool takes_complex() const { return complex_.how != ComplexMeaning::How::none; }
   // `program_writes`: whether an operator of the program writes in place. Raises `Error` as the
   // row's function does, and where a result has not the shape of what it is to be written to.
   Results compute(const Call& call, bool program_writes) const;
 
+  bool is_known() const { return row_ != nullptr || takes_complex(); }
+
  private:
+  Results real_results(const Call& call) const;
+  Results complex_results(const Call& call) const;
+  Results of_part(const Call& call, Part part) const;
+
   const Operator* row_;
+  ComplexMeaning complex_;
   bool writes_first_, must_own_;
 };
 
@@ -106,5 +134,11 @@ std::span<const Operator> signal_window_operators();
 std::span<const Operator> size_operators();
 std::span<const Operator> special_operators();
 std::span<const Operator> vision_operators();
+
+// Those in complex/: of real operands that give complex ones, and the rows for complex operands.
+std::span<const Operator> complex_creation_operators();
+std::span<const Operator> fourier_operators();
+std::span<const Operator> short_time_operators();
+std::span<const Operator> complex_operators();
 
 }  // namespace tilewright::exported

@@ -55,6 +55,13 @@ ArgumentValue number(const Fields& fields, const json::Node& value, std::string_
                      const ValueOf&) {
   return fields.as_number(value, name);
 }
+ArgumentValue complex_number(const Fields& fields, const json::Node& value, std::string_view,
+                             const ValueOf&) {
+  auto part = [&](std::string_view member) {
+    return fields.as_number(fields.member(value, member), member);
+  };
+  return std::complex<double>(part("real"), part("imag"));
+}
 ArgumentValue flag(const Fields& fields, const json::Node& value, std::string_view name,
                    const ValueOf&) {
   return fields.as_flag(value, name);
@@ -102,7 +109,9 @@ ArgumentValue symbolic_integers(const Fields& fields, const json::Node& value,
 }
 ArgumentValue dtype(const Fields& fields, const json::Node& value, std::string_view name,
                     const ValueOf&) {
-  return fields.as_dtype(value, name);
+  const ElementType type = fields.as_element_type(value, name);
+  if (type.is_complex) return ComplexType{type.dtype};
+  return type.dtype;
 }
 ArgumentValue device(const Fields& fields, const json::Node& value, std::string_view,
                      const ValueOf&) {
@@ -143,6 +152,7 @@ constexpr Kind kinds[] = {
     {"as_ints", integers},
     {"as_float", number},
     {"as_floats", numbers},
+    {"as_complex", complex_number},
     {"as_bool", flag},
     {"as_bools", flags},
     {"as_string", string},
@@ -221,8 +231,9 @@ SizeExpression read_size(const Fields& fields, const json::Node& size, std::stri
   return *parsed;
 }
 
-TensorFacts read_tensor_facts(const Fields& fields, const json::Node& tensor) {
-  TensorFacts facts{fields.as_dtype(fields.member(tensor, "dtype"), "dtype"), {}};
+TensorDescription read_tensor(const Fields& fields, const json::Node& tensor) {
+  const ElementType type = fields.as_element_type(fields.member(tensor, "dtype"), "dtype");
+  TensorFacts facts{type.dtype, {}};
   const auto& sizes = fields.list(tensor, "sizes");
   fields.expect(sizes.size() <= most_axes, "it has ", sizes.size(), " axes; at most ", most_axes,
                 " are allowed");
@@ -230,7 +241,8 @@ TensorFacts read_tensor_facts(const Fields& fields, const json::Node& tensor) {
   std::int64_t number = fields.integer(tensor, "layout");
   fields.expect(number == strided, "it has layout ", number, "; strided tensors (", strided,
                 ") are known");
-  return facts;
+  if (type.is_complex) facts.sizes.push_back({.integer = 2});
+  return {std::move(facts), type.is_complex};
 }
 
 }  // namespace tilewright::exported

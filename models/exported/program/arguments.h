@@ -25,7 +25,12 @@ void read_arguments(const Fields& fields, const json::Node& from, Node& node,
                     const ValueOf& value_of);
 // What "as_graph" holds (subgraph.cpp).
 GraphArgument read_subgraph(const Fields& fields, const json::Node& content);
-TensorFacts read_tensor_facts(const Fields& fields, const json::Node& tensor);
+// Of a tensor of complex numbers as pairs: with a last axis of 2.
+struct TensorDescription {
+  TensorFacts facts;
+  bool is_complex;
+};
+TensorDescription read_tensor(const Fields& fields, const json::Node& tensor);
 // A size, stride or offset: {"as_int": 3} or {"as_expr": ...}.
 SizeExpression read_size(const Fields& fields, const json::Node& size, std::string_view name);
 

@@ -83,12 +83,16 @@ const std::vector<Node>& Fields::as_list(const Node& value, std::string_view nam
          "; an array is wanted");
   return value.items;
 }
-DType Fields::as_dtype(const Node& value, std::string_view name) const {
+ElementType Fields::as_element_type(const Node& value, std::string_view name) const {
+  constexpr std::int64_t complex32 = 9, complex64 = 10, complex128 = 11;
   std::int64_t number = as_integer(value, name);
+  if (number == complex64) return {f32, true};
+  if (number == complex128) return {f64, true};
   auto dtype = dtype_of_number(number);
   expect(dtype.has_value(), "\"", name, "\" is the element type ", number,
-         number >= 9 && number <= 11 ? " (complex numbers)" : "", ", which is not supported");
-  return *dtype;
+         number == complex32 ? " (complex numbers of floats of 16 bits)" : "",
+         ", which is not supported");
+  return {*dtype};
 }
 const std::pair<std::string, Node>& Fields::as_choice(const Node& value,
                                                       std::string_view name) const {

@@ -21,6 +21,12 @@ namespace tilewright::exported {
 // types that PyTorch alone has.
 std::optional<DType> dtype_of_number(std::int64_t number);
 
+// Of complex numbers (complex64, complex128), the dtype is that of their parts.
+struct ElementType {
+  DType dtype;
+  bool is_complex = false;
+};
+
 class Fields {
  public:
   // `file` begins the errors and must outlive this.
@@ -46,7 +52,7 @@ class Fields {
   bool as_flag(const json::Node& value, std::string_view name) const;
   const std::vector<json::Node>& as_list(const json::Node& value, std::string_view name) const;
   // The number that PyTorch has for an element type.
-  DType as_dtype(const json::Node& value, std::string_view name) const;
+  ElementType as_element_type(const json::Node& value, std::string_view name) const;
   // The one member of an object that says by its name what it holds: {"as_int": 3}.
   const std::pair<std::string, json::Node>& as_choice(const json::Node& value,
                                                       std::string_view name) const;

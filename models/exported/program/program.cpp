@@ -37,6 +37,7 @@ class ProgramReader {
     fields_.list(fields_.member(module, "graph"), "nodes");
     read_inputs(signature);
     check_order();
+    mark_complex();
     read_outputs(signature);
   }
 
@@ -44,7 +45,7 @@ class ProgramReader {
   // One at a time, as the text is read.
   void read_tensor(std::string_view name, const json::Node& facts) {
     fields_.set_place(concat("tensor \"", excerpt(name), '"'));
-    tensors_.emplace(name, read_tensor_facts(fields_, facts));
+    tensors_.emplace(name, exported::read_tensor(fields_, facts));
     fields_.set_place("");
   }
 
@@ -108,7 +109,8 @@ class ProgramReader {
     const bool is_new = targets_[of].insert(name).second;
     // A parameter that two modules share may go in twice; it is not written to.
     fields_.expect(is_new || of == parameter, "there are two of the name \"", excerpt(name), '"');
-    program_.inputs.push_back({of, id_of(value), name, described->second});
+    const auto& [facts, is_complex] = described->second;
+    program_.inputs.push_back({of, id_of(value), name, facts, is_complex});
     define(id_of(value));
   }
 
@@ -150,6 +152,21 @@ class ProgramReader {
       if (!is_right) fields_.set_place(place_of(i, node));
       if (!is_right) for_each_used(node, [&](ValueId id) { require_defined(id); });
       for (ValueId id : node.results) define(id);
+    }
+  }
+
+  void mark_complex() {
+    std::vector<bool> is_complex;
+    for (const std::string& name : program_.value_names) {
+      auto described = tensors_.find(name);
+      is_complex.push_back(described != tensors_.end() && described->second.is_complex);
+    }
+    for (Node& node : program_.nodes) {
+      for_each_used(node, [&](ValueId id) {
+        node.takes_complex = node.takes_complex || is_complex[static_cast<std::size_t>(id)];
+      });
+      for (const Argument& argument : node.arguments)
+        node.takes_complex = node.takes_complex || is_complex_argument(argument.value);
     }
   }
 
@@ -249,7 +266,7 @@ class ProgramReader {
   Fields fields_;
   Program& program_;
   std::unordered_map<std::string, ValueId> ids_;
-  std::unordered_map<std::string, TensorFacts> tensors_;
+  std::unordered_map<std::string, TensorDescription> tensors_;
   std::vector<bool> is_defined_;
   std::map<Input::Kind, std::unordered_set<std::string>> targets_;  // names of inputs
 };

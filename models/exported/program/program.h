@@ -7,6 +7,7 @@
 // computes is exported_module.h's.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -37,6 +38,10 @@ struct NumberName {  // an integer, float or flag that another node computes
 };
 using Integer = std::variant<std::int64_t, NumberName>;
 enum class MemoryFormat : std::uint8_t { contiguous, channels_last, preserve };
+// complex64 or complex128, by the type of the parts.
+struct ComplexType {
+  DType parts;
+};
 struct DeviceName {
   std::string text;
 };
@@ -50,8 +55,9 @@ struct GraphArgument {
 };
 using ArgumentValue =
     std::variant<std::monostate, TensorName, TensorNames, NumberName, bool, std::int64_t, double,
-                 std::string, std::vector<Integer>, std::vector<double>, std::vector<bool>, DType,
-                 MemoryFormat, DeviceName, Layout, GraphArgument>;
+                 std::complex<double>, std::string, std::vector<Integer>, std::vector<double>,
+                 std::vector<bool>, DType, ComplexType, MemoryFormat, DeviceName, Layout,
+                 GraphArgument>;
 struct Argument {
   std::string name;
   ArgumentValue value;
@@ -63,6 +69,7 @@ struct Node {
   std::vector<Argument> arguments;
   std::vector<ValueId> results;  // lists of tensors one by one
   std::string source;            // "modeling_bert.py:82", of the innermost line; may be empty
+  bool takes_complex = false;    // among its arguments, as far as the program says so
 };
 
 struct Subgraph {
@@ -81,7 +88,8 @@ struct Input {
   Kind kind;
   ValueId value;
   std::string name;  // of a parameter, buffer or constant PyTorch's; of the user's, as in forward()
-  TensorFacts facts;
+  TensorFacts facts;  // of complex numbers those of their pairs, a last axis of 2
+  bool is_complex = false;
 };
 struct Output {
   enum class Kind : std::uint8_t { user, buffer_change, input_change };
@@ -100,6 +108,12 @@ struct Program {
   std::vector<std::string> value_names;  // by ValueId
   std::string torch_version;
 };
+
+// A complex number, or a type of them.
+inline bool is_complex_argument(const ArgumentValue& value) {
+  return std::holds_alternative<std::complex<double>>(value) ||
+         std::holds_alternative<ComplexType>(value);
+}
 
 // Calls `visit` with every value that the node's arguments name.
 template <typename Visit>

@@ -1,8 +1,9 @@
-// Operators of signals: Fourier transforms as products by matrices that the host computes, and what
-// is made of them.
+// Operators of signals: Fourier transforms, and what is made of them.
 #include <cmath>
 #include <numbers>
 
+#include "graph/functions/convolving/padding.h"
+#include "graph/functions/fourier/fourier.h"
 #include "graph/functions/indexing/strided_parts.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
@@ -10,39 +11,34 @@
 namespace tilewright::onnx {
 namespace {
 
-constexpr std::int64_t most_points = 8192;
+constexpr std::int64_t most_points = 8192;  // of matrices of mels
 
-// cos and sin of 2 pi j k / N, [taken, bins] each; a sign for the direction.
-std::pair<Tensor, Tensor> waves(std::int64_t taken, std::int64_t points, std::int64_t bins,
-                                bool is_inverse) {
-  require(points > 0 && points <= most_points, "[onnx] a transform of ", points, " points");
-  std::vector<double> cosines, sines;
-  for (std::int64_t j = 0; j < taken; ++j)
-    for (std::int64_t k = 0; k < bins; ++k) {
-      double angle =
-          2 * std::numbers::pi * static_cast<double>(j * k % points) / static_cast<double>(points);
-      cosines.push_back(std::cos(angle));
-      sines.push_back(is_inverse ? std::sin(angle) : -std::sin(angle));
-    }
-  return {constant_of(cosines, {taken, bins}), constant_of(sines, {taken, bins})};
+// Of as many points, zeros added or elements left out at the end.
+Tensor of_size(const Tensor& x, int axis, std::int64_t points) {
+  const std::int64_t size = x.size(axis);
+  if (points <= size) return x.slice(axis, 0, points);
+  Shape added;
+  for (int i = x.rank() - 1; i > axis; --i) added.insert(added.end(), {0, 0});
+  added.insert(added.end(), {0, points - size});
+  return pad(x, added);
 }
 
-// x [.., taken, 1 or 2] -> [.., bins, 2], over the axis before the last.
-Tensor transformed(const Tensor& x, std::int64_t points, std::int64_t bins, bool is_inverse) {
-  std::int64_t taken = std::min(x.size(-2), points);
-  auto [cosines, sines] = waves(taken, points, bins, is_inverse);
-  Tensor wide = x.to(f64).slice(x.rank() - 2, 0, taken);
-  Tensor real = wide.select(x.rank() - 1, 0), re = matmul(real, cosines), im = matmul(real, sines);
-  if (x.size(-1) == 2) {
-    Tensor imaginary = wide.select(x.rank() - 1, 1);
-    re = re - matmul(imaginary, sines);
-    im = im + matmul(imaginary, cosines);
-  }
-  Tensor both = cat({re.unsqueeze(-1), im.unsqueeze(-1)}, re.rank());
-  return is_inverse ? both / static_cast<double>(points) : both;
+// x [.., 1 or 2] -> [.., 2], over an axis before the last; the first results.
+Tensor transformed(const Tensor& x, int axis, std::int64_t points, std::int64_t bins,
+                   bool is_inverse) {
+  const int last = x.rank() - 1;
+  const FourierOptions options{is_inverse ? FourierSign::inverse : FourierSign::forward,
+                               is_inverse ? 1 / static_cast<double>(points) : 1};
+  const Tensor taken = of_size(x, axis, points), real = taken.select(last, 0);
+  const bool is_real = x.size(last) == 1;
+  const ComplexParts y =
+      is_real && bins < points
+          ? half_fourier(real, axis, options)
+          : fourier({real, is_real ? Tensor() : taken.select(last, 1)}, axis, options);
+  return cat({y.real.unsqueeze(last), y.imaginary.unsqueeze(last)}, last).slice(axis, 0, bins);
 }
 
-Tensor fourier(const Call& call, std::int64_t axis_given) {
+Tensor transform_along(const Call& call, std::int64_t axis_given) {
   Tensor x = call.tensor(0);
   require(x.rank() >= 3 && (x.size(-1) == 1 || x.size(-1) == 2), "[onnx] a signal [", x.shape(),
           "]; its last axis has one or two elements");
@@ -50,9 +46,9 @@ Tensor fourier(const Call& call, std::int64_t axis_given) {
   require(axis < x.rank() - 1, "[onnx] a transform over the axis of real and imaginary parts");
   std::int64_t points = call.has(1) ? call.scalar(1).as_integer() : x.size(axis);
   bool is_inverse = call.flag("inverse", false), is_onesided = call.flag("onesided", false);
-  Tensor last = x.transpose(axis, x.rank() - 2);
-  Tensor y = transformed(last, points, is_onesided ? points / 2 + 1 : points, is_inverse);
-  return y.transpose(axis, x.rank() - 2).to(x.dtype());
+  require(points > 0 && points <= most_fourier_points, "[onnx] a transform of ", points,
+          " points; there are from 1 to ", most_fourier_points);
+  return transformed(x, axis, points, is_onesided ? points / 2 + 1 : points, is_inverse);
 }
 
 // Frames of the signal, each times a window, transformed.
@@ -67,7 +63,7 @@ Tensor short_time(const Call& call) {
   require(length > 0 && length <= x.size(1), "[onnx] frames of ", length, " of [", x.shape(), "]");
   Tensor frames = unfold(x, 1, length, step).transpose(2, 3);
   if (window.defined()) frames = frames * window.reshape({length, 1});
-  return transformed(frames, length, is_onesided ? length / 2 + 1 : length, false).to(x.dtype());
+  return transformed(frames, 2, length, is_onesided ? length / 2 + 1 : length, false);
 }
 
 // [bins, mels], triangles that lie regularly on the scale of mels.
@@ -107,8 +103,9 @@ Tensor mel_weights(const Call& call) {
 }
 
 constexpr Operator rows[] = {
-    {"DFT", 17, [](const Call& c) { return fourier(c, c.axis("axis", 1)); }},
-    {"DFT", 20, [](const Call& c) { return fourier(c, c.has(2) ? c.scalar(2).as_integer() : -2); }},
+    {"DFT", 17, [](const Call& c) { return transform_along(c, c.axis("axis", 1)); }},
+    {"DFT", 20,
+     [](const Call& c) { return transform_along(c, c.has(2) ? c.scalar(2).as_integer() : -2); }},
     {"MelWeightMatrix", 17, by<mel_weights>},
     {"STFT", 17, by<short_time>},
 };

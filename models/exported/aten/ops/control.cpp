@@ -11,8 +11,9 @@
 namespace tilewright::exported {
 namespace {
 
-// What the graph makes of these tensors, within autocast for a dtype or not.
-Tensors run(const Subgraph& graph, const Tensors& inputs, std::optional<DType> cast_to = {}) {
+// What the graph makes of these values, within autocast for a dtype or not.
+Results run_values(const Subgraph& graph, const Results& inputs,
+                   std::optional<DType> cast_to = {}) {
   const std::string_view name = graph.name;
   require(inputs.size() == graph.inputs.size(), "[exported] the graph \"", json::excerpt(name),
           "\" takes ", graph.inputs.size(), " tensors and is given ", inputs.size());
@@ -36,11 +37,25 @@ Tensors run(const Subgraph& graph, const Tensors& inputs, std::optional<DType> c
     for (std::size_t i = 0; i < results.size(); ++i)
       values[static_cast<std::size_t>(node.results[i])] = std::move(results[i]);
   }
-  Tensors outputs;
+  Results outputs;
   for (ValueId id : graph.outputs) {
-    auto* tensor = std::get_if<Tensor>(&values[static_cast<std::size_t>(id)]);
-    require(tensor != nullptr && tensor->defined(), "[exported] the graph \"", json::excerpt(name),
-            "\" gives what is no tensor");
+    const Value& value = values[static_cast<std::size_t>(id)];
+    auto* tensor = std::get_if<Tensor>(&value);
+    require(
+        std::holds_alternative<ComplexTensor>(value) || (tensor != nullptr && tensor->defined()),
+        "[exported] the graph \"", json::excerpt(name), "\" gives what is no tensor");
+    outputs.push_back(value);
+  }
+  return outputs;
+}
+
+// The same of real tensors, as branches and loops carry them.
+Tensors run(const Subgraph& graph, const Tensors& inputs) {
+  Tensors outputs;
+  for (const Value& value : run_values(graph, Results(inputs.begin(), inputs.end()))) {
+    auto* tensor = std::get_if<Tensor>(&value);
+    require(tensor != nullptr, "[exported] the graph \"", json::excerpt(graph.name),
+            "\" gives a complex tensor; branches and loops of real ones are supported");
     outputs.push_back(*tensor);
   }
   return outputs;
@@ -102,30 +117,30 @@ Tensors mapped(const Call& call) {
 }
 
 // Arguments from a number on, which are tensors.
-Tensors operands_from(const Call& call, std::size_t first) {
-  Tensors operands;
+Results operands_from(const Call& call, std::size_t first) {
+  Results operands;
   for (std::size_t i = first; i < call.node().arguments.size(); ++i)
-    operands.push_back(call.tensor(std::to_string(i)));
+    operands.push_back(call.any_value(std::to_string(i)));
   return operands;
 }
 // (whether derivatives are wanted, graph, operands...)
-Tensors with_or_without_derivatives(const Call& call) {
+Results with_or_without_derivatives(const Call& call) {
   call.flag("0", false);
-  return run(call.graph("1"), operands_from(call, 2));
+  return run_values(call.graph("1"), operands_from(call, 2));
 }
 // (device, dtype, whether it is on, whether casts are kept, graph, operands...)
-Tensors with_autocast(const Call& call) {
+Results with_autocast(const Call& call) {
   const std::string device = call.text("0", "");
   const std::optional<DType> dtype = call.dtype("1");
   const bool is_on = call.flag("2", false);
   call.flag("3", false);
-  if (!is_on) return run(call.graph("4"), operands_from(call, 5));
+  if (!is_on) return run_values(call.graph("4"), operands_from(call, 5));
   if (device != "cpu")
     call.refuse("0", concat("is ", json::excerpt(device),
                             ": torch.autocast is supported for \"cpu\"; export without it"));
   if (!dtype || size_bytes(*dtype) != 2 || !is_floating(*dtype))
     call.refuse("1", "is no float of 16 bits, as torch.autocast is for");
-  return run(call.graph("4"), operands_from(call, 5), *dtype);
+  return run_values(call.graph("4"), operands_from(call, 5), *dtype);
 }
 
 constexpr Operator rows[] = {

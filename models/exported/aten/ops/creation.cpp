@@ -63,6 +63,18 @@ Tensor logarithmic_steps(const Call& call) {
   return pow(call.number("base", 10), steps_between(call)).to(call.dtype().value_or(f32));
 }
 
+// Of the results of a Fourier transform, in their order.
+template <bool is_half>
+Tensor frequencies(const Call& call) {
+  const std::int64_t n = call.integer("n");
+  if (n < 1 || n > INT32_MAX) call.refuse("n", concat("is ", n));
+  const double step = 1 / (static_cast<double>(n) * call.number("d", 1));
+  const std::int64_t positive = is_half ? n / 2 + 1 : (n + 1) / 2;
+  Tensor places = arange(0, positive);
+  if (!is_half) places = cat({places, arange(-(n / 2), 0)}, 0);
+  return (places.to(f64) * step).to(call.dtype().value_or(f32));
+}
+
 Tensor identity(const Call& call) {
   const std::int64_t rows = call.integer("n"), columns = call.integer("m", rows);
   return (arange(0, rows).unsqueeze(1) == arange(0, columns)).to(call.dtype().value_or(f32));
@@ -152,6 +164,8 @@ constexpr Operator rows[] = {
     {"aten.logspace.Tensor_Tensor", by<logarithmic_steps>},
     {"aten.logspace.Tensor_Scalar", by<logarithmic_steps>},
     {"aten.logspace.Scalar_Tensor", by<logarithmic_steps>},
+    {"aten.fft_fftfreq.default", by<frequencies<false>>},
+    {"aten.fft_rfftfreq.default", by<frequencies<true>>},
     {"aten.tril_indices.default", by<triangle<true>>},
     {"aten.triu_indices.default", by<triangle<false>>},
     {"aten.arange.start_step", by<range>},

@@ -1,0 +1,45 @@
+// Fourier transforms along an axis, of complex numbers as pairs of tensors.
+//
+//   y[k] = scale * sum over j of x[j] exp(-+2 pi i j k / n)      n: the points of the axis
+//
+// Apart from sums and products by a matrix because of what it costs: n of small factors is done in
+// steps of one factor each (J. Cooley and J. Tukey, 1965), in the order of G. Stockham (1966),
+// which leaves the results where they belong; up to 64 points, and primes up to 127, as a product
+// by a matrix; n with a larger prime as a convolution (L. Bluestein, 1970). Each is a part of the
+// graph like any other formula, in f32, or f64 of f64: errors are some units of the last place of
+// the norm, and grow with log(n). Products by matrices heed `Options::matmul_precision`.
+//
+// Along axes other than the last no elements are moved first. Of a real operand, and where half of
+// the results determine the others, the first and the last step are half of the work. Misuse raises
+// `Error`; safe to call from several threads.
+#pragma once
+
+#include <cstdint>
+
+#include "graph/tensor/tensor.h"
+
+namespace tilewright {
+
+// Of one shape and dtype; as an operand without an imaginary part it is real.
+struct ComplexParts {
+  Tensor real, imaginary;
+};
+// The sign of the exponent: forward is the negative one.
+enum class FourierSign : std::uint8_t { forward, inverse };
+struct FourierOptions {
+  FourierSign sign = FourierSign::forward;
+  double scale = 1;
+};
+
+constexpr std::int64_t most_fourier_points = 1 << 24;
+
+ComplexParts fourier(const ComplexParts& x, int axis, const FourierOptions& options = {});
+// Of a real operand the first n / 2 + 1 results, of which the others are the conjugates.
+ComplexParts half_fourier(const TensorOperand& x, int axis, const FourierOptions& options = {});
+// The real results, of an operand of which the first points / 2 + 1 elements are given and the
+// others are the conjugates of these. The imaginary parts of the first, and of the middle one of an
+// even number of points, count as 0.
+Tensor real_fourier(const ComplexParts& half, int axis, std::int64_t points,
+                    const FourierOptions& options = {});
+
+}  // namespace tilewright

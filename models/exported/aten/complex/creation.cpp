@@ -1,0 +1,26 @@
+// Operators of real operands that give complex values.
+#include "models/exported/aten/operators.h"
+#include "models/exported/complex/arithmetic.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::exported {
+namespace {
+
+Value of_parts(const Call& call) { return ComplexTensor(call.tensor("real"), call.tensor("imag")); }
+Value of_magnitude_and_angle(const Call& call) {
+  return polar(call.tensor("abs"), call.tensor("angle"));
+}
+Value of_pairs(const Call& call) { return ComplexTensor::of_pairs(call.tensor("self")); }
+
+constexpr Operator rows[] = {
+    {"aten._neg_view.default", [](const Call& c) { return -c.tensor("self"); }},
+    {"aten.complex.default", by<of_parts>},
+    {"aten.polar.default", by<of_magnitude_and_angle>},
+    {"aten.view_as_complex.default", by<of_pairs>},
+};
+
+}  // namespace
+
+std::span<const Operator> complex_creation_operators() { return rows; }
+
+}  // namespace tilewright::exported
