@@ -76,18 +76,23 @@ def message(field, content):
     content = content.encode() if isinstance(content, str) else content
     return varint(field << 3 | 2) + varint(len(content)) + content
 
-# y = op(x, w) for x [rows, 2].
-def save_onnx(name, op):
-    node = message(1, "x") + message(1, "w") + message(2, "y") + message(3, "first") + message(4, op)
+# y = op(x, w) for x [rows, 2]; or op(x, before(w)).
+def save_onnx(name, op, before=None):
+    other = "w" if before is None else "v"
+    node = message(1, "x") + message(1, other) + message(2, "y") + message(3, "first") + message(4, op)
+    if before is not None:
+        node = (message(1, "w") + message(2, "v") + message(3, "zeroth") + message(4, before), node)
     weight = number(1, 2) + number(2, 1) + message(8, "w") + message(9, struct.pack("<2f", 10, 20))
     sizes = message(1, message(2, "rows")) + message(1, number(1, 2))
     taken = message(1, "x") + message(2, message(1, number(1, 1) + message(2, sizes)))
-    graph = message(1, node) + message(5, weight) + message(11, taken) + message(12, message(1, "y"))
+    nodes = b"".join(message(1, n) for n in (node if isinstance(node, tuple) else (node,)))
+    graph = nodes + message(5, weight) + message(11, taken) + message(12, message(1, "y"))
     with open(name, "wb") as file:
         file.write(message(2, "maker") + message(3, "1.0") + message(7, graph)
                    + message(8, number(2, 17)))
 
 save_onnx("net.onnx", "Add")
+save_onnx("factors.onnx", "Mul", "Sigmoid")
 save_onnx("lacks.onnx", "Novel")
 save("net.pt2", "torch.ops.aten.add.Tensor")
 save("lacks.pt2", "torch.ops.mylib.novel.default")
@@ -132,6 +137,16 @@ ends 0 run net.pt2 --inputs named.safetensors --explain
 said '1 launch of 1 distinct program;' out
 ends 0 run net.onnx --inputs named.safetensors --explain --json
 python3 -c 'import json; d = json.load(open("out")); assert "launches" in d["explanation"], d'
+# Weights are frozen where the model is called again, unless that is not wanted.
+once='1 value follows from frozen weights and was computed once, 8 B'
+ends 0 run factors.onnx --inputs named.safetensors --explain --repeat 2
+said "$once" out
+ends 0 run factors.onnx --inputs named.safetensors --explain --freezing
+said "$once" out
+for options in '--repeat 1' '--repeat 2 --no-freezing'; do
+  ends 0 run factors.onnx --inputs named.safetensors --explain $options
+  if grep -qF "$once" out; then fail "$options: weights are frozen"; fi
+done
 ends 2 explain net.pt2
 said 'tilewright run net.pt2 --inputs FILE.safetensors --explain' err
 

@@ -48,10 +48,16 @@ void RunOptions::add_to(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--tune-in-background", tune_in_background,
                    "search for block sizes while the model runs");
-  command.add_flag("--freezing,!--no-freezing", freezing,
-                   "weights are not written any more: what follows from them alone is computed "
-                   "once, at the first call, and on the host those of convolutions and of products "
-                   "with many rows are packed then, for as much memory again");
+  // By callbacks: a flag of an optional is set where it is not given, too.
+  CLI::Option* is_frozen = command.add_flag_callback(
+      "--freezing", [this] { freezing = true; },
+      "weights are not written any more: what follows from them alone is computed once, at the "
+      "first call, and on the host those of convolutions and of products with many rows are packed "
+      "then, for as much memory again; the default of run where it calls a model several times");
+  command
+      .add_flag_callback(
+          "--no-freezing", [this] { freezing = false; }, "weights are read at each call, as they are then")
+      ->excludes(is_frozen);
   command.add_option("--write-plan", write_plan,
                      "write every choice (block sizes, fusion, precision) to this file");
   command.add_option("--locked", locked_plan,
