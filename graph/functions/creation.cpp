@@ -47,9 +47,16 @@ Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, DType dtype, 
 Tensor linspace(double start, double end, std::int64_t steps, DType dtype, source_location w) {
   return steps_between("linspace", start, end, steps, w).to(dtype, w);
 }
+Tensor graph::powers_of(double base, const Tensor& exponents, DType dtype, source_location w) {
+  const Tensor power = pow(base, {exponents, w});
+  if (is_floating(dtype)) return power.to(dtype, w);
+  const Tensor whole = round({power, w});
+  return where({abs(power - whole) < abs(whole) * 1e-14, w}, {whole, w}, {power, w}).to(dtype, w);
+}
+
 Tensor logspace(double start, double end, std::int64_t steps, double base, DType dtype,
                 source_location w) {
-  return pow(base, {steps_between("logspace", start, end, steps, w), w}).to(dtype, w);
+  return graph::powers_of(base, steps_between("logspace", start, end, steps, w), dtype, w);
 }
 
 }  // namespace tilewright

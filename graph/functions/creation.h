@@ -30,4 +30,12 @@ Tensor linspace(double start, double end, std::int64_t steps, DType dtype = DTyp
 Tensor logspace(double start, double end, std::int64_t steps, double base = 10,
                 DType dtype = DType::f32, std::source_location w = std::source_location::current());
 
+namespace graph {
+
+// What logspace gives of these exponents, f64. Powers that differ from a whole number by rounding
+// alone are it, so that as integers they are not one less.
+Tensor powers_of(double base, const Tensor& exponents, DType dtype,
+                 std::source_location w = std::source_location::current());
+
+}  // namespace graph
 }  // namespace tilewright

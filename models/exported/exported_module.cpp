@@ -7,6 +7,7 @@
 
 #include "graph/compile/sizes/size_marks.h"
 #include "graph/tensor/recording/graph_break.h"
+#include "graph/tensor/tensor_body.h"
 #include "models/exported/archive.h"
 #include "models/exported/archive_layout.h"
 #include "models/exported/aten/operators.h"
@@ -125,7 +126,8 @@ struct ExportedModule::State {
   std::vector<ProgramOperator> operators;
 
   void compute(std::size_t node, std::vector<Value>& values) const;
-  void assign(const Output& output, const Tensor& value, const std::vector<Tensor>& inputs) const;
+  // The tensor that an output of the program is written to.
+  Tensor target_of(const Output& output, const std::vector<Tensor>& given) const;
 };
 
 static std::string name_of_node(const void* node) {
@@ -155,15 +157,49 @@ void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) 
   for (ValueId id : lifetimes.dead_after(at)) values[static_cast<std::size_t>(id)] = Value();
 }
 
-void ExportedModule::State::assign(const Output& output, const Tensor& value,
-                                   const std::vector<Tensor>& given) const {
-  if (output.kind == Output::Kind::buffer_change) {
-    buffers.at(output.name)->copy_from(value);
-    return;
-  }
+Tensor ExportedModule::State::target_of(const Output& output,
+                                        const std::vector<Tensor>& given) const {
+  if (output.kind == Output::Kind::buffer_change) return *buffers.at(output.name);
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].name == output.name) Tensor(given[i]).copy_from(value);
+    if (inputs[i].name == output.name) return given[i];
+  return {};
 }
+
+// What a program writes when it ends it writes at once: what is written or returned is what it was
+// before. Values are often the tensors that others are written to, or views of them.
+class LastWrites {
+ public:
+  void add(const Tensor& target, const Tensor& value) {
+    if (target.defined()) writes_.push_back({target, value});
+  }
+  void run(std::vector<Tensor>& results) {
+    for (Tensor& result : results)
+      if (std::ranges::any_of(writes_, [&](const Write& w) { return share(w.target, result); }))
+        result = result.clone();
+    for (std::size_t i = 0; i < writes_.size(); ++i)
+      for (std::size_t before = 0; before < i; ++before)
+        if (share(writes_[before].target, writes_[i].value)) {
+          writes_[i].value = writes_[i].value.clone();
+          break;
+        }
+    for (Write& write : writes_) write.target.copy_from(write.value);
+  }
+
+ private:
+  struct Write {
+    Tensor target, value;
+  };
+  static const TensorBody* whole_of(const Tensor& tensor) {
+    const TensorBody* body = tensor.body().get();
+    while (body->base) body = body->base.get();
+    return body;
+  }
+  static bool share(const Tensor& a, const Tensor& b) {
+    const TensorBody *x = whole_of(a), *y = whole_of(b);
+    return x == y || (x->buffer != nullptr && x->buffer == y->buffer);
+  }
+  std::vector<Write> writes_;
+};
 
 ExportedModule::ExportedModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ExportedModule::~ExportedModule() = default;
@@ -184,6 +220,7 @@ std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) c
                  input.is_complex);
   for (std::size_t i = 0; i < program.nodes.size(); ++i) state_->compute(i, values);
   std::vector<Tensor> results;
+  LastWrites writes;
   for (const Output& output : program.outputs) {
     const Tensor tensor = output.number ? of_number(*output.number)
                                         : result_of(values[static_cast<std::size_t>(output.value)]);
@@ -191,8 +228,9 @@ std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) c
     if (output.kind == Output::Kind::user)
       results.push_back(tensor);
     else
-      state_->assign(output, tensor, inputs);
+      writes.add(state_->target_of(output, inputs), tensor);
   }
+  writes.run(results);
   return results;
 }
 

@@ -164,6 +164,26 @@ TEST(FrozenValues, AreComputedOnceForAll) {
   expect_close(values.of(of(weight))[0], exp(weight));
 }
 
+// Of other tensors in the same memory of the user's, though the first ones live.
+TEST(FrozenValues, AreOfATensorAndNotOfItsMemory) {
+  alignas(64) static float memory[64 * 96];
+  std::ranges::fill(memory, 1.0F);
+  const Tensor x = random_tensor({64, 96}, 26);
+  auto functions = [&] {
+    Tensor weight = Tensor::from_blob(memory, {64, 96}, f32);
+    return std::pair{
+        compile([=](const Tensor& t) { return linear(t, weight); }, frozen),
+        compile([=](const Tensor& t) { return t * exp(weight.slice(0, 0, 1)); }, frozen)};
+  };
+  auto before = functions();
+  before.first(x), before.second(x);
+  std::ranges::fill(memory, 2.0F);
+  auto after = functions();
+  const Tensor twos = full({64, 96}, 2.0);
+  expect_close(after.first(x), linear(x, twos), 1e-4F);
+  expect_close(after.second(x), x * exp(twos.slice(0, 0, 1)), 1e-4F);
+}
+
 TEST(FrozenPart, IsNothingWhereNothingIsWorthIt) {
   const Graph graph = parse(
       "graph {\n%0: f32[5] = input\n"

@@ -179,6 +179,10 @@ TEST(Creation, IsByNumbers) {
             (std::vector<std::int32_t>{-1, 0, 1}));
   EXPECT_EQ(linspace(0, 0.3, 4).to_vector<float>()[3], 0.3F);
   expect(logspace(0, 3, 4, 2), {4}, {1, 2, 4, 8});
+  expect(logspace(0, 4, 5, 10, i64), {5}, {1, 10, 100, 1000, 10000});
+  expect(logspace(0, 4, 5, 3, i32), {5}, {1, 3, 9, 27, 81});
+  expect(logspace(0, 1, 3, 10, i64), {3}, {1, 3, 10});
+  expect(logspace(0, 3, 4, -2, i64), {4}, {1, -2, 4, -8});
   EXPECT_EQ(linspace(0, 1, 0).shape(), (Shape{0}));
   Tensor x = counted({2, 3});
   expect(zeros_like(x), {2, 3}, {0, 0, 0, 0, 0, 0});

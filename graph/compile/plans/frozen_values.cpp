@@ -20,8 +20,9 @@ Tensor tensor_of(const Graph& graph, std::size_t output, std::shared_ptr<Buffer>
 
 // What some function of the process has, while it has it.
 struct Known {
-  // What is computed and how, and the addresses of the weights.
-  using Key = std::tuple<Hash, std::vector<void*>>;
+  // What is computed and how, and of the weights the buffers and addresses: memory of the user's
+  // may be wrapped again, with something else in it.
+  using Key = std::tuple<Hash, std::vector<const Buffer*>, std::vector<void*>>;
   struct Entry {
     std::vector<std::weak_ptr<Buffer>> from;  // other memory may lie at the address of what is gone
     std::vector<std::weak_ptr<Buffer>> values;
@@ -77,16 +78,18 @@ FrozenValues::FrozenValues(Graph values, std::vector<std::size_t> from, const Pl
 std::vector<Tensor> FrozenValues::of(
     const std::function<const Tensor&(std::size_t input)>& tensor_of) const {
   std::vector<std::shared_ptr<Buffer>> weights;
+  std::vector<const Buffer*> buffers;
   std::vector<void*> addresses;
   for (std::size_t input : from_) {
     const TensorBody& body = *tensor_of(input).body();
     weights.push_back(body.buffer);
+    buffers.push_back(body.buffer.get());
     addresses.push_back(address_of(body));
   }
   Known& known = Known::of_process();
   std::lock_guard lock(known.mutex);
   std::erase_if(known.entries, [](const auto& entry) { return entry.second.is_gone(); });
-  Known::Entry& entry = known.entries[{key_, addresses}];
+  Known::Entry& entry = known.entries[{key_, std::move(buffers), addresses}];
   std::vector<Tensor> values = entry.tensors(values_);
   if (!values.empty()) return values;
   for (const std::shared_ptr<Buffer>& weight : weights) weight->freeze();

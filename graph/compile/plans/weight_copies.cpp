@@ -96,9 +96,10 @@ Transformed transformed(const PackedWeight& weight, const void* from) {
 }
 
 struct Copies {
-  // Address, shape and strides of the matrix, bytes of an element, width, in pairs, transformed.
-  using Key =
-      std::tuple<const void*, std::vector<std::int64_t>, std::int64_t, std::int64_t, bool, bool>;
+  // Buffer, address, shape and strides of the matrix, bytes of an element, width, in pairs,
+  // transformed. Memory of the user's may be wrapped again, with something else in it.
+  using Key = std::tuple<const Buffer*, const void*, std::vector<std::int64_t>, std::int64_t,
+                         std::int64_t, bool, bool>;
   struct Copy {
     std::weak_ptr<Buffer> from, packed;  // other memory may lie at the address of what is gone
   };
@@ -127,8 +128,9 @@ std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& we
   });
   std::vector<std::int64_t> sizes(matrix.shape.begin(), matrix.shape.end());
   sizes.insert(sizes.end(), matrix.strides.begin(), matrix.strides.end());
-  Copies::Copy& copy = copies.known[{from, std::move(sizes), bytes, weight.panels.width,
-                                     weight.panels.in_pairs, weight.is_winograd}];
+  Copies::Copy& copy =
+      copies.known[{body.buffer.get(), from, std::move(sizes), bytes, weight.panels.width,
+                    weight.panels.in_pairs, weight.is_winograd}];
   if (auto known = copy.packed.lock()) return known;
   TraceSpan span("compile", "pack weights");
   MemoryOwner owner("packed weights");

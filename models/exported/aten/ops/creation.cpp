@@ -1,6 +1,7 @@
 // Tensors made of numbers, and of the sizes of others.
 #include <cmath>
 
+#include "graph/functions/creation.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
@@ -60,7 +61,8 @@ Tensor steps_between(const Call& call) {
 }
 Tensor linear_steps(const Call& call) { return steps_between(call).to(call.dtype().value_or(f32)); }
 Tensor logarithmic_steps(const Call& call) {
-  return pow(call.number("base", 10), steps_between(call)).to(call.dtype().value_or(f32));
+  return graph::powers_of(call.number("base", 10), steps_between(call),
+                          call.dtype().value_or(f32));
 }
 
 // Of the results of a Fourier transform, in their order.
