@@ -115,6 +115,34 @@ TEST_F(Exported, WritesToBuffersAndInputsAsTheProgramDoes) {
   EXPECT_THAT(fast(inputs)[0].to_vector<float>(), ElementsAre(44, 88));
 }
 
+// What is written and returned is what it was before the program wrote anything.
+TEST_F(Exported, WritesAllAtOnce) {
+  ProgramText program;
+  program.inputs =
+      R"({"buffer": {"arg": {"name": "p_w"}, "buffer_name": "net.weight", "persistent": true}},
+         {"user_input": {"arg": {"as_tensor": {"name": "x"}}}})";
+  program.nodes = node("torch.ops.aten.clone.default", {tensor_argument("self", "p_w")}, "y");
+  program.outputs =
+      R"({"buffer_mutation": {"arg": {"name": "x"}, "buffer_name": "net.weight"}},
+         {"user_input_mutation": {"arg": {"name": "y"}, "user_input_name": "x"}},
+         {"user_output": {"arg": {"as_tensor": {"name": "y"}}}})";
+  auto module = load(exported_file(program));
+  std::vector<Tensor> inputs = {vector_of({1, 2})};
+  auto fast = compile(*module);
+  auto frozen = compile(*module, {.freezing = true});
+  auto expect_exchange = [&](const auto& call, float before) {
+    EXPECT_THAT(call(inputs)[0].template to_vector<float>(), ElementsAre(before, 2 * before));
+    EXPECT_THAT(inputs[0].to_vector<float>(), ElementsAre(before, 2 * before));
+  };
+  auto at_once = [&](const std::vector<Tensor>& x) { return module->forward(x); };
+  expect_exchange(at_once, 10);
+  expect_exchange(at_once, 1);
+  expect_exchange(fast, 10);
+  expect_exchange(fast, 1);
+  expect_exchange(frozen, 10);
+  expect_exchange(frozen, 1);
+}
+
 TEST_F(Exported, ListsAllOperatorsThatItLacks) {
   ProgramText program;
   program.nodes = node("torch.ops.aten.nosuch.default", {tensor_argument("self", "x")}, "a") + "," +
