@@ -190,6 +190,17 @@ TEST(BarrierProof, NamesBothLinesAndTheirBytes) {
   EXPECT_THAT(audit.orders[0].problem, HasSubstr("write at " + place));
 }
 
+// In a ring that all threads fill, bytes are those of a stage so many turns ahead.
+TEST(BarrierProof, NamesTheStageOfARing) {
+  gpu::BarrierAudit audit = audit_of(product(bf16, 128, f32), "sm_80");
+  auto barrier = std::ranges::find(audit.orders, "barrier", &gpu::BarrierAudit::Order::operation);
+  ASSERT_NE(barrier, audit.orders.end());
+  EXPECT_THAT(barrier->problem,
+              testing::MatchesRegex(".*read at .* of shared bytes \\[16384, 32768\\) of the stage "
+                                    "0 turns ahead .*write at .* of the stage 0 turns ahead has "
+                                    "no barrier since"));
+}
+
 // What a load takes beside pointers may pass a barrier; the load itself comes after that.
 TEST(BarrierProof, ALoadBehindABarrierIsStillBeforeALaterStore) {
   Tracer tracer("f");

@@ -119,6 +119,18 @@ TEST(CachePolicies, OfPlainAccessesAreQualifiersAndHints) {
   }
 }
 
+// Nothing is noted of other accesses, which LLVM may then treat as any.
+TEST(CachePolicies, AreNotedOnlyWhereThereIsOne) {
+  auto text = [](CachePolicy from, CachePolicy to) {
+    ir::Function function = increment(f32, from, to);
+    run_passes(function, {.target = target_named("sm_80")});
+    return gpu::gpu_llvm_text(function, target_named("sm_80"));
+  };
+  EXPECT_TRUE(has(text(CachePolicy::cg, CachePolicy::normal), "!tw.cache"));
+  EXPECT_TRUE(has(text(CachePolicy::normal, CachePolicy::wt), "!tw.cache"));
+  EXPECT_FALSE(has(text(CachePolicy::normal, CachePolicy::normal), "!tw.cache"));
+}
+
 TEST(CachePolicies, HoldForElementsOfAllSizes) {
   for (DType dtype : {i8, f16, bf16, i32, f64, i64}) {
     const char* whole = bit_width(dtype) == 64 ? ".v2.b64" : ".v4.b32";

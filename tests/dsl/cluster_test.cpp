@@ -23,9 +23,9 @@ using testing::Not;
 struct Gemm {
   int cluster;
   std::int64_t m, n, k, batch, block_m, block_n;
-  // What keeps programs from sharing: nothing, rounds that depend on the row, sums that stay in
-  // memory.
-  enum { plain, triangular, adds } kind = plain;
+  // What keeps programs from sharing: nothing, rounds that depend on the row, rows that nothing is
+  // multiplied for, sums that stay in memory.
+  enum { plain, triangular, some_rows, adds } kind = plain;
   friend std::ostream& operator<<(std::ostream& out, const Gemm& g) {
     return out << g.batch << " of " << g.m << "x" << g.n << "x" << g.k << " by " << g.block_m << "x"
                << g.block_n << ", clusters of " << g.cluster;
@@ -44,9 +44,12 @@ ir::Function traced(const Gemm& g) {
   Desc dc = make_desc(c + batch * (g.m * g.n), {g.m, g.n}, {g.n, 1});
   Var acc = full({g.block_m, g.block_n}, 0, f32);
   Tile end = g.kind == Gemm::triangular ? minimum(row + g.block_m, g.k) : row * 0 + g.k;
-  for (Tile i : range(0, end, 64))
-    acc = dot(load(da, {row, i}, {g.block_m, 64}), trans(load(db, {column, i}, {g.block_n, 64})),
-              acc);
+  auto multiply = [&] {
+    for (Tile i : range(0, end, 64))
+      acc = dot(load(da, {row, i}, {g.block_m, 64}), trans(load(db, {column, i}, {g.block_n, 64})),
+                acc);
+  };
+  g.kind == Gemm::some_rows ? if_(row > g.block_m, multiply) : multiply();
   if (g.kind == Gemm::adds) acc = acc + load(dc, {row, column}, {g.block_m, g.block_n});
   store(dc, {row, column}, acc);
   ir::Function function = tracer.finish();
@@ -138,6 +141,31 @@ TEST(Clusters, AreOfProgramsThatFetchEquallyOften) {
   EXPECT_EQ(ptx.cluster, 2);
   EXPECT_EQ(ptx.tensor_maps[0].box, (std::vector<int>{64, 64}));
   EXPECT_EQ(ptx.tensor_maps[1].box, (std::vector<int>{64, 256}));
+}
+
+// The larger operand is the same for both rows, of which only one may want it.
+TEST(Clusters, AreOfProgramsThatFetchUnderTheSameCondition) {
+  gpu::Ptx ptx = ptx_of({2, 512, 512, 512, 1, 128, 256, Gemm::some_rows});
+  EXPECT_EQ(ptx.cluster, 2);
+  EXPECT_EQ(ptx.tensor_maps[0].box, (std::vector<int>{64, 64}));
+  EXPECT_EQ(ptx.tensor_maps[1].box, (std::vector<int>{64, 256}));
+}
+
+// Along an axis on which both operands depend.
+TEST(Clusters, AreRefusedWhereTheyWouldShareNothing) {
+  std::string text = ir::print(traced({2, 512, 512, 512, 2, 128, 256}));
+  auto generated = [&](int axis) {
+    ir::Function function = ir::parse(text);
+    Target target = target_named("sm_90a");
+    run_passes(function, {.target = target});
+    function = gpu::scheduled(function, target);
+    EXPECT_EQ(function.roles->cluster_axis, 0);
+    function.roles->cluster_axis = axis;
+    return error_of([&] { gpu::generate_ptx(function, target); });
+  };
+  EXPECT_EQ(generated(0), "no error");
+  EXPECT_EQ(generated(1), "no error");
+  EXPECT_THAT(generated(2), HasSubstr("says that its warps have roles which sm_90a cannot give"));
 }
 
 // A program that is gone through again must not add again.

@@ -216,5 +216,35 @@ TEST(GpuPipeline, RefusesBarriersWhereTheProducerComes) {
               HasSubstr("has a barrier, where the thread that fetches blocks does not come"));
 }
 
+// Here the last bit of a lane's number says nothing that its registers do not hold.
+TEST(GpuPipeline, LanesThatHoldTheSameElementsCountOnce) {
+  ir::Function f = ir::parse(R"(func @f(%y: ptr<i32>) warps 1 laid_out {
+  layout @L = [32] register (1) lane (1) (2) (4) (8) (16) warp
+  %x = arange 0 to 32 : i32[32] @L
+  %sum = reduce %x, sum 0 : i32
+  store %y, %sum
+}
+)");
+  for (const char* target : {"sm_80", "sm_90a"}) {
+    std::int32_t sum = 0;
+    Argument argument{};
+    argument.pointer = &sum;
+    Grid grid;
+    generate_emulated(f, target_named(target))->run(&argument, grid.size, 0, 1, nullptr);
+    EXPECT_EQ(sum, 31 * 32 / 2) << target;
+  }
+}
+
+// Of 8 bytes each, which begin at a multiple of 8: one read of the constant cache, not two.
+TEST(GpuPipeline, ArgumentsInALaunchTableAreReadWhole) {
+  ir::Function f = ir::parse(R"(func @f(%x: ptr<f32>, %y: ptr<f32>) {
+  %v = load %x : f32
+  store %y, %v
+}
+)");
+  std::string text = generate_ptx(f, target_named("sm_80"), launch_table(f, 2)).text;
+  EXPECT_EQ(count_of(text, "ld.param.b64"), 2);
+}
+
 }  // namespace
 }  // namespace tilewright::dsl::gpu

@@ -34,6 +34,16 @@ TEST(ScalarFacts, QuotientsAndRemaindersOfWhatBeginsAtZeroAreBounded) {
   EXPECT_EQ(facts_in_loop("div %i, %eight"), "0..12 /1");
 }
 
+// Up to 2 to the 40th; of a larger product, the larger of both is kept.
+TEST(ScalarFacts, AProductIsAMultipleOfBothDivisors) {
+  EXPECT_EQ(facts_in_loop("mul %i, %eight"), "0..768 /32");
+  EXPECT_EQ(facts_of_stored("  %l = constant 0 : i64\n  %h = constant 4194304 : i64\n"
+                            "  %s = constant 2097152 : i64\n"
+                            "  loop %l to %h step %s index %i {\n    %v = mul %i, %s : i64\n"
+                            "    store %z, %v\n    yield\n  }\n"),
+            "0..4398046511104 /2097152");
+}
+
 TEST(ScalarFacts, TheEndsOfATypeAreInIt) {
   EXPECT_EQ(facts_of_stored("  %v = constant 2147483647 : i32\n  store %y, %v\n"),
             "2147483647..2147483647 /2147483647");

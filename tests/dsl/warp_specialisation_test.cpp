@@ -13,6 +13,7 @@
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/half.h"
 #include "tests/dsl/arrays.h"
+#include "tests/dsl/occurrences.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -96,6 +97,59 @@ TEST(WarpSpecialisation, OnlySumsThatALoopCarriesAreDeferred) {
   };
   EXPECT_THAT(scheduled(true), testing::HasSubstr("deferred"));
   EXPECT_THAT(scheduled(false), testing::Not(testing::HasSubstr("deferred")));
+}
+
+ir::Function scheduled(Product& p) {
+  ir::Function function = p.tracer.finish();
+  run_passes(function, {.target = target_named("sm_90a")});
+  return gpu::scheduled(function, target_named("sm_90a"));
+}
+
+// A block that several products of one turn take from the left is fetched for all of them at once.
+TEST(WarpSpecialisation, ALeftOperandOfTwoProductsIsFetchedOnce) {
+  Product p;
+  Var left = full({block, block}, 0, f32), right = full({block, block}, 0, f32);
+  for (Tile i : range(0, size, block)) {
+    Tile rows = load(p.da, {p.row, i}, {block, block});
+    left = dot(rows, trans(load(p.db, {p.column, i}, {block, block})), left.get());
+    right = dot(rows, trans(load(p.db, {p.column + block, i}, {block, block})), right.get());
+  }
+  store(p.dc, {p.row, p.column}, left.get() + right.get());
+  gpu::Ptx ptx = gpu::generate_ptx(scheduled(p), target_named("sm_90a"));
+  EXPECT_EQ(count_of(ptx.text, "cp.async.bulk.tensor.2d.shared"), 3);
+}
+
+// Two sums of 64 x 256 would take 256 registers of each thread that multiplies.
+TEST(WarpSpecialisation, ThereAreNoRolesWhereSumsDoNotFitRegisters) {
+  auto of = [](std::int64_t width) {
+    Product p;
+    Var left = full({block, width}, 0, f32), right = full({block, width}, 0, f32);
+    for (Tile i : range(0, size, block)) {
+      auto add = [&](Var& sums, const Desc& rows, const Desc& columns) {
+        sums = dot(load(rows, {p.row, i}, {block, block}),
+                   trans(load(columns, {0, i}, {width, block})), sums.get());
+      };
+      add(left, p.da, p.db);
+      add(right, p.db, p.da);
+    }
+    store(p.dc, {p.row, 0}, left.get() + right.get());
+    return scheduled(p);
+  };
+  EXPECT_TRUE(of(128).roles);
+  EXPECT_FALSE(of(256).roles);
+}
+
+// Of the offset, what depends on the program is a dimension of the map; the rest is where it
+// begins.
+TEST(WarpSpecialisation, AnArrayThatIsFetchedMayBeginAtADifference) {
+  Product p;
+  p.da = make_desc(p.a + ((program_id(2) + 1) * 8192 - 64), {size, size}, {size, 1});
+  Var sums = full({block, block}, 0, f32);
+  for (Tile i : range(0, size, block)) p.add(sums, p.column, i);
+  store(p.dc, {p.row, p.column}, sums.get());
+  gpu::Ptx ptx = gpu::generate_ptx(scheduled(p), target_named("sm_90a"));
+  ASSERT_GE(ptx.tensor_maps.size(), 2U);
+  EXPECT_EQ(ptx.tensor_maps[0].offset_bytes, 2 * (8192 - 64));
 }
 
 }  // namespace

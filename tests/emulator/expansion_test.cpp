@@ -1,5 +1,6 @@
 // Every device operation becomes PTX that the assembler takes, for each architecture that has it.
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -148,6 +149,29 @@ TEST(DeviceOps, AreDeclaredWithTheirEffects) {
   EXPECT_FALSE(declared("store_global_v4")->isConvergent());
   EXPECT_FALSE(find_device_op("no_such_operation").has_value());
   EXPECT_THROW(device_op(module, "cp_async_wait_x"), InternalError);
+}
+
+// What a conversion gives may be left out or computed elsewhere; a copy, a store or a product may
+// not.
+TEST(DeviceOps, AssemblyHasSideEffectsUnlessItOnlyComputes) {
+  llvm::LLVMContext context;
+  llvm::Module module("side_effects", context);
+  module.setDataLayout(machine_for({90, "sm_90a", "+ptx81"})->createDataLayout());
+  for (const DeviceOp& op : sample_device_ops()) add_kernel(module, op);
+  expand_device_ops(module);
+  int with = 0, without = 0;
+  for (const DeviceOp& op : sample_device_ops()) {
+    const llvm::Function* kernel = module.getFunction("test_" + op.name);
+    for (const llvm::Instruction& instruction : kernel->getEntryBlock()) {
+      auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+      if (call == nullptr || !call->isInlineAsm()) continue;
+      auto* assembly = llvm::cast<llvm::InlineAsm>(call->getCalledOperand());
+      EXPECT_EQ(assembly->hasSideEffects(), op.effect != DeviceEffect::pure) << op.name;
+      ++(assembly->hasSideEffects() ? with : without);
+    }
+  }
+  EXPECT_GT(with, 0);
+  EXPECT_GT(without, 0);
 }
 
 }  // namespace
