@@ -131,6 +131,11 @@ TEST(PaddedCalls, AreWhatTheyAreWhereResultsWouldChange) {
                   "goes over a padded axis");
   expect_contains(obstacle([](const Tensor& x) { return x / double(x.shape()[0]); }),
                   "it is another one for the padded sizes");
+  expect_contains(obstacle([](const Tensor& x) {
+                    const std::int64_t n = x.shape()[0];
+                    return n == 3 ? (x * 2).reshape({n, 2, 4}) : (x * 2).reshape({n, 2, 4, 1});
+                  }),
+                  "it is another one for the padded sizes");
   expect_contains(
       obstacle([](const Tensor& x) { return x.slice(0, x.shape()[0] - 1, x.shape()[0]) * 2; }),
       "it is another one for the padded sizes");

@@ -34,6 +34,11 @@ TEST(Pad, CutsWhereNumbersAreNegative) {
   expect_padded(line, {1, -2}, PadMode::replicate, {3}, {1, 1, 2});
 }
 
+TEST(Pad, AddsNothingToWhatIsEmpty) {
+  for (PadMode mode : {PadMode::constant, PadMode::replicate, PadMode::circular})
+    expect_padded(zeros({2, 0}), {0, 0}, mode, {2, 0}, {});
+}
+
 TEST(Pad, KeepsAllDigitsOfIntegers) {
   const std::int64_t odd = (std::int64_t{1} << 53) + 1;
   auto function = [&](const Tensor& t) { return pad(t, {0, 1}, PadMode::constant, odd); };
