@@ -133,14 +133,15 @@ TEST(Functions, ClampBoundsIntegersOf64Bits) {
   EXPECT_EQ(clamp(integers, 3, 7).to_vector<std::int64_t>(), (Integers{3, 5, 7}));
 }
 
-// A remainder towards 0 has another sign than its divisor where one of the two is negative.
-TEST(Functions, RemaindersOfNaturalsAreThoseOfTheirQuotients) {
-  for (DType dtype : {DType::u8, DType::i32}) {
-    graph::Capture capture;
-    Tensor a = capture.placeholder(dtype, {8}), b = capture.placeholder(dtype, {8});
-    const std::string text = print(run_passes(capture.finish({remainder(a, b)}).graph));
-    EXPECT_EQ(text.find("where") != std::string::npos, dtype == DType::i32) << text;
-  }
+// Of naturals quotients towards 0 are those downwards: no signs are looked at.
+TEST(Functions, NaturalsAreDividedAsTheyAre) {
+  for (DType dtype : {DType::u8, DType::i32})
+    for (auto divide : {remainder, floor_divide}) {
+      graph::Capture capture;
+      Tensor a = capture.placeholder(dtype, {8}), b = capture.placeholder(dtype, {8});
+      const std::string text = print(run_passes(capture.finish({divide(a, b)}).graph));
+      EXPECT_EQ(text.find("where") != std::string::npos, dtype == DType::i32) << text;
+    }
 }
 
 TEST(Functions, ClampPromotesItsOperands) {

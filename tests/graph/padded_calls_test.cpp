@@ -168,6 +168,25 @@ TEST(PaddedCalls, OfOneRowAreRight) {
   expect_near(fast(y), layer_norm(y, bias, bias));
 }
 
+// What is kept from call to call may be written; the rows that are added to an argument may not.
+TEST(PaddedCalls, WriteWhatIsNotPadded) {
+  Tensor weight = ramp({8}), written = zeros({8}).clone();
+  EXPECT_EQ(plans_of_rows([&](const Tensor& x) {
+              written.copy_from(weight * 2);
+              return x + weight;
+            }),
+            2U);
+  expect_near(written, weight * 2);
+  expect_contains(obstacle_of(
+                      [](const Tensor& x) {
+                        Tensor argument = x;
+                        argument.copy_from(x * 0 + 3);
+                        return x + 1;
+                      },
+                      rows(3).clone()),
+                  "it writes a padded tensor in place");
+}
+
 TEST(PaddedCalls, SeeHandlesThatChange) {
   Tensor scale = ramp({8});
   auto fast = compile([&](const Tensor& x) { return x * scale; }, of_default_device());
