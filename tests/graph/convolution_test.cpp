@@ -6,7 +6,9 @@
 #include <functional>
 
 #include "graph/compile/compile.h"
+#include "graph/ir/text.h"
 #include "tests/errors.h"
+#include "tests/graph/captured.h"
 #include "tests/tensors.h"
 
 namespace tilewright {
@@ -278,6 +280,16 @@ TEST(Convolution, SumsOf16BitsAreCarriedInF32) {
     EXPECT_EQ(y.dtype(), DType::bf16);
     float sum = groups == 1 ? 328.0F : 264.0F;  // 265 is no bf16; the even of its neighbours
     EXPECT_EQ(y.to(DType::f32).to_vector<float>(), Floats(32, sum));
+  }
+}
+
+// A slice for each place of a window, or one look-up where there are many.
+TEST(Convolution, LooksElementsUpInLargeWindowsAlone) {
+  for (std::int64_t size : {4, 5}) {
+    const graph::Graph graph = graph::captured(
+        {{1, 2, 6, 6, 6}, {3, 2, size, size, size}},
+        [](std::vector<Tensor>& t) { return std::vector<Tensor>{conv3d(t[0], t[1], {})}; });
+    EXPECT_EQ(print(graph).find("embedding") != std::string::npos, size == 5) << print(graph);
   }
 }
 

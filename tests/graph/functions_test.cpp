@@ -8,6 +8,9 @@
 #include <limits>
 
 #include "graph/compile/compile.h"
+#include "graph/ir/text.h"
+#include "graph/passes/pipeline.h"
+#include "graph/tensor/capture.h"
 #include "runtime/cpu/parallel.h"
 #include "tests/errors.h"
 #include "tests/every_device.h"
@@ -120,6 +123,25 @@ TEST(Functions, ClampDoesNotWrapIntegersOutsideTheRange) {
   EXPECT_EQ(clamp(naturals, -5, 256).to_vector<std::uint8_t>(), (Naturals{0, 7, 255}));
   auto both = [](const Tensor& t) { return clamp(t, -300, 300); };
   EXPECT_EQ(compile(both)(bytes).to_vector<std::int8_t>(), (Bytes{-128, -3, 0, 127}));
+}
+
+TEST(Functions, ClampBoundsIntegersOf64Bits) {
+  using Naturals = std::vector<std::uint64_t>;
+  Tensor naturals = Tensor::from(Naturals{0, 5, UINT64_MAX}, {3});
+  EXPECT_EQ(clamp(naturals, 3, 7).to_vector<std::uint64_t>(), (Naturals{3, 5, 7}));
+  Tensor integers = Tensor::from(Integers{INT64_MIN, 5, INT64_MAX}, {3});
+  EXPECT_EQ(clamp(integers, 3, 7).to_vector<std::int64_t>(), (Integers{3, 5, 7}));
+}
+
+// Of naturals quotients towards 0 are those downwards: no signs are looked at.
+TEST(Functions, NaturalsAreDividedAsTheyAre) {
+  for (DType dtype : {DType::u8, DType::i32})
+    for (auto divide : {remainder, floor_divide}) {
+      graph::Capture capture;
+      Tensor a = capture.placeholder(dtype, {8}), b = capture.placeholder(dtype, {8});
+      const std::string text = print(run_passes(capture.finish({divide(a, b)}).graph));
+      EXPECT_EQ(text.find("where") != std::string::npos, dtype == DType::i32) << text;
+    }
 }
 
 TEST(Functions, ClampPromotesItsOperands) {

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/ir/text.h"
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
+#include "tests/graph/captured.h"
 
 namespace tilewright {
 namespace {
@@ -61,6 +63,16 @@ TEST(Gather, SaysWhatDoesNotFit) {
                   }),
                   "no more elements along any");
   expect_contains(error_of([&] { gather(x, 1, zeros({2, 2})); }), "it must be i32 or i64");
+}
+
+// Nothing is looked up where there is nothing, and zeros are no work.
+TEST(IndexSelect, OfNothingReadsNothing) {
+  for (std::int64_t width : {0, 2}) {
+    graph::Capture capture;
+    Tensor x = capture.placeholder(f32, {4, width}), index = capture.placeholder(i64, {3});
+    const std::string text = print(capture.finish({index_select(x, 0, index)}).graph);
+    EXPECT_EQ(text.find("embedding") != std::string::npos, width != 0) << text;
+  }
 }
 
 TEST(TakeAlongDim, BroadcastsTheOtherAxes) {

@@ -1,6 +1,7 @@
 // The blocks that GPUs are given where programs would be too small or too few.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "graph/compile/compile.h"
@@ -68,6 +69,20 @@ TEST(GpuBlocks, ALittleSiblingLeavesLargeStepsTheirPrograms) {
       program_texts(capture.finish({rates + 1, a * rate, b * rate}), "emulated:sm_90a");
   ASSERT_EQ(texts.size(), 2u);
   for (const std::string& text : texts) EXPECT_EQ(text.find("loop"), std::string::npos) << text;
+}
+
+// Exponentials are added up while their row's highest element is looked for, if they are relative
+// to that; here they are relative to a number, which no element of the row is.
+TEST(GpuBlocks, ExponentialsRelativeToANumberAreAddedUpAsTheyAre) {
+  const std::int64_t width = 20'000;
+  graph::Capture capture;
+  Tensor x = capture.placeholder(f32, {1, width});
+  Tensor top = amax(full({1, width}, 3), {1}, true);
+  auto plan = graph::make_plan(graph::run_passes(capture.finish({sum(exp(x - top), {1})}).graph),
+                               {.interpret = true, .device = Device::emulated("sm_80")});
+  std::vector<float> row(width, 5);
+  void* inputs[] = {row.data()};
+  EXPECT_NEAR(*static_cast<const float*>(plan->run(inputs)[0]->data()), width * std::exp(2.0), 1);
 }
 
 TEST(GpuBlocks, ProductsOfOneBlockOfRowsAreCutIntoNarrowColumnsOnHopper) {

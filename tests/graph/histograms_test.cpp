@@ -155,6 +155,7 @@ TEST(Bags, OfOneSizeNeedNoOffsets) {
   EXPECT_EQ(embedding_bag(Tensor::from(indices, {3, 2}), table()).to_vector<float>(),
             looped(indices, {0, 2, 4}, BagMode::mean, {}, -1));
   EXPECT_EQ(embedding_bag(zeros({2, 0}, i64), table()).to_vector<float>(), Floats(6));
+  EXPECT_EQ(embedding_bag(zeros({2}, i64), table(), zeros({0}, i64)).shape(), (Shape{0, 3}));
 }
 
 TEST(Bags, RefuseWhatDoesNotFit) {
@@ -168,6 +169,9 @@ TEST(Bags, RefuseWhatDoesNotFit) {
                     embedding_bag(i, table(), zeros({1, 1}, i64));
                   }),
                   "[embedding_bag] the offsets are");
+  expect_contains(
+      error_of([&] { embedding_bag(i, table(), zeros({0}, i64), {.has_last_offset = true}); }),
+      "and a last one where the options say so");
   expect_contains(error_of([&] { embedding_bag(i, table(), o, {.weights = ones({2})}); }),
                   "are for sums alone");
   expect_contains(error_of([&] { embedding_bag(i + 4, table(), o); }),

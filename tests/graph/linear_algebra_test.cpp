@@ -8,8 +8,10 @@
 #include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
+#include "graph/ir/text.h"
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
+#include "tests/graph/captured.h"
 
 namespace tilewright {
 namespace {
@@ -59,6 +61,15 @@ TEST(LinearAlgebra, SolutionsSolve) {
         },
         {a, b}, concat(n));
   }
+}
+
+TEST(LinearAlgebra, OneVectorIsSolvedForEachMatrix) {
+  Dice dice(9);
+  expect_zeros(
+      [](const Tensors& x) -> Tensors {
+        return {matmul(x[0], solve(x[0], x[1]).unsqueeze(-1)).squeeze(-1) - x[1]};
+      },
+      {dice.floats({2, 3, 3}) + 2.0 * one(3), dice.floats({3})}, "one vector");
 }
 
 TEST(LinearAlgebra, DeterminantsAreThoseOfProducts) {
@@ -174,6 +185,15 @@ TEST(LinearAlgebra, SingularValuesMayBeAsLargeAndSmallAsNumbersAre) {
     const std::vector<double> values = singular_values(a).values.to_vector<double>();
     EXPECT_DOUBLE_EQ(values[0], 3 * scale);
     EXPECT_DOUBLE_EQ(values[1], scale);
+  }
+}
+
+// Columns are turned towards each other until they are orthogonal; one has none beside it.
+TEST(LinearAlgebra, OneColumnIsNotTurned) {
+  for (std::int64_t columns : {1, 2}) {
+    const graph::Graph graph = graph::captured(
+        {{4, columns}}, [](Tensors& x) { return Tensors{singular_values(x[0]).values}; });
+    EXPECT_EQ(print(graph).find("scan") != std::string::npos, columns == 2) << print(graph);
   }
 }
 

@@ -72,7 +72,8 @@ TEST(PackedWeights, MayLieAndEndAnywhere) {
         Layout{"an odd number of columns", 1009, 40, true, 1},
         Layout{"fewer columns than two vectors", 7, 64, false, 0},
         Layout{"less than a panel of some hosts", 45, 64, false, -1},
-        Layout{"one column", 1, 64, false, 0}}) {
+        Layout{"one column", 1, 64, false, 0},
+        Layout{"fewer rows than a vector has elements", 192, 3, false, 0}}) {
     Tensor stored =
         random_tensor(l.is_turned ? Shape{l.depth, l.columns} : Shape{l.columns, l.depth}, 3);
     Tensor weight = l.is_turned ? stored : stored.transpose(0, 1);

@@ -131,6 +131,11 @@ TEST(PaddedCalls, AreWhatTheyAreWhereResultsWouldChange) {
                   "goes over a padded axis");
   expect_contains(obstacle([](const Tensor& x) { return x / double(x.shape()[0]); }),
                   "it is another one for the padded sizes");
+  expect_contains(obstacle([](const Tensor& x) {
+                    const std::int64_t n = x.shape()[0];
+                    return n == 3 ? (x * 2).reshape({n, 2, 4}) : (x * 2).reshape({n, 2, 4, 1});
+                  }),
+                  "it is another one for the padded sizes");
   expect_contains(
       obstacle([](const Tensor& x) { return x.slice(0, x.shape()[0] - 1, x.shape()[0]) * 2; }),
       "it is another one for the padded sizes");
@@ -161,6 +166,25 @@ TEST(PaddedCalls, OfOneRowAreRight) {
   mark_dynamic(x, 0, {.buckets = {4}});
   expect_near(fast(x), layer_norm(x, bias, bias));
   expect_near(fast(y), layer_norm(y, bias, bias));
+}
+
+// What is kept from call to call may be written; the rows that are added to an argument may not.
+TEST(PaddedCalls, WriteWhatIsNotPadded) {
+  Tensor weight = ramp({8}), written = zeros({8}).clone();
+  EXPECT_EQ(plans_of_rows([&](const Tensor& x) {
+              written.copy_from(weight * 2);
+              return x + weight;
+            }),
+            2U);
+  expect_near(written, weight * 2);
+  expect_contains(obstacle_of(
+                      [](const Tensor& x) {
+                        Tensor argument = x;
+                        argument.copy_from(x * 0 + 3);
+                        return x + 1;
+                      },
+                      rows(3).clone()),
+                  "it writes a padded tensor in place");
 }
 
 TEST(PaddedCalls, SeeHandlesThatChange) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "graph/compile/compile.h"
+#include "graph/ir/text.h"
 #include "tests/errors.h"
+#include "tests/graph/captured.h"
 
 namespace tilewright {
 namespace {
@@ -32,6 +34,17 @@ TEST(Pad, CutsWhereNumbersAreNegative) {
   Tensor line = Tensor::from(Floats{1, 2, 3, 4}, {4});
   expect_padded(line, {-1, 2}, PadMode::constant, {5}, {2, 3, 4, 7, 7});
   expect_padded(line, {1, -2}, PadMode::replicate, {3}, {1, 1, 2});
+}
+
+// No copy is made where nothing is added.
+TEST(Pad, JoinsNoPartsThatAreEmpty) {
+  for (PadMode mode : {PadMode::constant, PadMode::reflect, PadMode::replicate, PadMode::circular})
+    for (std::int64_t count : {0, 1}) {
+      const graph::Graph graph = graph::captured({{2, 4}}, [=](std::vector<Tensor>& x) {
+        return std::vector<Tensor>{pad(x[0], {0, count}, mode)};
+      });
+      EXPECT_EQ(print(graph).find("cat") != std::string::npos, count != 0) << print(graph);
+    }
 }
 
 TEST(Pad, KeepsAllDigitsOfIntegers) {

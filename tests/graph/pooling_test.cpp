@@ -227,6 +227,9 @@ TEST(Pooling, SaysWhatDoesNotFit) {
   expect_contains(error_of([&] { avg_pool2d(x, {5}); }), "does not fit an axis of 4");
   expect_contains(error_of([&] { avg_pool2d(x, {2}, {.padding = {2}}); }), "half a kernel at most");
   expect_contains(error_of([&] { max_pool2d(x > 0, {2}); }), "x is bool");
+  for (DType dtype : {f8e4m3, f8e5m2})
+    expect_contains(error_of([&] { avg_pool2d(x.to(dtype), {2}); }),
+                    "it must be of integers, or floats of 16 bits or more");
 }
 
 // Part i of n goes from i s / n, rounded down, to (i + 1) s / n, rounded up.

@@ -82,6 +82,23 @@ TEST(ProductCost, CutsColumnsWhereRegistersEnd) {
   }
 }
 
+// A block by tiles is multiplied and stored a chunk of columns at a time: whole panels, where its
+// right operand is packed already.
+TEST(ProductCost, StoresChunksOfWholePanels) {
+  const dsl::Target tiles = dsl::target_named("amx");
+  const std::int64_t whole = dsl::PackedProduct::tiled_columns, half = whole / 2;
+  ProductExtent p{1, 128, 8 * whole, 256, 2, 2};
+  auto chunk = [&](std::int64_t panel, std::int64_t columns) {
+    p.panel_width = panel;
+    return tiled_chunk(p, tiles, 128, columns);
+  };
+  EXPECT_EQ(chunk(0, 4 * whole), whole);
+  EXPECT_EQ(chunk(0, whole), half);
+  EXPECT_EQ(chunk(half, 4 * whole), whole);
+  EXPECT_EQ(chunk(2 * whole, 4 * whole), 0);
+  EXPECT_EQ(tiled_chunk(p, host, 128, 4 * whole), 0);
+}
+
 // A single row is no product that is packed, and all threads read its weights.
 TEST(ProductCost, CutsTheColumnsOfFewRowsForAllThreads) {
   for (std::int64_t rows : {1, 8}) {

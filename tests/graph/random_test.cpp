@@ -214,6 +214,15 @@ TEST(Random, BoundsMeansAndProbabilitiesAreKept) {
   EXPECT_EQ(bernoulli(certain, g).to_vector<float>(), certain.to_vector<float>());
 }
 
+// Equal states draw equal numbers below 1: none is below itself, and all are below the next float.
+TEST(Random, BernoulliIsOneWhereTheNumberIsBelowTheProbability) {
+  Floats drawn = rand({500}, f32, Generator(40)).to_vector<float>(), next = drawn;
+  for (float& x : next) x = std::nextafter(x, 2.0F);
+  EXPECT_EQ(bernoulli(Tensor::from(drawn, {500}), Generator(40)).to_vector<float>(),
+            Floats(500, 0));
+  EXPECT_EQ(bernoulli(Tensor::from(next, {500}), Generator(40)).to_vector<float>(), Floats(500, 1));
+}
+
 TEST(Random, DropoutKeepsItsShareAndScalesIt) {
   const Generator g(77);
   Tensor x = full({4000}, 3, f32).clone();

@@ -44,6 +44,16 @@ TEST(ShapeRules, GiveTheResultsOfEachFamily) {
   EXPECT_EQ(shape_of(Op::linear, {{f32, {3}}, {f32, {7, 3}}}), (Shape{7}));
 }
 
+TEST(ShapeRules, AttentionIsOfOneBatchAndOneHeadSize) {
+  auto error = [](const Shape& q) {
+    const Shape k = {2, 1, 5, 4};
+    return error_of_op(Op::attention, {{f32, q}, {f32, k}, {f32, k}});
+  };
+  EXPECT_EQ(error({2, 1, 3, 4}), "no error");
+  for (const Shape& q : {Shape{1, 1, 3, 4}, Shape{2, 1, 3, 8}})
+    expect_contains(error(q), "batch and head size must be equal");
+}
+
 TEST(ShapeRules, ChooseTheDtypeOfComparisonsAndPositions) {
   auto where = std::source_location::current();
   std::vector<ValueType> pair = {{f32, {3}}, {f32, {3}}};
