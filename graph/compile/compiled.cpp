@@ -365,7 +365,7 @@ std::vector<InputMemory> CompiledSignature::memory_of_inputs(const ResolvedOptio
     result.push_back({.is_aligned = !is_gpu || argument.is_aligned});
   for (const Tensor& tensor : captured_)
     result.push_back({.is_aligned = !is_gpu || begins_aligned(*tensor.body()),
-                      .is_frozen = options.weights_are_frozen});
+                      .is_frozen = options.weights_are_frozen && !tensor.body()->is_setting});
   for (std::size_t i : mutated_) result[i].is_frozen = false;
   return result;
 }

@@ -24,7 +24,8 @@ struct TensorBody {
   // Made from nothing (zeros, arange, ...) on the host: operations bring it to where the other
   // operands lie.
   bool is_constant = false;
-  graph::StepToken token;  // of a tensor over memory that a function uses again
+  bool is_setting = false;  // set between calls, whatever is promised of weights (mark_setting)
+  graph::StepToken token;   // of a tensor over memory that a function uses again
   std::shared_ptr<const SizeMarks> size_marks;  // of a concrete body; null: there are none
 
   std::uint64_t capture = 0;  // serial of the capture that a symbolic body belongs to

@@ -91,6 +91,7 @@ Decoder::Decoder(const DecoderConfig& config, ModelOptions options)
       part->move_to(options.device);
       register_buffer(*part);
     }
+    if (table.has_long()) graph::mark_setting(table.expected_rows);
   }
   if (config.tied_embeddings) return;
   head_ = std::make_unique<Linear>(config.hidden, config.vocabulary, config.head_bias, layer);

@@ -7,6 +7,8 @@
 
 #include "graph/compile/compile.h"
 #include "graph/functions/convolving/convolution.h"
+#include "graph/functions/dynamic_scalar.h"
+#include "graph/functions/random/random.h"
 #include "graph/ir/text.h"
 #include "graph/passes/frozen_part.h"
 #include "graph/tensor/tensor_body.h"
@@ -125,6 +127,25 @@ TEST(FrozenValues, KeepTheirWeightsFromBeingWritten) {
   expect_close(fast(x), norm(x));
   expect_contains(error_of([&] { norm.var.copy_from(random_tensor({6}, 20)); }),
                   "[copy_from] the tensor is frozen");
+}
+
+// Numbers that are set between calls are no weights.
+TEST(FrozenValues, AreOfNoSettings) {
+  DynamicScalar rate(2.0);
+  Generator generator(7);
+  const Tensor weight = random_tensor({5}, 27);
+  Compiled fast = compile([=](const Tensor& t) { return t * (weight * rate); }, frozen);
+  Compiled noisy = compile([=](const Tensor& t) { return t + rand({5}, f32, generator); }, frozen);
+  Tensor x = random_tensor({3, 5}, 28);
+  expect_close(fast(x), x * (weight * 2.0));
+  rate.set(5.0);
+  expect_close(fast(x), x * (weight * 5.0));
+  const Tensor first = noisy(x).clone();
+  generator.manual_seed(8);
+  const Tensor other = noisy(x).clone();
+  generator.manual_seed(7);
+  expect_close(noisy(x), first);
+  EXPECT_NE(first.to_vector<float>(), other.to_vector<float>());
 }
 
 // A handle that is assigned anew is another weight.

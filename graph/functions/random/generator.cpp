@@ -1,5 +1,6 @@
 #include "graph/functions/random/generator.h"
 
+#include "graph/functions/dynamic_scalar.h"
 #include "graph/functions/random/generator_state.h"
 
 namespace tilewright {
@@ -23,6 +24,8 @@ Generator::Generator(std::uint64_t seed, const Device& device) : state_(std::mak
   const auto w = source_location::current();
   state_->seed = Tensor::scalar(static_cast<std::int64_t>(seed)).to(device, w);
   state_->offset = Tensor::scalar(std::int64_t{0}).to(device, w);
+  graph::mark_setting(state_->seed);
+  graph::mark_setting(state_->offset);
 }
 
 void Generator::manual_seed(std::uint64_t seed, source_location w) {
