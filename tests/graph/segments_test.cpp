@@ -246,6 +246,18 @@ TEST(Segments, SeeWhatIsWrittenThroughAnAddress) {
   for (int call = 0; call < 3; ++call) expect_near(fast(ramp({4})), function(ramp({4})));
 }
 
+// Nothing is recorded that the function could write: one graph reads it at the end.
+TEST(Segments, AreNotNeededForMemoryWhoseAddressIsKnown) {
+  Tensor state = ramp({4}).clone();
+  auto function = [&](const Tensor& x) {
+    const bool is_there = state.data() != nullptr;
+    return x * 2 + state * (is_there ? 1 : 0);
+  };
+  Compiled fast = compile(function, {.tell_breaks = false});
+  expect_near(fast(ramp({4})), function(ramp({4})));
+  EXPECT_EQ(fast.report()[0].graph_break, "");
+}
+
 TEST(Segments, KeepViewsOfWhatTheyCompute) {
   auto function = [](const Tensor& x) {
     Tensor y = x + 1, row = y.select(0, 1), turned = y.transpose(0, 1);
