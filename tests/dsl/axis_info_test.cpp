@@ -90,6 +90,15 @@ TEST(AxisInfo, DivisionMakesRunsConstantAndRemainderRepeatsThem) {
   expect(info_of_stored(four + "  %v = shl %a, %cs : i32[12]\n" + store12), info({1}, {1}, {16}));
 }
 
+TEST(AxisInfo, ARunTimesOneIsTheRun) {
+  const std::string operands =
+      "  %a = arange 4 to 16 : i32[12]\n  %c = constant 1 : i32\n"
+      "  %cs = splat %c, [12] : i32[12]\n";
+  for (const char* product : {"mul %a, %cs", "mul %cs, %a", "div %a, %cs"})
+    expect(info_of_stored(operands + "  %v = " + product + " : i32[12]\n" + store12),
+           info({12}, {1}, {4}));
+}
+
 TEST(AxisInfo, AMaskOfLowBitsIsARemainderAndAnotherADivisor) {
   auto masked_by = [](const std::string& mask) {
     return info_of_stored("  %a = arange 0 to 12 : i32[12]\n  %c = constant " + mask +

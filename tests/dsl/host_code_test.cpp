@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
 
 #include "dsl/codegen/host/codegen.h"
@@ -9,6 +10,7 @@
 #include "dsl/interpret/interpret.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
+#include "dsl/language/words/arranging.h"
 #include "dsl/launch/compile.h"
 #include "dsl/target/device.h"
 #include "tests/dsl/arrays.h"
@@ -388,6 +390,36 @@ TEST(HostCode, ABlockOfAnArrayOfMoreAxesIsMultipliedWhereItLies) {
         ->scratch_bytes;
   };
   EXPECT_EQ(scratch_bytes(true), scratch_bytes(false));
+}
+
+// Its elements lie a row of the array apart, as those of no row do.
+TEST(HostCode, AColumnThatIsReshapedToARowIsMultiplied) {
+  constexpr std::int64_t depth = 16, columns = 24;
+  Tracer t("dots");
+  Tile a = t.pointer_param("a", f32), b = t.pointer_param("b", f32), c = t.pointer_param("c", f32);
+  Tile column = load(make_desc(a, {depth, 3}, {3, 1}), {0, 1}, {depth, 1});
+  Tile right = load(make_desc(b, {depth, columns}, {columns, 1}), {0, 0}, {depth, columns});
+  store(make_desc(c, {1, columns}, {columns, 1}), {0, 0}, dot(reshape(column, {1, depth}), right));
+  expect_same(t.finish(),
+              {random_array(depth * 3, 31), random_array(depth * columns, 32), Array(columns, NAN)},
+              {});
+}
+
+// The code that gives elements at places along a row of 300 numbers in memory.
+std::string code_of_gather(const std::function<Tile()>& places) {
+  Rows p;
+  Tile kept = exp(load(make_desc(p.x, {300}, {1}), {0}, {300}));
+  store(make_desc(p.y, {256}, {1}), {0}, gather(kept, places(), 0));
+  return host_code_text(p.tracer.finish(), target_named(std::string(host_names().front())), "asm");
+}
+
+// Wherever the distance comes from, the next elements are read as they lie.
+TEST(HostCode, ElementsAtADistanceAreReadAsVectors) {
+  const std::string own = code_of_gather([] { return arange(0, 256); }),
+                    next = code_of_gather([] { return arange(1, 257); });
+  EXPECT_EQ(code_of_gather([] { return arange(0, 256) + 1; }), next);
+  EXPECT_EQ(code_of_gather([] { return arange(2, 258) - 1; }), next);
+  EXPECT_EQ(count_of(own, "\n"), count_of(next, "\n")) << own;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <numeric>
 
 #include "dsl/ir/text/text.h"
@@ -104,10 +105,13 @@ TEST(Interpretation, CountsTheTurnsOfALoop) {
 TEST(Interpretation, RefusesNamesAndProgramsThatAreNotThere) {
   EXPECT_THAT(error_of([] { Affine().run({.watch = "scores"}); }),
               HasSubstr("[affine] no tile is named \"scores\"; there are \"doubled\", \"result\""));
-  EXPECT_THAT(error_of([] {
-                Affine().run({.program = {{3, 0, 0}}});
-              }),
-              HasSubstr("[affine] there is no program (3, 0, 0); the grid is 3 x 1 x 1"));
+  for (const auto& [x, y, z] : {std::array{3, 0, 0}, std::array{0, 1, 0}, std::array{0, 0, 1}}) {
+    const std::string text = concat("(", x, ", ", y, ", ", z, ")");
+    EXPECT_THAT(error_of([&] {
+                  Affine().run({.program = {{x, y, z}}});
+                }),
+                HasSubstr("[affine] there is no program " + text + "; the grid is 3 x 1 x 1"));
+  }
   EXPECT_THAT(error_of([] { Affine().run({.unwritten = {"z"}}); }),
               HasSubstr("[affine] \"z\" is no pointer of the kernel"));
 }

@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "dsl/launch/compile.h"
+#include "dsl/target/device.h"
 #include "tests/dsl/launch_error.h"
 #include "tests/errors.h"
 
@@ -132,6 +134,15 @@ TEST(LaunchChecks, RefuseGridsBelowZeroAndBeyondCounting) {
   std::vector<float> before = y;
   twice.launch({std::int64_t{1} << 40, 0, std::int64_t{1} << 40}, x, y);
   EXPECT_EQ(y, before);
+}
+
+// Many launches of a program are one on a GPU, as far as its parameters have room for them.
+TEST(MostLaunches, AreBoundedByTheParametersOfAGpu) {
+  const ir::Function program = twice.trace({f32, f32});
+  EXPECT_EQ(most_launches(program, Device::cpu()), SIZE_MAX);
+  const std::size_t most = most_launches(program, Device::emulated("sm_80"));
+  EXPECT_GT(most, 1U);
+  EXPECT_LE(most, 4096U);
 }
 
 }  // namespace

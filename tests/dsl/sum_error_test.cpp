@@ -160,5 +160,21 @@ TEST(SumsAcrossRows, AreLikeOtherReductionsAcrossRows) {
   }
 }
 
+TEST(SumErrorOfDoubles, IsThatOfATreeToo) {
+  constexpr std::int64_t count = 1 << 18;
+  Tracer tracer("sum");
+  Tile x = tracer.pointer_param("x", f64), y = tracer.pointer_param("y", f64);
+  Tile row = load(make_desc(x, {count}, {1}), {0}, {count});
+  store(y, sum(row, 0));
+  const ir::Function function = tracer.finish();
+  std::vector<double> addends(count, 0.1);
+  for (const Target& target : tested_targets()) {
+    double result = 0;
+    std::vector<Argument> arguments{{.pointer = addends.data()}, {.pointer = &result}};
+    run_all(*compiled(function, target), {}, arguments);
+    EXPECT_NEAR(result, 0.1 * count, 2 * 18 * 0x1p-53 * 0.1 * count) << target.features;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::dsl

@@ -1,6 +1,8 @@
 #include "dsl/target/target.h"
 
 #include <gmock/gmock.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -21,6 +23,15 @@ TEST(Target, TheTableOfSettingsHasEveryProcessorThatCanBeNamed) {
   for (std::string name; names >> name; ++count)
     EXPECT_THAT(std::string(row->meaning), testing::HasSubstr(name.substr(0, name.find(','))));
   EXPECT_GE(count, 5);
+}
+
+// The system gives them to a process that asks; then it says so, and else the processor has none.
+TEST(Target, HasTilesWhereTheSystemGivesThem) {
+  constexpr long given_features = 0x1022, tile_data = 18;  // ARCH_GET_XCOMP_PERM
+  const bool is_known = std::string_view(host_names().front()) == "amx";
+  unsigned long given = 0;
+  const bool is_told = syscall(SYS_arch_prctl, given_features, &given) == 0;
+  EXPECT_EQ(is_known, is_told && (given >> tile_data & 1) != 0);
 }
 
 }  // namespace

@@ -108,6 +108,13 @@ TEST(Text, NamesThatAreNoWordsSurvive) {
   EXPECT_EQ(print(g), text);
 }
 
+TEST(Text, NamesThatBeginWithADigitAreNoWords) {
+  Function f;
+  f.name = "2d";
+  Builder(f).param("1", Type::scalar(DType::f32));
+  EXPECT_EQ(print(f), "func @\"2d\"(%0: f32) {\n}\n");
+}
+
 Scalar read_back(Scalar scalar) {
   Function f;
   f.name = "f";
@@ -211,6 +218,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "line 1, column 27: '300' is not a number of i8"},
         Mistake{"half_range", "func @f() { %a = constant 1e9 : f16 }",
                 "line 1, column 27: '1e9' is not a number of f16"},
+        Mistake{"sign_behind_a_number", "func @f() { %a = constant 1-2 : i8 }",
+                "line 1, column 28: expected ':' and the constant's type, found '-2'"},
         Mistake{"results", "func @f(%a: f32) { %b, %c = neg %a : f32 }",
                 "line 1, column 29: neg gives 1 results; 2 are named"},
         Mistake{"no_immediate", "func @f(%a: f32) { %b = splat %a : f32[4] }",

@@ -17,6 +17,7 @@ const std::string layouts =
     "  layout @T = [32x2] register (0,1) lane (1,0) (2,0) (4,0) (8,0) (16,0) warp\n"
     "  layout @V = [32] register lane (1) (2) (4) (8) (16) warp\n"
     "  layout @W = [32] register (1) lane (2) (4) (8) (16) (0) warp\n"
+    "  layout @O = [1] register lane (0) (0) (0) (0) (0) warp\n"
     "  %0 = constant 1 : f32\n  %z = constant 0 : i64\n  %go = constant true : bool\n"
     "  %n = constant 64 : i64\n  %one = constant 1 : i64\n"
     "  %r = splat %0, [2x32] : f32[2x32] @R\n  %c = splat %0, [2x32] : f32[2x32] @C\n";
@@ -56,6 +57,10 @@ TEST(VerifyLayouts, ShapeOperationsNameTheirOperandAnew) {
   EXPECT_EQ(verdict("  %t = permute %r, (1, 0) : f32[32x2] @T\n"), "fine");
   EXPECT_THAT(verdict("  %t = permute %c, (1, 0) : f32[32x2] @T\n"),
               HasSubstr("[permute] its operand"));
+}
+
+TEST(VerifyLayouts, AScalarThatIsReshapedLiesNowhere) {
+  EXPECT_EQ(verdict("  %t = reshape %0, [1] : f32[1] @O\n"), "fine");
 }
 
 TEST(VerifyLayouts, AReductionGivesItsOperandsLayoutWithoutTheAxis) {
@@ -102,6 +107,8 @@ TEST(VerifyLayouts, RolesHaveWarpsStagesAndAnAxisThatExist) {
     return std::string("fine");
   };
   EXPECT_EQ(roles("warps 4 roles (stages 2)"), "fine");
+  EXPECT_EQ(roles("warps 4 roles (stages 255)"), "fine");
+  EXPECT_THAT(roles("warps 4 roles (stages 256)"), HasSubstr("and at most 255"));
   EXPECT_THAT(roles("warps 2 roles (stages 2)"), HasSubstr("with roles these are 4 or 8"));
   EXPECT_THAT(roles("warps 4 roles (stages 1)"), HasSubstr("rings of 1 stages"));
   EXPECT_THAT(roles("warps 4 roles (stages 2, cluster_axis 3)"), HasSubstr("along axis 3"));

@@ -7,7 +7,9 @@
 #include "graph/compile/compile.h"
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/custom/custom_op.h"
+#include "graph/run/plan.h"
 #include "tests/errors.h"
+#include "tests/graph/captured.h"
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
@@ -185,6 +187,22 @@ TEST(CheckedKernelOfTheHost, HasPlansOfItsOwn) {
   EXPECT_EQ(by(twice.with(Check::none)), "no error");
   EXPECT_THAT(by(twice.with(Check::bounds)), HasSubstr("index 5 of y is outside"));
   EXPECT_EQ(by(twice.with(Check::none)), "no error");
+}
+
+// An interpreted plan runs no code that checks: its calls are equal wherever they stand.
+TEST(CheckedKernelOfTheHost, IsAProgramLikeAnyOtherToTheInterpreter) {
+  const CustomOp op = op_of(twice.with(Check::bounds), 110);
+  const graph::Graph graph = graph::captured({{100}, {100}}, [&](std::vector<Tensor>& x) {
+    Tensor first = op(x[0]);
+    return std::vector<Tensor>{first, op(x[1])};
+  });
+  auto programs = [&](bool interpret) {
+    return graph::make_plan(graph, {.interpret = interpret, .device = Device::cpu()})
+        ->programs()
+        .size();
+  };
+  EXPECT_EQ(programs(false), 2U);
+  EXPECT_EQ(programs(true), 1U);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "graph/regions/text/text.h"
 #include "graph/run/plan.h"
 #include "tests/errors.h"
+#include "tests/setting.h"
 #include "tests/tensors.h"
 
 namespace tilewright {
@@ -170,6 +171,26 @@ TEST(ControlFlow, ALoopOf512TurnsIsOneLaunch) {
   }
   expect_near(values_of(whole), values_of({state[0], state[1], cat(parts, 0)}));
   EXPECT_EQ(whole[1].item<std::int64_t>(), 512);
+}
+
+// The programs of a body whose turns see so many numbers each.
+std::string programs_of_turns(std::int64_t numbers) {
+  static double factor = 0.37;  // a program of its own each time: only what is new is dumped
+  factor += 1;
+  auto body = [](const Tensors& s, const Tensors& x) { return Turn{{s[0] * factor + x[0]}, {}}; };
+  Setting dump("TILEWRIGHT_DUMP", "simplify");
+  testing::internal::CaptureStderr();
+  compile(Function([&](const Tensors& t) { return scan(body, {t[0]}, {t[1]}).first; }))(
+      {zeros({numbers}).clone(), ones({3, numbers}).clone()});
+  return testing::internal::GetCapturedStderr();
+}
+
+// What is aligned may be read faster; the second of three rows of 20 bytes is not.
+TEST(ControlFlow, BodiesTakeSlicesToBeAlignedWhereTheyAre) {
+  const std::string of_20_bytes = programs_of_turns(5), of_64_bytes = programs_of_turns(16);
+  expect_contains(of_20_bytes, " align 4");
+  expect_contains(of_64_bytes, "func @");
+  EXPECT_EQ(of_64_bytes.find(" align "), std::string::npos) << of_64_bytes;
 }
 
 const std::string text =

@@ -43,6 +43,12 @@ TYPED_TEST(Elementary, HyperbolicFunctionsAreThoseOfC) {
   TILEWRIGHT_LIKE_C(atanh, 6);
 }
 
+// From 2^28 on its square and 1 more are one number: to the last bit it is the logarithm of 2 x.
+TEST(ElementaryOfDoubles, AsinhIsALogarithmFromWhereASquareLosesOne) {
+  const Tensor x = column(std::vector<double>{0x1p28, 0x1.8p28, 0x1p600});
+  EXPECT_EQ(asinh(x).to_vector<double>(), (log(x) + std::numbers::ln2).to_vector<double>());
+}
+
 TYPED_TEST(Elementary, ZerosKeepTheirSigns) {
   const TypeParam zero = -TypeParam(0);
   Tensor x = column(std::vector<TypeParam>{zero, zero});

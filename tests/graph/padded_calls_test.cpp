@@ -68,6 +68,22 @@ TEST(PaddedCalls, OfRowsMakeOnePlanABucket) {
             2U);
 }
 
+TEST(PaddedCalls, AreLookedAtOnceForEachSize) {
+  int runs = 0;
+  auto fast = compile(
+      [&](const Tensor& x) {
+        ++runs;
+        return x * 2;
+      },
+      of_default_device());
+  Tensor x = rows(3);
+  mark_dynamic(x, 0, {.buckets = {4, 12}});
+  fast(x);
+  const int runs_of_first = runs;
+  for (int call = 0; call < 3; ++call) fast(x);
+  EXPECT_EQ(runs, runs_of_first);
+}
+
 TEST(PaddedCalls, AreCutAlongInnerAxes) {
   Tensor weight = ramp({3, 5});
   EXPECT_EQ(plans_of([](const Tensor& x) { return x * 3; },

@@ -229,6 +229,8 @@ TEST(GraphPasses, ANameToSkipThatNoPassHasIsAnError) {
   Graph graph = graph_of("", 0);
   Setting known("TILEWRIGHT_SKIP_PASSES", "dead_code,hoist_invariants");
   EXPECT_NO_THROW(run_passes(graph));
+  Setting over_graphs("TILEWRIGHT_SKIP_PASSES", "canonicalise");
+  EXPECT_NO_THROW(run_passes(graph));
   Setting skip("TILEWRIGHT_SKIP_PASSES", "hoist");
   expect_contains(error_of([&] { run_passes(graph); }),
                   "[TILEWRIGHT_SKIP_PASSES] there is no pass 'hoist'; there are, over graphs, "

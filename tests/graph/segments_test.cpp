@@ -246,6 +246,18 @@ TEST(Segments, SeeWhatIsWrittenThroughAnAddress) {
   for (int call = 0; call < 3; ++call) expect_near(fast(ramp({4})), function(ramp({4})));
 }
 
+// Nothing is recorded that the function could write: one graph reads it at the end.
+TEST(Segments, AreNotNeededForMemoryWhoseAddressIsKnown) {
+  Tensor state = ramp({4}).clone();
+  auto function = [&](const Tensor& x) {
+    const bool is_there = state.data() != nullptr;
+    return x * 2 + state * (is_there ? 1 : 0);
+  };
+  Compiled fast = compile(function, {.tell_breaks = false});
+  expect_near(fast(ramp({4})), function(ramp({4})));
+  EXPECT_EQ(fast.report()[0].graph_break, "");
+}
+
 TEST(Segments, KeepViewsOfWhatTheyCompute) {
   auto function = [](const Tensor& x) {
     Tensor y = x + 1, row = y.select(0, 1), turned = y.transpose(0, 1);
@@ -368,6 +380,21 @@ TEST(Segments, GiveResultsThatOutliveTheFunction) {
     result = fast(ramp({4}));
   }
   expect_near(result, branches(ramp({4})));
+}
+
+// A handle that is given back is not read, whatever its memory holds by now.
+TEST(Segments, GiveBackResultsThatMayNotBeRead) {
+  Tensor x = ramp({4});
+  Compiled step = compile([](const Tensor& t) { return t * 2; }, quiet(Mode::reduce_overhead));
+  Tensor old = step(x);
+  static_cast<void>(step(x));
+  ASSERT_THROW(old.to_vector<float>(), Error);
+  auto fast = compile(
+      [&](const Tensor& t) {
+        return std::vector<Tensor>{t * sum(t).item<float>(), old};
+      },
+      quiet());
+  for (int call = 0; call < 2; ++call) EXPECT_EQ(fast(x)[1].shape(), x.shape());
 }
 
 // A tensor that is not held by the function at its next break must not be computed.

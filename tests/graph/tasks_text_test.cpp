@@ -93,6 +93,13 @@ TEST(TasksText, SaysEveryFieldThatIsNotAsItFollows) {
   }
 }
 
+TEST(TasksText, SaysTheAxisOfAScatterWhateverElseItIs) {
+  TaskList list = make_tasks(parse(rows_graph));
+  EXPECT_THAT(print(list), testing::Not(HasSubstr("size=")));
+  list.tasks[0].scatter_axis = 1;
+  EXPECT_THAT(print(list), HasSubstr("axis=1, size=0, stride=0"));
+}
+
 TEST(TasksText, NumbersReadBackExactly) {
   for (double number : {0.1, -0.0, 1e300, 1.0 / 3, std::numeric_limits<double>::infinity(),
                         -std::numeric_limits<double>::infinity(), std::nan(""), std::nan("7")})

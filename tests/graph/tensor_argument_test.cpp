@@ -38,6 +38,18 @@ TEST(TensorArgument, MayBeOfACompiledFunctionWhichRunsInSegmentsThen) {
   EXPECT_EQ(fast(x).to_vector<float>()[0], 1.5F * 9 * 21);
 }
 
+TEST(TensorArgument, ThatAKernelFillsIsThereAfterABreak) {
+  auto function = [](const Tensor& x) {
+    Tensor y = Tensor::empty({64});
+    twice.launch(1, x, y, 64);
+    return y + sum(x).item<float>();
+  };
+  Compiled fast = compile(function, {.tell_breaks = false});
+  const Tensor x = tilewright::full({64}, 1.5).clone();
+  for (int call = 0; call < 3; ++call)
+    EXPECT_EQ(fast(x).to_vector<float>(), function(x).to_vector<float>());
+}
+
 TEST(TensorArgument, IsMemoryOfAnyRank) {
   const Tensor x = tilewright::full({2, 4, 8}, 3.0);
   Tensor y = Tensor::empty({2, 4, 8});

@@ -116,6 +116,12 @@ TEST(VerifyTasks, FindsViewsAndPlacesOutsideTheirStorage) {
                                   l.tasks[0].place.strides = {1, 0};
                                 }),
               testing::AnyOf(HasSubstr("twice"), HasSubstr("is not all that")));
+  // Transposed it is all that the storage holds, but not as a reader has it.
+  EXPECT_THAT(complaint_of_list(shares(),
+                                [](TaskList& l) {
+                                  l.tasks[0].place.strides = {1, 4};
+                                }),
+              HasSubstr("is not all that"));
 }
 
 TEST(VerifyTasks, FindsOperandsOfAnotherType) {
@@ -242,6 +248,14 @@ TEST(VerifyRegions, FindsTablesThatDoNotAgree) {
   EXPECT_THAT(
       complaint_of_region(shares(), [](Region& r) { r.tables[1].place.offset = 1; }),
       HasSubstr("reads element 0 of operand 1 at row 0, column 0, whose table has element 1"));
+}
+
+TEST(VerifyRegions, FindsWeightsThatAreNoneAndTheOtherWay) {
+  EXPECT_THAT(complaint_of_region(shares(),
+                                  [](Region& r) {
+                                    r.tables[0].inner = IndexMap({{8, 1}});
+                                  }),
+              HasSubstr("wants operand 0 not as weights, and it is otherwise"));
 }
 
 TEST(VerifyRegions, FindsStoredValuesThatAreNotCovered) {

@@ -84,6 +84,33 @@ TEST(ViewWrites, DoNotGoThroughReshapesThatCopy) {
       x);
 }
 
+// As a transposed argument is reshaped: what is written there is no part of it.
+TEST(ViewWrites, DoNotGoThroughCopiesOfArgumentsThatDoNotLieInOrder) {
+  auto function = [](Tensor t) {
+    Tensor flat = t.reshape({24});
+    flat.slice(0, 0, 5).copy_from(zeros({5}));
+    return Tensors{flat * 1.0, t * 1.0};
+  };
+  auto argument = [] { return ramp({6, 4}, 0.5F).clone().transpose(0, 1); };
+  Tensor at_once = argument(), compiled = argument();
+  const Tensors wanted = function(at_once),
+                got = compile(Function(function), {.fullgraph = true})(compiled);
+  for (std::size_t i = 0; i < wanted.size(); ++i) expect_near(got[i], wanted[i]);
+  expect_near(compiled, at_once);
+}
+
+// One element more along a new axis of 1 is none that is spread, which no graph sees.
+TEST(ViewWrites, OfWhatIsExpandedByNothingBreakTheGraph) {
+  auto write = [](const Tensor& t) {
+    Tensor y = t * 2.0;
+    y.expand({1, 4, 1}).copy_from(zeros({1, 4, 1}));
+    return y + 1.0;
+  };
+  const Tensor x = ramp({4, 1}, 0.5F);
+  Compiled fast = compile(write, {.tell_breaks = false});
+  for (int call = 0; call < 2; ++call) expect_near(fast(x), write(x));
+}
+
 TEST(ViewWrites, OfWhatIsNotInMemoryOfItsOwnAreRefused) {
   const Tensor x = ramp({4, 1}, 0.5F);
   auto write = [](const Tensor& t) {

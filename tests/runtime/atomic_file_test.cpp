@@ -154,6 +154,20 @@ TEST(AtomicFile, ALinkOfAnotherUserInAFolderOfEverybodyIsRefused) {
   EXPECT_EQ(read_file(victim), "mine");
 }
 
+// Without the sticky bit others could replace whole files there: the kernel follows such links too.
+TEST(AtomicFile, ALinkOfAnotherUserWhereEverybodyMayReplaceFilesIsFollowed) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a link of another user";
+  ScratchFolder folder;
+  fs::create_directory(folder.path() / "shared");
+  ASSERT_EQ(::chmod((folder.path() / "shared").c_str(), 0777), 0);
+  fs::path target = folder.write("target", "old"), link = folder.path() / "shared/link";
+  fs::create_symlink(target, link);
+  ASSERT_EQ(::lchown(link.c_str(), 65534, 65534), 0);
+  write_whole(link, "new");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(read_file(target), "new");
+}
+
 TEST(AtomicFile, APipeIsWrittenToAndStaysAPipe) {
   ScratchFolder folder;
   fs::path pipe = folder.path() / "pipe";

@@ -1,13 +1,24 @@
 #include "runtime/files/private_folder.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/cache_folder.h"
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
+
+namespace {
+std::string made_by_another;  // a folder that another process makes just before this one does
+}  // namespace
+
+extern "C" int mkdir(const char* path, mode_t mode) noexcept {
+  if (path == made_by_another) ::syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+  return static_cast<int>(::syscall(SYS_mkdirat, AT_FDCWD, path, mode));
+}
 
 namespace tilewright {
 namespace {
@@ -120,6 +131,14 @@ TEST_F(PrivateFolder, NothingIsMadeWhereOthersCouldChangeIt) {
             (folder.path() / "file" / "part").string() + " cannot be looked at: Not a directory");
 }
 
+TEST_F(PrivateFolder, MayBeMadeByAnotherProcessAtTheSameTime) {
+  made_by_another = inner / "new";
+  const auto problem = make_private(inner / "new" / "part");
+  made_by_another.clear();
+  EXPECT_EQ(problem.value_or("none"), "none");
+  EXPECT_TRUE(fs::is_directory(inner / "new" / "part"));
+}
+
 // As in /tmp: somebody has put a link there that leads to a folder of the user's.
 TEST_F(PrivateFolder, NothingIsMadeBehindAnotherUsersLink) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give links away";
@@ -146,6 +165,8 @@ TEST_F(PrivateFolder, AFileToBeWrittenMayBeInTheFolderOfAGroupButNotOfEverybody)
   EXPECT_EQ(reason_of_file(), "none");
   fs::create_symlink("elsewhere", file);
   EXPECT_EQ(reason_of_file(), file.string() + " is a link in a folder of everybody");
+  fs::create_directory_symlink(outer, inner / "own");
+  EXPECT_EQ(open_to_anybody(inner / "own" / "a.db").value_or("none"), "none") << "one's own link";
   if (::geteuid() != 0) return;
   fs::remove(file);
   folder.write("outer/inner/shared.db", "");
