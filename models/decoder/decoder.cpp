@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/functions/dynamic_scalar.h"
 #include "models/decoder/decoder_families.h"
 #include "models/layers/random.h"
 #include "models/weights/weights.h"
