@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 
-#include "graph/functions/dynamic_scalar.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/eager.h"
@@ -55,8 +54,6 @@ void require_writable(const TensorBody& concrete, std::string_view operation,
 void* address_of(const TensorBody& body) {
   return static_cast<std::byte*>(body.buffer->data()) + body.view.offset * size_bytes(body.dtype);
 }
-
-void mark_setting(const Tensor& tensor) { tensor.body()->is_setting = true; }
 
 }  // namespace graph
 

@@ -56,7 +56,8 @@ void RunOptions::add_to(CLI::App& command) {
       "then, for as much memory again; the default of run where it calls a model several times");
   command
       .add_flag_callback(
-          "--no-freezing", [this] { freezing = false; }, "weights are read at each call, as they are then")
+          "--no-freezing", [this] { freezing = false; },
+          "weights are read at each call, as they are then")
       ->excludes(is_frozen);
   command.add_option("--write-plan", write_plan,
                      "write every choice (block sizes, fusion, precision) to this file");
