@@ -20,12 +20,11 @@ namespace {
 using nlohmann::json;
 
 json written() {
-  auto path = std::filesystem::temp_directory_path() / "tilewright_trace_test.json";
+  ScratchFolder folder;  // another test may run at the same time
+  const auto path = folder.path() / "trace.json";
   write_trace(path.string());
   std::ifstream file(path);
-  json trace = json::parse(file);
-  std::filesystem::remove(path);
-  return trace;
+  return json::parse(file);
 }
 
 json span_named(const json& trace, const std::string& name) {
