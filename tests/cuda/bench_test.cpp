@@ -1,5 +1,6 @@
 // The benches of a device at tiny sizes, on the fake driver and on the host.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -65,8 +66,9 @@ class BenchFile : public testing::Test {
     settings.append = path_;
     return settings;
   }
-  std::string path_ =
-      (std::filesystem::temp_directory_path() / "tilewright_bench_test.jsonl").string();
+  std::string path_ = (std::filesystem::temp_directory_path() /
+                       concat("tilewright_bench_test_", ::getpid(), ".jsonl"))
+                          .string();
 };
 
 const auto good = [] { return nlohmann::json{{"seconds", 1e-6}}; };
