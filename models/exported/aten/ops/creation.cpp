@@ -38,18 +38,15 @@ Tensor range(const Call& call) {
   return (steps * step.as_double() + start.as_double()).to(call.dtype().value_or(f32));
 }
 
-// Equal steps, counted from the nearer end, as PyTorch does. An end may be a tensor without axes.
+// As linspace has them, in f64. An end may be a tensor without axes.
 Tensor steps_between(const Call& call) {
   const std::int64_t count = call.integer("steps");
   if (count < 0 || count > INT32_MAX) call.refuse("steps", concat("is ", count));
+  if (call.operand("start").is_number && call.operand("end").is_number)
+    return linspace(call.number("start"), call.number("end"), count, f64);
   const double parts = count > 1 ? static_cast<double>(count - 1) : 1;
   Tensor at = arange(0, count).to(f64);
   const double half = static_cast<double>(count / 2) + (count == 1);
-  if (call.operand("start").is_number && call.operand("end").is_number) {
-    const double start = call.number("start"), end = call.number("end");
-    const double step = count > 1 ? (end - start) / parts : 0;
-    return where(at < half, at * step + start, at * step - (parts * step - end));
-  }
   auto end_of = [&](std::string_view name) {
     if (call.operand(name).is_number) return full({}, call.number(name), f64);
     return call.tensor(name).to(f64);
@@ -61,8 +58,7 @@ Tensor steps_between(const Call& call) {
 }
 Tensor linear_steps(const Call& call) { return steps_between(call).to(call.dtype().value_or(f32)); }
 Tensor logarithmic_steps(const Call& call) {
-  return graph::powers_of(call.number("base", 10), steps_between(call),
-                          call.dtype().value_or(f32));
+  return graph::powers_of(call.number("base", 10), steps_between(call), call.dtype().value_or(f32));
 }
 
 // Of the results of a Fourier transform, in their order.
@@ -79,7 +75,7 @@ Tensor frequencies(const Call& call) {
 
 Tensor identity(const Call& call) {
   const std::int64_t rows = call.integer("n"), columns = call.integer("m", rows);
-  return (arange(0, rows).unsqueeze(1) == arange(0, columns)).to(call.dtype().value_or(f32));
+  return eye(rows, columns, call.dtype().value_or(f32));
 }
 
 // Rows and columns of the places of a triangle, one after the other.
