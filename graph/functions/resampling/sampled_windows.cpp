@@ -140,8 +140,7 @@ Tensor roi_align(const TensorOperand& x_operand, const Tensor& given,
   require_images(x, "roi_align", w);
   const Regions regions = regions_of(given, x, options.size, "roi_align", w);
   require(options.samples >= 1 && options.samples <= 64, "[roi_align] ", options.samples,
-          " samples a bin (at ", At{w},
-          "); from 1 to 64 are wanted: as many as fit would depend on data");
+          " samples a bin (at ", At{w}, "); from 1 to 64 are wanted, or as_many_as_fit");
   const std::int64_t count = given.size(0);
   auto along = [&](int from, int to, std::int64_t bins) {
     Tensor start = regions.corners.select(1, from) * options.scale,
