@@ -310,7 +310,9 @@ Tile RowsProgram::compute(std::size_t slot, const Columns& columns) {
     case TaskKind::contraction:
       return stage_ == ProductStage::combining ? combined_product(slot, columns)
                                                : product(slot, columns);
-    case TaskKind::gather: return gather(slot, columns);
+    case TaskKind::gather:
+      return task(slot).gathers_elements() ? gathered_elements(slot, columns)
+                                           : gather(slot, columns);
     case TaskKind::opaque: break;
   }
   raise_internal_error("an opaque task is not lowered as rows", std::source_location::current());
@@ -403,6 +405,14 @@ Tile RowsProgram::gather(std::size_t slot, const Columns& columns) {
   Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
   Matrix matrix{base, table.shape[0], table.shape[1], table.strides[0], table.strides[1]};
   return matrix.load(row_number(slot, 1), column(columns), {1, width_of(table.shape[1], columns)});
+}
+
+Tile RowsProgram::gathered_elements(std::size_t slot, const Columns& columns) {
+  const Task& t = task(slot);
+  const StridedView& table = t.operands[0].view;
+  const Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
+  const Tile ids = dsl::cast(operand(slot, 1, columns), DType::i64);
+  return dsl::load(base + ids * table.strides[0], (ids >= 0) & (ids < table.shape[0]));
 }
 
 void RowsProgram::store_all() {

@@ -49,6 +49,7 @@ std::optional<Table> fixed_table(const Task& task) {
     case TaskKind::reduction: return Table{{line(count, 1), IndexMap(), 0}, 1};
     case TaskKind::contraction:
     case TaskKind::gather: {
+      if (task.gathers_elements()) return std::nullopt;
       std::int64_t width = task.shape[-1];
       return Table{{line(count / width, width), line(width, 1), 0}, width};
     }
@@ -83,6 +84,7 @@ std::optional<Table> operand_table(const Task& task, std::size_t i, const Table&
     }
     case TaskKind::gather:
       if (i != 1) return std::nullopt;
+      if (task.gathers_elements()) return table;
       return Table{{line(task.count() / task.shape[-1], 1), IndexMap(), 0}, 1};
     case TaskKind::opaque: return std::nullopt;
   }
@@ -278,7 +280,8 @@ class RegionSolver {
     for (std::size_t i = 0; i < t.operands.size(); ++i) {
       auto producer = t.operands[i].producer ? slot_of(*t.operands[i].producer) : std::nullopt;
       if (!producer) continue;
-      bool index = i == 1 && (t.kind == TaskKind::gather || t.kind == TaskKind::scatter);
+      bool index = i == 1 && !t.gathers_elements() &&
+                   (t.kind == TaskKind::gather || t.kind == TaskKind::scatter);
       auto table = index ? std::nullopt : wanted(t, i, region_.tables[slot]);
       if (!table || !assign(*producer, *table)) return false;
     }

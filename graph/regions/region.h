@@ -11,7 +11,8 @@
 // Which axes of a value are rows is not given by the graph (softmax may run along any axis, a
 // pointwise value may be seen as anything). It follows from the first task that has no choice, the
 // anchor: a reduction's columns are the reduced axes, a product's are N, a gather's are the table's
-// row, a scatter's what lies behind the scattered axis. From there it spreads along the edges:
+// row (where that is one element, a gather is pointwise in its ids), a scatter's what lies behind
+// the scattered axis. From there it spreads along the edges:
 // the consumer's access to its operand, composed with the views between, is the operand's table.
 // If a task is reached twice with different tables, or an access has no strides, the set is no
 // region. A value that all rows share (a bias computed from weights) has constant rows.

@@ -70,7 +70,7 @@ enum class TaskKind : std::uint8_t {
   pointwise,    // `tile_op` of the operands; none: the operand itself (a copy)
   reduction,    // over the axes [axis_begin, axis_end) of the operand
   contraction,  // operands [.., M, K] and [.., K, N]
-  gather,       // operands table [V, C] and ids
+  gather,       // operands table [V, C] and ids; of a table with one column as free as pointwise
   scatter,      // a copy to places that depend on operand 1, row numbers
   opaque        // `op` of the operands, all in memory: a region by itself or with its epilogue
                 // (epilogue.h), with its own lowering; it alone may have several results
@@ -105,6 +105,8 @@ struct Task {
   std::vector<TaskId> after;
 
   bool is_opaque() const { return kind == TaskKind::opaque; }
+  // Whether each element is found by itself, in a table with one column.
+  bool gathers_elements() const { return kind == TaskKind::gather && shape[-1] == 1; }
   // Whether it changes some of what its place holds, where others write all of it anew.
   bool is_update() const {
     return kind == TaskKind::scatter ||

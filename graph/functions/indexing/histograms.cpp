@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "graph/functions/indexing/scatters.h"
 #include "graph/functions/pointwise/formula.h"
@@ -105,7 +106,9 @@ std::pair<Tensor, Tensor> counted(const Tensor& flat, const Tensor& weights, con
     Formula x(flat, w);
     Formula low = spread(first.tensor(), flat.shape(), bins);
     Formula high = spread(last.tensor(), flat.shape(), bins);
-    Formula place = ((x - low) * static_cast<double>(bins.count) / (high - low)).to(DType::i64);
+    const DType number = bins.count < std::numeric_limits<std::int32_t>::max() / 2 ? DType::i32
+                                                                                 : DType::i64;
+    Formula place = ((x - low) * static_cast<double>(bins.count) / (high - low)).to(number);
     auto edge = [&](const Formula& at) {
       Formula inside = lesser(greater(at, at.number(0)), at.number(bins.count));
       Tensor table = graph::reshape_operand(edges.tensor(), {bins.count + 1, 1}, w);
@@ -117,7 +120,7 @@ std::pair<Tensor, Tensor> counted(const Tensor& flat, const Tensor& weights, con
       place = choice((edge(next) <= x) & (next <= next.number(bins.count)), next,
                      choice(edge(place) <= x, place, before));
     }
-    place = choice(place == place.number(bins.count), place - place.number(1), place);
+    place = lesser(greater(place, place.number(0)), place.number(bins.count - 1));
     // What is in none goes to one bin more.
     place = choice((x >= low) & (x <= high), place, place.number(bins.count));
     sums = index_add({sums, w}, 0, place.tensor(), weights);

@@ -4,9 +4,10 @@
 // that words need be compared by the bits of their elements alone. A digit that is the same
 // everywhere, as the upper ones of small integers, costs a look. Where few of many elements are
 // wanted, a row is read once: a word that comes before the last of the best so far joins them, and
-// when there is no more place they are sorted and cut to as many as are wanted. Of a few wanted
-// ones each that joins is put where it belongs at once. Words that come too late, nearly all of a
-// long row, are told by comparing vectors.
+// when there is no more place they are sorted and cut to as many as are wanted. A few wanted ones
+// stay in registers, where each that joins takes the place of the last, and a bound that is found
+// first has few of the others join. Words that come too late, nearly all of a long row, are told by
+// comparing vectors.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -26,11 +27,17 @@ using dsl::Var;
 constexpr std::int64_t programs_a_thread = 2;
 constexpr std::int64_t chunk = 64;  // elements that are made words at a time
 // Digits of more bits take fewer turns, each of which costs the count of buckets.
-constexpr std::int64_t many_words = 512;
+constexpr std::int64_t many_words = 4096;
 constexpr int few_bits = 8, many_bits = 11;
+constexpr std::int64_t cleared_at_once = 256;  // counts
 // Of a selection: elements that are looked at at once, and at least how many join before the best
 // are sorted.
 constexpr std::int64_t glance = 16, least_joining = 128;
+// Words that are looked at for a bound of the best, in so many lanes, more where many are wanted.
+constexpr std::int64_t selected_glance = 64;  // the same where the best are in registers
+constexpr std::int64_t most_tried = 1024, few_inserted = 8, few_lanes = 32, many_lanes = 64;
+constexpr auto least_word = std::numeric_limits<std::int64_t>::min(),
+               greatest_word = std::numeric_limits<std::int64_t>::max();
 
 Tile integer(std::int64_t value) {
   return dsl::constant(ir::Scalar::of_integer(DType::i64, value));
@@ -56,7 +63,7 @@ class HostSort {
     half_ = words;
     bits_ = words < many_words ? few_bits : many_bits;
     scratch_.push_back({DType::i64, programs_ * 2 * words});
-    scratch_.push_back({DType::i32, programs_ * buckets()});
+    scratch_.push_back({DType::i32, programs_ * turns() * buckets()});
     if (!order().words_hold_places()) scratch_.push_back({DType::i32, programs_ * 2 * words});
     std::vector<Tile> pointers;
     for (std::size_t i = 0; i < scratch_.size(); ++i)
@@ -86,13 +93,13 @@ class HostSort {
     for (Tile row : dsl::range(first, dsl::minimum(first + each, shape_.rows))) row_at(row);
   }
 
-  // The words of `block` elements from `start` on; of those beyond the row anything.
-  SortWords words_at(const Operand& start, std::int64_t block) const {
-    Tile elements =
-        dsl::load(dsl::make_desc(from_, {shape_.size}, {shape_.operand.step}), {start}, {block});
-    Tile places = dsl::arange(0, block);
-    if (!start.is_number()) places = places + dsl::cast(start.tile(), DType::i32);
-    return order().words_of(elements, places);
+  // `block` elements from `start` on; those beyond the row are anything.
+  Tile elements_at(const Tile& start, std::int64_t block) const {
+    return dsl::load(dsl::make_desc(from_, {shape_.size}, {shape_.operand.step}), {start}, {block});
+  }
+  SortWords words_at(const Tile& start, std::int64_t block) const {
+    return order().words_of(elements_at(start, block),
+                            dsl::arange(0, block) + dsl::cast(start, DType::i32));
   }
   // Blocks of words in an array of `size`.
   void store_words(const WordMemory& to, std::int64_t size, const Operand& start,
@@ -103,37 +110,45 @@ class HostSort {
   }
 
   // Puts the `length` words that begin at `begin`, of one of the two arrays, in order, and returns
-  // where they lie then.
+  // where they lie then. The digits of all turns are counted at once: which word has which does not
+  // depend on where it lies, and sums of different tables need not wait for each other.
   Tile put_in_order(const Tile& begin, const Tile& length) const {
-    Var from = begin;
-    auto count_at = [&](const Tile& word, const Tile& shift) {
-      return counts_ + order().digit(word, shift, bits_);
-    };
-    for (Tile shift : dsl::range(order().first_bit(), order().last_bit(), bits_)) {
-      dsl::store(dsl::make_desc(counts_, {buckets()}, {1}), {0},
-                 dsl::zeros({buckets()}, DType::i32));
-      for (Tile i : dsl::range(0, length)) {
-        Tile at = count_at(dsl::load(memory_.words + (from + i)), shift);
+    const std::int64_t size = turns() * buckets();
+    for (Tile start : dsl::range(0, size, cleared_at_once))
+      dsl::store(dsl::make_desc(counts_, {size}, {1}), {start},
+                 dsl::zeros({cleared_at_once}, DType::i32));
+    for (Tile i : dsl::range(0, length)) {
+      const Tile word = dsl::load(memory_.words + (begin + i));
+      for (int turn = 0; turn < turns(); ++turn) {
+        const Tile digit = order().digit(word, integer(order().first_bit() + turn * bits_), bits_);
+        Tile at = counts_ + (digit + turn * buckets());
         dsl::store(at, dsl::load(at) + 1);
       }
-      Tile alike = dsl::load(count_at(dsl::load(memory_.words + from), shift));
+    }
+    Var from = begin, counts = counts_;
+    for (Tile shift : dsl::range(order().first_bit(), order().last_bit(), bits_)) {
+      auto count_at = [&](const Tile& word) {
+        return counts.get() + order().digit(word, shift, bits_);
+      };
+      Tile alike = dsl::load(count_at(dsl::load(memory_.words + from)));
       dsl::if_(dsl::cast(alike, DType::i64) < length, [&] {
         Var before = dsl::constant(ir::Scalar::of_integer(DType::i32, 0));
         for (Tile bucket : dsl::range(0, buckets())) {
-          Tile count = dsl::load(counts_ + bucket);
-          dsl::store(counts_ + bucket, before);
+          Tile count = dsl::load(counts + bucket);
+          dsl::store(counts + bucket, before);
           before = before + count;
         }
         Tile to = half_ - from;
         for (Tile i : dsl::range(0, length)) {
           SortWords words = memory_.load(from + i);
-          Tile at = count_at(words.word, shift);
+          Tile at = count_at(words.word);
           Tile place = dsl::load(at);
           dsl::store(at, place + 1);
           memory_.store(to + dsl::cast(place, DType::i64), words);
         }
         from = to;
       });
+      counts = counts + buckets();
     }
     return from.get();
   }
@@ -166,6 +181,7 @@ class HostSort {
 
  private:
   std::int64_t buckets() const { return std::int64_t{1} << bits_; }
+  int turns() const { return (order().last_bit() - order().first_bit() + bits_ - 1) / bits_; }
 
   const SortSite& site_;
   const SortShape& shape_;
@@ -184,7 +200,7 @@ LoweredRegion counting_sort(const SortSite& site) {
   HostSort sort(site, "counting_sort");
   const std::int64_t size = site.shape.size;
   sort.for_each_row([&] {
-    SortWords words = sort.words_at(0, size);
+    SortWords words = sort.words_at(integer(0), size);
     auto along = [&](const Shape& shape) {
       return SortWords{dsl::reshape(words.word, shape),
                        words.place.defined() ? dsl::reshape(words.place, shape) : Tile()};
@@ -249,36 +265,86 @@ LoweredRegion radix_select(const SortSite& site) {
   return sort.finish();
 }
 
+namespace {
+
+// The best of the words met so far, in no order, in the lanes of one tile. Lanes that are not
+// wanted come before all words.
+class BestWords {
+ public:
+  // None is met yet: as if there were words of as many different places, each after `bound`.
+  BestWords(const SortOrder& order, std::int64_t count, const Tile& bound)
+      : order_(order),
+        count_(count),
+        width_(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)))),
+        is_wanted_(dsl::arange(0, width_) < count),
+        best_(dsl::where(is_wanted_, bound - dsl::cast(dsl::arange(0, width_), DType::i64),
+                         least_word)),
+        worst_(bound),
+        limit_(order.element_of(bound)) {}
+
+  // Of the words of some elements, those that come before the worst of the best take their places.
+  void meet(const Tile& elements, const std::function<Tile()>& words) {
+    const Tile may_join = order_.may_come_before(elements, limit_.get());
+    dsl::if_(dsl::max(dsl::cast(may_join, DType::i32), 0) > 0, [&] {
+      Var left = words(), next = dsl::min(left.get(), 0);
+      dsl::while_([&] { return next < worst_; },
+                  [&] {
+                    best_ = dsl::where(best_.get() == worst_.get(), next.get(), best_.get());
+                    worst_ = dsl::max(best_.get(), 0);
+                    left = dsl::where(left.get() == next.get(), greatest_word, left.get());
+                    next = dsl::min(left.get(), 0);
+                  });
+      limit_ = order_.element_of(worst_);
+    });
+  }
+
+  const Tile& is_wanted() const { return is_wanted_; }
+  Tile words() const { return best_.get(); }
+  // How many of the wanted come before each.
+  Tile ranks() const {
+    const Tile words = best_.get();
+    Tile before = dsl::reshape(words, {width_, 1}) < dsl::reshape(words, {1, width_});
+    return dsl::sum(dsl::cast(before, DType::i32), 0) - (width_ - count_);
+  }
+
+ private:
+  const SortOrder& order_;
+  std::int64_t count_, width_;
+  Tile is_wanted_;
+  Var best_, worst_;
+  Var limit_;  // the element of the worst
+};
+
+}  // namespace
+
 LoweredRegion insertion_select(const SortSite& site) {
   HostSort sort(site, "insertion_select");
   const std::int64_t size = site.shape.size, count = site.shape.count;
-  const auto width = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
-  constexpr auto first = std::numeric_limits<std::int64_t>::min(),
-                 last = std::numeric_limits<std::int64_t>::max();
-  // What comes before all, the best in order, and words that are looked at.
-  sort.add_arrays(1 + width + glance);
+  const std::int64_t lanes = count <= few_inserted ? few_lanes : many_lanes;
+  const std::int64_t tried = std::min(size, most_tried) / lanes * lanes;
   sort.for_each_row([&] {
-    const Tile words = sort.memory().words, best = words + 1;
-    const Tile lanes = dsl::arange(0, width);
-    dsl::store(words, integer(first));
-    dsl::store(best + lanes, dsl::zeros({width}, DType::i64) + integer(last));
-    Var worst = last;
-    for (Tile start : dsl::range(0, size, glance)) {
-      const SortWords some = sort.words_at(start, glance);
-      dsl::if_(dsl::max(dsl::cast(some.word < worst, DType::i32), 0) > 0, [&] {
-        const WordMemory looked_at = sort.memory().from(integer(1 + width));
-        sort.store_words(looked_at, glance, 0, some);
-        for (Tile i : dsl::range(0, dsl::minimum(size - start, glance))) {
-          const Tile word = looked_at.load(i).word;
-          dsl::if_(word < worst, [&] {
-            const Tile now = dsl::load(best + lanes), before = dsl::load(words + lanes);
-            dsl::store(best + lanes, dsl::where(now < word, now, dsl::maximum(before, word)));
-            worst = dsl::load(best + (count - 1));
-          });
-        }
+    // The best of each lane of some words are as many different ones; so at least as many words as
+    // are wanted do not come after the last wanted one of these.
+    Var firsts = sort.words_at(integer(0), lanes).word;
+    for (Tile start : dsl::range(lanes, tried, lanes))
+      firsts = dsl::minimum(firsts, sort.words_at(start, lanes).word);
+    const Tile all = firsts.get();
+    const Tile before = dsl::reshape(all, {lanes, 1}) < dsl::reshape(all, {1, lanes});
+    const Tile is_among = dsl::sum(dsl::cast(before, DType::i32), 0) < count;
+    const Tile bound = dsl::max(dsl::where(is_among, all, least_word), 0);
+    BestWords best(site.order, count, site.order.after_all_places(bound));
+    auto words_at = [&](const Tile& start) { return sort.words_at(start, selected_glance).word; };
+    const std::int64_t whole = size / selected_glance * selected_glance;
+    for (Tile start : dsl::range(0, whole, selected_glance))
+      best.meet(sort.elements_at(start, selected_glance), [&] { return words_at(start); });
+    if (whole < size) {
+      const Tile start = integer(whole);
+      best.meet(sort.elements_at(start, selected_glance), [&] {
+        Tile is_one = dsl::arange(0, selected_glance) < size - whole;
+        return dsl::where(is_one, words_at(start), greatest_word);
       });
     }
-    sort.store_places(integer(1));
+    sort.store_ranked(best.ranks(), site.order.places_of({best.words(), {}}), best.is_wanted());
   });
   return sort.finish();
 }

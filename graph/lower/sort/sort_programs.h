@@ -27,7 +27,7 @@ struct SortSite {
 // threads for.
 LoweredRegion radix_sort(const SortSite& site);    // digit by digit
 LoweredRegion radix_select(const SortSite& site);  // of few wanted elements: those that may be
-// The same of very few, whose words hold their places: the best so far are kept in order.
+// The same of very few, whose words hold their places: the best so far are kept in registers.
 LoweredRegion insertion_select(const SortSite& site);
 LoweredRegion counting_sort(const SortSite& site);  // each element against each other one
 // On a GPU many programs have a part of a row each, and neighbouring parts are merged in turns.

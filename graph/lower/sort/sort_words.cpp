@@ -27,6 +27,13 @@ Tile ordered_bits(const Tile& x) {
   return dsl::where(magnitude > infinity, magnitude_mask, number);
 }
 
+// An element of these bits.
+Tile of_ordered_bits(const Tile& number, DType dtype) {
+  const std::int64_t sign = std::int64_t{1} << (bit_width(dtype) - 1);
+  Tile bits = dsl::where(number < 0, -number | sign, number);
+  return dsl::bitcast(dsl::cast(bits, integer_of_width(bit_width(dtype))), dtype);
+}
+
 }  // namespace
 
 SortShape::Side::Side(const StridedView& view)
@@ -75,6 +82,19 @@ Tile SortOrder::number_of(const Tile& elements) const {
   return descending_ ? ((std::int64_t{1} << width) - 1) - number : number;
 }
 
+Tile SortOrder::element_of(const Tile& word) const {
+  const int width = bit_width(dtype_);
+  Tile number = word >> place_bits;
+  if (descending_) number = ((std::int64_t{1} << width) - 1) - number;
+  if (is_floating(dtype_) || is_signed(dtype_)) number = number - (std::int64_t{1} << (width - 1));
+  return is_floating(dtype_) ? of_ordered_bits(number, dtype_) : dsl::cast(number, dtype_);
+}
+
+// Comparisons are wrong where a side is not a number.
+Tile SortOrder::may_come_before(const Tile& elements, const Tile& limit) const {
+  return descending_ ? !(elements < limit) : !(elements > limit);
+}
+
 SortWords SortOrder::words_of(const Tile& elements, const Tile& places) const {
   Tile number = number_of(elements);
   if (!words_hold_places()) return {number, places};
@@ -84,6 +104,10 @@ SortWords SortOrder::words_of(const Tile& elements, const Tile& places) const {
 Tile SortOrder::places_of(const SortWords& words) const {
   if (!words_hold_places()) return dsl::cast(words.place, DType::i64);
   return words.word & ((std::int64_t{1} << place_bits) - 1);
+}
+
+Tile SortOrder::after_all_places(const Tile& word) const {
+  return word | ((std::int64_t{1} << place_bits) - 1);
 }
 
 Tile SortOrder::comes_before(const SortWords& a, const SortWords& b) const {

@@ -41,9 +41,16 @@ class SortOrder {
   explicit SortOrder(const SortShape& shape) : dtype_(shape.dtype), descending_(shape.descending) {}
 
   bool words_hold_places() const { return bit_width(dtype_) < 64; }
+  // Whether an element may come before a word that holds its place: true of all that do, and of few
+  // that do not. `limit`: element_of(word).
+  dsl::Tile may_come_before(const dsl::Tile& elements, const dsl::Tile& limit) const;
+  dsl::Tile element_of(const dsl::Tile& word) const;
   // `places` are i32.
   SortWords words_of(const dsl::Tile& elements, const dsl::Tile& places) const;
   dsl::Tile places_of(const SortWords& words) const;  // i64
+  // Of words that hold their places: after all words of the same number, whose rows are shorter
+  // than 2^31 - 32; so are the 32 words before it.
+  dsl::Tile after_all_places(const dsl::Tile& word) const;
   dsl::Tile comes_before(const SortWords& a, const SortWords& b) const;
 
   // The bits of a word that say its order, if its place does not; and a digit of them, an unsigned

@@ -9,6 +9,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/passes/rewriter.h"
 #include "graph/passes/splice.h"
+#include "graph/tensor/checks/known_range.h"
 #include "graph/tensor/index_ranges.h"
 
 namespace tilewright::graph {
@@ -54,6 +55,12 @@ std::optional<InputElements> known_elements(const Graph& graph, const IndexCheck
   auto found = find(seen->input, without_repeats(seen->place));
   if (found && !check.offsets.empty()) found->offsets = check.offsets;
   return found;
+}
+
+// That no element can lie outside.
+bool is_proven(const IndexCheck& check, KnownRanges& ranges) {
+  const KnownRange known = ranges.of(check.index);
+  return check.range.least <= known.least && known.greatest < check.range.end;
 }
 
 constexpr std::int64_t least_integer = std::numeric_limits<std::int64_t>::min(),
@@ -341,10 +348,11 @@ void add_sites_of_bodies(Graph& graph, const FindInput& find, bool adds_nodes, I
 IndexSites sites_of_captured(Graph& graph, const FindInput& find, bool adds_nodes) {
   IndexSites sites;
   add_sites_of_bodies(graph, find, adds_nodes, sites);
+  KnownRanges ranges(graph);
   for (const IndexCheck& check : std::exchange(graph.index_checks, {})) {
     if (auto elements = known_elements(graph, check, find))
       sites.known.push_back({check.range, std::move(*elements)});
-    else if (adds_nodes && check.offsets.empty())
+    else if (adds_nodes && check.offsets.empty() && !is_proven(check, ranges))
       sites.computed.push_back(extrema_of(graph, check.range, check.index));
   }
   return sites;
@@ -353,6 +361,7 @@ IndexSites sites_of_captured(Graph& graph, const FindInput& find, bool adds_node
 IndexSites sites_of_primitive(Graph& graph, const FindInput& find, bool adds_nodes,
                               const std::vector<std::source_location>& noted) {
   IndexSites sites;
+  KnownRanges ranges(graph);
   const auto count = static_cast<NodeId>(graph.nodes.size());
   for (NodeId id = 0; id < count; ++id) {
     const Node node = graph.node(id);
@@ -371,7 +380,7 @@ IndexSites sites_of_primitive(Graph& graph, const FindInput& find, bool adds_nod
     const IndexCheck check{without_repeats(graph, node.operands[1]), std::move(range)};
     if (auto elements = known_elements(graph, check, find))
       sites.known.push_back({check.range, std::move(*elements)});
-    else if (adds_nodes)
+    else if (adds_nodes && !is_proven(check, ranges))
       sites.computed.push_back(extrema_of(graph, check.range, check.index));
   }
   return sites;

@@ -1,0 +1,167 @@
+#include "graph/tensor/checks/known_range.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "dsl/ir/scalar.h"
+
+namespace tilewright::graph {
+namespace {
+
+// Behind so many nodes nothing is looked for.
+constexpr int most_nodes_deep = 64;
+
+KnownRange all_of(DType dtype) {
+  if (is_boolean(dtype)) return {0, 1};
+  const int width = bit_width(dtype);
+  if (!is_integer(dtype) || (width == 64 && !is_signed(dtype))) return {};
+  if (!is_signed(dtype)) return {0, (std::int64_t{1} << width) - 1};
+  const std::int64_t greatest = std::numeric_limits<std::int64_t>::max() >> (64 - width);
+  return {-greatest - 1, greatest};
+}
+
+bool contains(const KnownRange& outer, const KnownRange& inner) {
+  return outer.least <= inner.least && inner.greatest <= outer.greatest;
+}
+KnownRange joined(const KnownRange& a, const KnownRange& b) {
+  return {std::min(a.least, b.least), std::max(a.greatest, b.greatest)};
+}
+
+// What an operation, which grows with `a`, gives at the ends; nothing where it overflows.
+template <typename Operation>
+std::optional<KnownRange> between(Operation operation, const KnownRange& a, std::int64_t for_least,
+                                  std::int64_t for_greatest) {
+  KnownRange result;
+  if (operation(a.least, for_least, &result.least) ||
+      operation(a.greatest, for_greatest, &result.greatest))
+    return std::nullopt;
+  return result;
+}
+
+std::optional<KnownRange> sum_of(const KnownRange& a, const KnownRange& b) {
+  auto add = [](auto x, auto y, auto* sum) { return __builtin_add_overflow(x, y, sum); };
+  return between(add, a, b.least, b.greatest);
+}
+std::optional<KnownRange> difference_of(const KnownRange& a, const KnownRange& b) {
+  auto subtract = [](auto x, auto y, auto* sum) { return __builtin_sub_overflow(x, y, sum); };
+  return between(subtract, a, b.greatest, b.least);
+}
+// By one number that is not negative.
+std::optional<KnownRange> product_of(const KnownRange& a, const KnownRange& b) {
+  if (b.least != b.greatest && a.least == a.greatest) return product_of(b, a);
+  if (b.least != b.greatest || b.least < 0) return std::nullopt;
+  auto multiply = [](auto x, auto y, auto* product) { return __builtin_mul_overflow(x, y, product); };
+  return between(multiply, a, b.least, b.least);
+}
+
+}  // namespace
+
+KnownRange KnownRanges::of(NodeId id, int depth) {
+  const Node& node = graph_.node(id);
+  const KnownRange all = all_of(node.dtype);
+  if (depth > most_nodes_deep || !(is_integer(node.dtype) || is_boolean(node.dtype))) return all;
+  if (auto it = known_.find(id); it != known_.end()) return it->second;
+  KnownRange range = computed(node, depth + 1);
+  if (!contains(all, range)) range = all;  // it wraps
+  return known_[id] = range;
+}
+
+KnownRange KnownRanges::computed(const Node& node, int depth) {
+  auto operand = [&](std::size_t i) { return of(node.operands[i], depth); };
+  auto places_along = [&](NodeId id, int axis) {
+    return KnownRange{0, std::max<std::int64_t>(graph_.node(id).shape[axis], 1) - 1};
+  };
+  const KnownRange all = all_of(node.dtype);
+  if (info(node.op).kind == Kind::view) return operand(0);
+  switch (node.op) {
+    case Op::full: {
+      const std::int64_t value = value_of_full(node).integer;
+      return {value, value};
+    }
+    case Op::arange: {
+      const Attributes& at = node.attributes;
+      const std::int64_t count = std::max<std::int64_t>(node.shape[0], 1),
+                         last = at.start + (count - 1) * at.step;
+      return {std::min(at.start, last), std::max(at.start, last)};
+    }
+    case Op::argsort:
+      return places_along(node.operands[0], -1);
+    case Op::argmax:
+    case Op::argmin:
+      return places_along(node.operands[0], node.attributes.axes[0]);
+    case Op::result: {
+      const Node& of_several = graph_.node(node.operands[0]);
+      const bool is_place = of_several.op == Op::max || of_several.op == Op::min;
+      return is_place ? places_along(of_several.operands[0], of_several.attributes.axes[0]) : all;
+    }
+    case Op::to: {
+      const DType from = graph_.node(node.operands[0]).dtype;
+      return is_integer(from) || is_boolean(from) ? operand(0) : all;
+    }
+    case Op::cat: {
+      KnownRange range = operand(0);
+      for (std::size_t i = 1; i < node.operands.size(); ++i) range = joined(range, operand(i));
+      return range;
+    }
+    case Op::amin:
+    case Op::amax:
+      return operand(0);
+    case Op::embedding:
+      return joined(operand(0), {0, 0});  // zeros from outside of the table
+    case Op::minimum:
+      return {std::min(operand(0).least, operand(1).least),
+              std::min(operand(0).greatest, operand(1).greatest)};
+    case Op::maximum:
+      return {std::max(operand(0).least, operand(1).least),
+              std::max(operand(0).greatest, operand(1).greatest)};
+    case Op::add:
+      return sum_of(operand(0), operand(1)).value_or(all);
+    case Op::sub:
+      return difference_of(operand(0), operand(1)).value_or(all);
+    case Op::mul:
+      return product_of(operand(0), operand(1)).value_or(all);
+    case Op::div:
+    case Op::fmod:
+    case Op::remainder:
+    case Op::floor_divide: {
+      const KnownRange a = operand(0), by = operand(1);
+      if (by.least != by.greatest || by.least <= 0 || a.least < 0) {
+        const bool is_positive = by.least > 0 && node.op == Op::remainder;
+        return is_positive ? KnownRange{0, by.greatest - 1} : all;
+      }
+      const std::int64_t divisor = by.least;
+      if (node.op == Op::div || node.op == Op::floor_divide)
+        return {a.least / divisor, a.greatest / divisor};
+      return {0, std::min(a.greatest, divisor - 1)};
+    }
+    case Op::bitwise_and: {
+      const KnownRange a = operand(0), b = operand(1);
+      if (a.least < 0 && b.least < 0) return all;
+      if (a.least < 0 || b.least < 0) return {0, a.least < 0 ? b.greatest : a.greatest};
+      return {0, std::min(a.greatest, b.greatest)};
+    }
+    case Op::where:
+      return of_choice(node, depth);
+    default:
+      return all;
+  }
+}
+
+// A choice that is always the same, as of a place counted from the end, is that.
+KnownRange KnownRanges::of_choice(const Node& node, int depth) {
+  const KnownRange yes = of(node.operands[1], depth), no = of(node.operands[2], depth);
+  NodeId id = node.operands[0];
+  while (info(graph_.node(id).op).kind == Kind::view) id = graph_.node(id).operands[0];
+  const Node& condition = graph_.node(id);
+  if (condition.op != Op::lt && condition.op != Op::ge) return joined(yes, no);
+  const DType compared = graph_.node(condition.operands[0]).dtype;
+  if (!is_integer(compared) || (bit_width(compared) == 64 && !is_signed(compared)))
+    return joined(yes, no);
+  const KnownRange a = of(condition.operands[0], depth), b = of(condition.operands[1], depth);
+  const bool is_less = a.greatest < b.least, is_not_less = a.least >= b.greatest;
+  if (!is_less && !is_not_less) return joined(yes, no);
+  return is_less == (condition.op == Op::lt) ? yes : no;
+}
+
+}  // namespace tilewright::graph
