@@ -54,6 +54,36 @@ TEST(Gather, NamesNoNeighbourWhereAnIndexIsOutside) {
     EXPECT_EQ(error_of([&] { compile(function, {.index_checks = checks})(x, index); }), error);
 }
 
+// The numbers of single elements are computed where these are read, and so is what is made of them.
+TEST(Gather, OfSingleElementsFusesWithItsNeighbours) {
+  Dice dice(5);
+  const Shape sizes = {30, 70};
+  Tensor x = dice.floats(sizes), y = dice.floats(sizes), index = dice.integers(sizes, 0, 70);
+  auto function = [](const Tensor& a, const Tensor& b, const Tensor& i) {
+    return gather(a, 1, remainder(i + 3, 70)) * 2 + b;
+  };
+  const Floats of_x = x.to_vector<float>(), of_y = y.to_vector<float>();
+  const Integers places = index.to_vector<std::int64_t>();
+  Floats wanted;
+  for (std::size_t i = 0; i < of_x.size(); ++i)
+    wanted.push_back(of_x[i / 70 * 70 + static_cast<std::size_t>((places[i] + 3) % 70)] * 2 +
+                     of_y[i]);
+  Compiled f = compile(function, {.fullgraph = true});
+  EXPECT_EQ(f(x, y, index).to_vector<float>(), wanted);
+  EXPECT_EQ(f.report().at(0).launches, 1);
+  // What is read is written in the end, behind all reads of any place.
+  auto in_place = [](Tensor a, const Tensor& i) {
+    a.copy_from(gather(a, 1, i) + 1);
+    return sum(a);
+  };
+  Tensor changed = x.clone();
+  compile(in_place, {.fullgraph = true})(changed, index);
+  Floats shuffled;
+  for (std::size_t i = 0; i < of_x.size(); ++i)
+    shuffled.push_back(of_x[i / 70 * 70 + static_cast<std::size_t>(places[i])] + 1);
+  EXPECT_EQ(changed.to_vector<float>(), shuffled);
+}
+
 TEST(Gather, SaysWhatDoesNotFit) {
   Tensor x = zeros({2, 3}), index = zeros({2, 2}, i64);
   expect_contains(error_of([&] { gather(x, 2, index); }), "axis 2");

@@ -6,6 +6,7 @@
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/indexing/scatters.h"
+#include "graph/functions/ordering/sort.h"
 #include "graph/functions/reducing/class_losses.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
@@ -224,6 +225,36 @@ TEST(RowChecks, IdsThatTheFunctionHoldsAreLookedAtInEachCall) {
   EXPECT_EQ(error_of([&] { f(zeros({1})); }), "no error");
   ids.copy_from(numbers({0, 1, 8, 3}));
   expect_refused([&] { f(zeros({1})); }, "[gather] index 8 is outside 5 places");
+}
+
+// Nodes that are known to lie inside cost nothing; others do, two outputs each.
+TEST(RowChecks, NothingIsLookedAtThatIsKnownToLieInside) {
+  Tensor table = ramp({10, 3});
+  auto launches = [&](const std::function<Tensor(const Tensor&)>& function, IndexChecks checks) {
+    Compiled f = compile(function, {.fullgraph = true, .index_checks = checks});
+    f(numbers({4, 5, 1}));
+    return f.report().at(0).launches;
+  };
+  auto rows = [&](const Tensor& ids) { return embedding(ids, table) + 1; };
+  const std::function<Tensor(const Tensor&)> inside[] = {
+      [&](const Tensor& x) { return rows(argsort(x)); },
+      [&](const Tensor& x) { return rows(argsort(x) * 4 + 1); },
+      [&](const Tensor& x) { return rows(clamp(x * 7, 0, 9)); },
+      [&](const Tensor& x) { return rows(remainder(x * 7, 10)); },
+      [&](const Tensor& x) { return rows(where(x > 2, argsort(x), arange(0, 3) + 7)); },
+      [&](const Tensor& x) { return rows(bitwise_and(x.to(u8), 7).to(i64)); },
+      [&](const Tensor& x) { return rows(argmax(x, 0, true)); },
+  };
+  for (const auto& function : inside)
+    EXPECT_EQ(launches(function, IndexChecks::all), launches(function, IndexChecks::none));
+  const std::function<Tensor(const Tensor&)> perhaps_outside[] = {
+      [&](const Tensor& x) { return rows(argsort(x) * 5); },
+      [&](const Tensor& x) { return rows(clamp(x * 2, 0, 10)); },
+      [&](const Tensor& x) { return rows(where(x > 2, argsort(x), arange(0, 3) + 8)); },
+      [&](const Tensor& x) { return rows(argsort(x) - 1 + 1 * x.to(u8).to(i64)); },
+  };
+  for (const auto& function : perhaps_outside)
+    EXPECT_GT(launches(function, IndexChecks::all), launches(function, IndexChecks::none));
 }
 
 TEST(RowChecks, NothingIsLookedAtWhereNothingIsWanted) {

@@ -9,6 +9,7 @@
 
 #include "graph/compile/compile.h"
 #include "runtime/base/half.h"
+#include "runtime/cpu/parallel.h"
 #include "tests/errors.h"
 
 namespace tilewright {
@@ -162,6 +163,71 @@ TEST(Scatters, AddInTheOrderOfTheSources) {
   Tensor i = Tensor::from(index, {sources}), s = Tensor::from(from, {sources, columns});
   EXPECT_EQ(function(i, s).to_vector<float>(), wanted);
   EXPECT_EQ(compile(function, fullgraph())(i, s).to_vector<float>(), wanted);
+}
+
+// Few rows of many sources are dealt out to copies, whose outcome does not depend on how many there
+// are where no element is rounded.
+TEST(Scatters, OfManySourcesAreThoseOfALoop) {
+  struct ThreadCount {
+    explicit ThreadCount(int count) : before(thread_count()) { set_thread_count(count); }
+    ~ThreadCount() { set_thread_count(before); }
+    int before;
+  };
+  constexpr Reduction sums[] = {Reduction::sum, Reduction::amax, Reduction::amin};
+  for (std::int64_t sources : {255, 256, 1003, 40001})
+    for (std::int64_t rows : {1, 3, 129})
+      for (std::int64_t columns : {1, 5}) {
+        const Integers index = numbers(sources, rows, 11);
+        const Floats to = values(rows * columns, 1), from = values(sources * columns, 2);
+        Joins joins;
+        for (std::int64_t i = 0; i < sources * columns; ++i) {
+          joins.from.push_back(static_cast<std::size_t>(i));
+          joins.to.push_back(static_cast<std::size_t>(
+              index[static_cast<std::size_t>(i / columns)] * columns + i % columns));
+        }
+        Tensor i = Tensor::from(index, {sources}), s = Tensor::from(from, {sources, columns}),
+               x = Tensor::from(to, {rows, columns});
+        for (Reduction reduction : sums) {
+          const Floats wanted = looped(to, from, joins, reduction, true);
+          for (int threads : {1, 3}) {
+            ThreadCount set(threads);
+            Compiled f = compile(
+                [&](const Tensor& a, const Tensor& n, const Tensor& b) {
+                  return reduction == Reduction::sum ? index_add(a, 0, n, b)
+                                                     : index_reduce(a, 0, n, b, reduction);
+                },
+                fullgraph());
+            ASSERT_EQ(f(x, i, s).to_vector<float>(), wanted)
+                << sources << " " << rows << " " << columns << " " << threads;
+            ASSERT_EQ(f(x, i, s).to_vector<float>(), wanted);
+          }
+        }
+      }
+}
+
+TEST(Scatters, CopiesOfProductsWrapAsOne) {
+  constexpr std::int64_t sources = 50000;
+  const Integers index = numbers(sources, 7, 12);
+  Integers from(sources), wanted(7, 3);
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    from[i] = static_cast<std::int64_t>(2 * i + 1);
+    auto& at = wanted[static_cast<std::size_t>(index[i])];
+    at = static_cast<std::int64_t>(static_cast<std::uint64_t>(at) *
+                                   static_cast<std::uint64_t>(from[i]));
+  }
+  Tensor x = full({7}, std::int64_t{3}, i64), s = Tensor::from(from, {sources});
+  auto function = [&](const Tensor& n) { return index_reduce(x, 0, n, s, Reduction::prod); };
+  EXPECT_EQ(
+      compile(function, fullgraph())(Tensor::from(index, {sources})).to_vector<std::int64_t>(),
+      wanted);
+  // A row outside is none, of any copy.
+  Options unchecked = fullgraph();
+  unchecked.index_checks = IndexChecks::none;
+  Integers outside = index;
+  for (std::int64_t& row : outside) row += row % 2 == 0 ? 700 : -700;
+  EXPECT_EQ(
+      compile(function, unchecked)(Tensor::from(outside, {sources})).to_vector<std::int64_t>(),
+      Integers(7, 3));
 }
 
 TEST(Scatters, OfIntegersWrapAndMeansOfThemAreRoundedDown) {

@@ -208,6 +208,38 @@ TEST(Sort, FindsTheForemost) {
       }
 }
 
+// Of few that are wanted the best are kept in registers, behind a bound of the first elements.
+TEST(Sort, FindsAFewForemost) {
+  auto expect_foremost = [](const Tensor& x, std::int64_t count, bool largest) {
+    const std::int64_t size = x.size(1);
+    const std::vector<double> elements = doubles(x);
+    const Integers all = places_in_order(elements, size, largest);
+    Integers wanted;
+    for (std::int64_t row = 0; row < x.size(0); ++row)
+      wanted.insert(wanted.end(), all.begin() + row * size, all.begin() + row * size + count);
+    auto [values, places] =
+        compile([&](const Tensor& t) { return topk(t, count, -1, largest); })(x);
+    ASSERT_EQ(places.to_vector<std::int64_t>(), wanted);
+    expect_elements(doubles(values), elements, wanted, size, count);
+  };
+  for (std::int64_t size : {129, 1000, 1088, 2100}) {
+    Floats some = mixed(2 * size), ordered(some.size()), few_kinds(some.size());
+    std::iota(ordered.begin(), ordered.end(), -100.0F);
+    for (std::size_t i = 0; i < some.size(); ++i)
+      few_kinds[i] = i % 3 == 0 ? none : static_cast<float>(i % 5 / 4);
+    for (const Floats& x : {some, ordered, few_kinds, Floats(some.size(), none)})
+      for (std::int64_t count : {1, 8, 9, 31})
+        for (bool largest : {true, false}) {
+          SCOPED_TRACE(std::to_string(count) + " of " + std::to_string(size));
+          const Tensor all = Tensor::from(x, {2, size});
+          expect_foremost(all, count, largest);
+          if (size == 1000) expect_foremost(all.to(bf16), count, largest);
+        }
+    Tensor whole = Tensor::from(ordered, {2, size});
+    for (DType dtype : {i8, u8, i32, f16}) expect_foremost(whole.to(i32).to(dtype), 8, true);
+  }
+}
+
 // In the order in which each element is better than those before, all of them join the best.
 TEST(Sort, FindsTheForemostOfWhatIsSortedAlready) {
   Integers x(20000);

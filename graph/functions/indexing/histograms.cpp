@@ -106,8 +106,8 @@ std::pair<Tensor, Tensor> counted(const Tensor& flat, const Tensor& weights, con
     Formula x(flat, w);
     Formula low = spread(first.tensor(), flat.shape(), bins);
     Formula high = spread(last.tensor(), flat.shape(), bins);
-    const DType number = bins.count < std::numeric_limits<std::int32_t>::max() / 2 ? DType::i32
-                                                                                 : DType::i64;
+    const DType number =
+        bins.count < std::numeric_limits<std::int32_t>::max() / 2 ? DType::i32 : DType::i64;
     Formula place = ((x - low) * static_cast<double>(bins.count) / (high - low)).to(number);
     auto edge = [&](const Formula& at) {
       Formula inside = lesser(greater(at, at.number(0)), at.number(bins.count));

@@ -48,8 +48,8 @@ class AccumulationProgram {
   std::int64_t block_, held_rows_;  // columns and rows of a program's block
   dsl::Tracer tracer_;
   Parameters parameters_;
-  Offset to_, at_, from_;   // of this program in target, index and source
-  dsl::Operand left_ = 0;   // columns of this program's block that there are
+  Offset to_, at_, from_;  // of this program in target, index and source
+  dsl::Operand left_ = 0;  // columns of this program's block that there are
   dsl::Tile target_base_, index_base_, source_base_;
   dsl::Tile first_row_;  // of this program
 

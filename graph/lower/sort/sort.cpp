@@ -10,7 +10,6 @@ namespace {
 // Putting a word among the best moves all of them, by vectors.
 constexpr std::int64_t most_counted = 128, selected_part = 8, most_inserted = 32;
 
-
 bool is_sort(const TaskList& list, const Region& region) {
   return list.tasks[region.tasks[0]].op == Op::argsort;
 }

@@ -51,7 +51,9 @@ std::optional<KnownRange> difference_of(const KnownRange& a, const KnownRange& b
 std::optional<KnownRange> product_of(const KnownRange& a, const KnownRange& b) {
   if (b.least != b.greatest && a.least == a.greatest) return product_of(b, a);
   if (b.least != b.greatest || b.least < 0) return std::nullopt;
-  auto multiply = [](auto x, auto y, auto* product) { return __builtin_mul_overflow(x, y, product); };
+  auto multiply = [](auto x, auto y, auto* product) {
+    return __builtin_mul_overflow(x, y, product);
+  };
   return between(multiply, a, b.least, b.least);
 }
 
@@ -85,11 +87,9 @@ KnownRange KnownRanges::computed(const Node& node, int depth) {
                          last = at.start + (count - 1) * at.step;
       return {std::min(at.start, last), std::max(at.start, last)};
     }
-    case Op::argsort:
-      return places_along(node.operands[0], -1);
+    case Op::argsort: return places_along(node.operands[0], -1);
     case Op::argmax:
-    case Op::argmin:
-      return places_along(node.operands[0], node.attributes.axes[0]);
+    case Op::argmin: return places_along(node.operands[0], node.attributes.axes[0]);
     case Op::result: {
       const Node& of_several = graph_.node(node.operands[0]);
       const bool is_place = of_several.op == Op::max || of_several.op == Op::min;
@@ -105,22 +105,17 @@ KnownRange KnownRanges::computed(const Node& node, int depth) {
       return range;
     }
     case Op::amin:
-    case Op::amax:
-      return operand(0);
-    case Op::embedding:
-      return joined(operand(0), {0, 0});  // zeros from outside of the table
+    case Op::amax: return operand(0);
+    case Op::embedding: return joined(operand(0), {0, 0});  // zeros from outside of the table
     case Op::minimum:
       return {std::min(operand(0).least, operand(1).least),
               std::min(operand(0).greatest, operand(1).greatest)};
     case Op::maximum:
       return {std::max(operand(0).least, operand(1).least),
               std::max(operand(0).greatest, operand(1).greatest)};
-    case Op::add:
-      return sum_of(operand(0), operand(1)).value_or(all);
-    case Op::sub:
-      return difference_of(operand(0), operand(1)).value_or(all);
-    case Op::mul:
-      return product_of(operand(0), operand(1)).value_or(all);
+    case Op::add: return sum_of(operand(0), operand(1)).value_or(all);
+    case Op::sub: return difference_of(operand(0), operand(1)).value_or(all);
+    case Op::mul: return product_of(operand(0), operand(1)).value_or(all);
     case Op::div:
     case Op::fmod:
     case Op::remainder:
@@ -141,10 +136,8 @@ KnownRange KnownRanges::computed(const Node& node, int depth) {
       if (a.least < 0 || b.least < 0) return {0, a.least < 0 ? b.greatest : a.greatest};
       return {0, std::min(a.greatest, b.greatest)};
     }
-    case Op::where:
-      return of_choice(node, depth);
-    default:
-      return all;
+    case Op::where: return of_choice(node, depth);
+    default: return all;
   }
 }
 

@@ -1,6 +1,6 @@
-// Which integers a node can be, whatever the inputs are: the places of a sort, the row numbers of an
-// `arange`, what is clamped or masked. An index that is known to lie inside what it is an index of
-// needs no look when it has been computed.
+// Which integers a node can be, whatever the inputs are: the places of a sort, the row numbers of
+// an `arange`, what is clamped or masked. An index that is known to lie inside what it is an index
+// of needs no look when it has been computed.
 #pragma once
 
 #include <cstdint>
