@@ -32,7 +32,8 @@ std::vector<T> so_far(const Tensor& x, int axis, const std::function<State(State
 
 TEST(Cumulative, AddsAndMultipliesUpToEachElement) {
   Dice dice(1);
-  for (const Shape& sizes : {Shape{1}, Shape{5, 13, 3}, Shape{2, 64, 1}, Shape{3, 100, 2}}) {
+  for (const Shape& sizes : {Shape{1}, Shape{5, 13, 3}, Shape{2, 64, 1}, Shape{3, 100, 2},
+                             Shape{37, 8, 1}, Shape{101, 4, 1}, Shape{5, 2, 1}, Shape{9, 3, 1}}) {
     Tensor x = dice.floats(sizes);
     const int axis = sizes.rank() == 1 ? 0 : 1;
     auto same = [](double v) { return static_cast<float>(v); };
