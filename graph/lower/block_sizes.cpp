@@ -123,7 +123,8 @@ RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const d
   }
   blocks.rows_fastest = facts.has_product || turns_over;
   const std::int64_t own_rows = facts.digit ? facts.digits[*facts.digit] : 1;
-  const bool takes_rows = region.sizes_vary && blocks.digit && own_rows > 1;
+  const bool takes_rows =
+      region.sizes_vary && blocks.digit && own_rows > 1 && !facts.scatters_elements;
   const SizeClass size_class = facts.has_product ? size_class_of(own_rows) : any_rows;
   const std::int64_t rows = takes_rows ? size_class.typical : own_rows;
   const std::int64_t threads = thread_count(), outer = region.rows / own_rows;

@@ -453,6 +453,14 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
   const Table& table = region_.tables[slot];
   TableAccess access = *compose(t.place, table.place);
   Tile x = spread(value(slot, columns), width_of(table.width, columns), blocks_.rows);
+  if (t.scatters_elements()) {
+    const Tile base = parameters_.pointer(t.storage) + Offset(access.offset);
+    Tile ids = spread(dsl::cast(operand(slot, 1, columns), DType::i64),
+                      width_of(table.width, columns), blocks_.rows);
+    if (columns.part == Part::chunk)
+      ids = filled(ids, table.width, columns, ir::Scalar::of_integer(DType::i64, -1));
+    return dsl::store(base + ids * t.scatter_stride, x, (ids >= 0) & (ids < t.scatter_size));
+  }
   if (t.kind == TaskKind::scatter) {
     std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
     std::int64_t column_stride =

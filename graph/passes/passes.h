@@ -9,6 +9,9 @@ namespace tilewright::graph {
 // Composites become the ops of their decompositions, each result what computes it. After it no
 // composite is left.
 Graph decompose(const Graph& graph);
+// Comparisons and choices of integers whose outcome follows from the ranges that their operands can
+// have (known_range.h), as most of what is made of an index, are that outcome.
+Graph decide_by_ranges(const Graph& graph);
 // Views of views become one, views and casts that do nothing go, arithmetic on constants is done,
 // neutral elements go.
 Graph canonicalise(const Graph& graph);

@@ -20,6 +20,8 @@ constexpr Pass common_pass(Stage stage) {
 constexpr std::array table = {
     common_pass(Stage::captured),
     Pass{"decompose", decompose, Stage::primitive, true, "turns composites into the other ops"},
+    Pass{"decide_by_ranges", decide_by_ranges, Stage::primitive, false,
+         "drops what integers are compared with for nothing"},
     Pass{"canonicalise", canonicalise, Stage::primitive, false,
          "joins views, drops what does nothing, folds constants"},
     common_pass(Stage::primitive),
@@ -32,6 +34,7 @@ struct Constraint {
 };
 constexpr Constraint constraints[] = {
     {"common_subexpressions", "decompose", "equal composites are cheapest to find whole"},
+    {"decide_by_ranges", "canonicalise", "a choice that is decided leaves constants behind"},
     {"decompose", "canonicalise", "decompositions leave views and constants to join"},
     {"canonicalise", "dead_code", "joined views leave their middles behind"},
 };

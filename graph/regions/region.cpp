@@ -53,7 +53,8 @@ std::optional<Table> fixed_table(const Task& task) {
       std::int64_t width = task.shape[-1];
       return Table{{line(count / width, width), line(width, 1), 0}, width};
     }
-    case TaskKind::scatter: return scatter_table(task);
+    case TaskKind::scatter:
+      return task.scatters_elements() ? std::nullopt : std::optional(scatter_table(task));
   }
   __builtin_unreachable();
 }
@@ -280,8 +281,8 @@ class RegionSolver {
     for (std::size_t i = 0; i < t.operands.size(); ++i) {
       auto producer = t.operands[i].producer ? slot_of(*t.operands[i].producer) : std::nullopt;
       if (!producer) continue;
-      bool index = i == 1 && !t.gathers_elements() &&
-                   (t.kind == TaskKind::gather || t.kind == TaskKind::scatter);
+      bool index = i == 1 && ((t.kind == TaskKind::gather && !t.gathers_elements()) ||
+                              (t.kind == TaskKind::scatter && !t.scatters_elements()));
       auto table = index ? std::nullopt : wanted(t, i, region_.tables[slot]);
       if (!table || !assign(*producer, *table)) return false;
     }

@@ -104,8 +104,9 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
       facts.widest = std::max(facts.widest, region.tables[slot].width);
     facts.element_bytes = std::max(facts.element_bytes, size_bytes(task.dtype));
     if ((task.kind == TaskKind::gather && !task.gathers_elements()) ||
-        task.kind == TaskKind::scatter)
+        (task.kind == TaskKind::scatter && !task.scatters_elements()))
       facts.one_row = true;
+    facts.scatters_elements = facts.scatters_elements || task.scatters_elements();
     facts.reduces = facts.reduces || task.kind == TaskKind::reduction;
     if (task.kind == TaskKind::reduction)
       facts.widest = std::max(facts.widest, operand_table(task, 0, {})->width);

@@ -16,6 +16,7 @@ struct RegionFacts {
   bool products_come_first = true;
   bool weights_along_depth = true;  // they are contiguous along the inner axis
   bool reduces = false;             // rows, other than in products
+  bool scatters_elements = false;   // rows beyond the last would go somewhere
   bool one_row = false;             // a row is found at run time, so a program has one
   std::int64_t widest = 1, depth = 1, element_bytes = 1;
   std::int64_t weight_element_bytes = 1;  // of a product's second operand, in memory

@@ -71,9 +71,9 @@ enum class TaskKind : std::uint8_t {
   reduction,    // over the axes [axis_begin, axis_end) of the operand
   contraction,  // operands [.., M, K] and [.., K, N]
   gather,       // operands table [V, C] and ids; of a table with one column as free as pointwise
-  scatter,      // a copy to places that depend on operand 1, row numbers
-  opaque        // `op` of the operands, all in memory: a region by itself or with its epilogue
-                // (epilogue.h), with its own lowering; it alone may have several results
+  scatter,  // a copy to places that depend on operand 1, row numbers; of single elements as free
+  opaque    // `op` of the operands, all in memory: a region by itself or with its epilogue
+            // (epilogue.h), with its own lowering; it alone may have several results
 };
 
 // Results 1, 2, ... of an opaque task, each all of a storage of its own.
@@ -107,6 +107,10 @@ struct Task {
   bool is_opaque() const { return kind == TaskKind::opaque; }
   // Whether each element is found by itself, in a table with one column.
   bool gathers_elements() const { return kind == TaskKind::gather && shape[-1] == 1; }
+  // Whether each element goes to a place of its own.
+  bool scatters_elements() const {
+    return kind == TaskKind::scatter && shape[scatter_axis] == count();
+  }
   // Whether it changes some of what its place holds, where others write all of it anew.
   bool is_update() const {
     return kind == TaskKind::scatter ||

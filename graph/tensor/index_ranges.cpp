@@ -1,34 +1,58 @@
 #include "graph/tensor/index_ranges.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/step.h"
 #include "runtime/base/error.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {
 namespace {
+
+constexpr std::int64_t many_numbers = 1 << 16;  // which several threads look at
+
+// Whether one of `count` numbers is less than `least` or not less than `end`, without a branch and
+// with what vectors of any processor can do: the sign of one of two differences says so, and where
+// one wraps around, the other does not.
+template <typename T>
+bool is_any_outside(const T* numbers, std::int64_t count, const IndexRange& range) {
+  struct Task {
+    const T* numbers;
+    std::uint64_t least, last;
+    std::atomic<std::uint64_t> signs{0};
+  } task{numbers, static_cast<std::uint64_t>(range.least),
+         static_cast<std::uint64_t>(range.end) - 1};
+  auto look = [](void* context, std::int64_t begin, std::int64_t end, int) {
+    Task& t = *static_cast<Task*>(context);
+    const std::uint64_t least = t.least, last = t.last;
+    std::uint64_t signs = 0;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto number = static_cast<std::uint64_t>(static_cast<std::int64_t>(t.numbers[i]));
+      signs |= (number - least) | (last - number);
+    }
+    t.signs.fetch_or(signs, std::memory_order_relaxed);
+  };
+  if (count < many_numbers)
+    look(&task, 0, count, 0);
+  else
+    parallel_for(count, look, &task);
+  return static_cast<std::int64_t>(task.signs.load(std::memory_order_relaxed)) < 0;
+}
 
 // The first of `count` numbers that is outside, if there is one.
 template <typename T>
 std::optional<std::int64_t> outside(const T* numbers, std::span<const std::int64_t> offsets,
                                     std::int64_t count, const IndexRange& range) {
-  auto is_outside = [&range](T n) {
-    const auto number = static_cast<std::int64_t>(n);
-    return number < range.least || number >= range.end;
-  };
-  auto is_wrong = [&](T n) {
-    return is_outside(n) && !is_inside(range, static_cast<std::int64_t>(n));
-  };
+  auto is_wrong = [&](T n) { return !is_inside(range, static_cast<std::int64_t>(n)); };
   if (!offsets.empty()) {
     for (std::int64_t at : offsets)
       if (is_wrong(numbers[at])) return static_cast<std::int64_t>(numbers[at]);
     return std::nullopt;
   }
-  bool any = false;  // by vectors, and one by one only where there is something to find
-  for (std::int64_t i = 0; i < count; ++i) any |= is_outside(numbers[i]);
-  if (!any) return std::nullopt;
+  if (!is_any_outside(numbers, count, range)) return std::nullopt;
   const T* found = std::find_if(numbers, numbers + count, is_wrong);
   return found == numbers + count ? std::nullopt : std::optional(static_cast<std::int64_t>(*found));
 }

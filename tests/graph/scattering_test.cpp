@@ -55,6 +55,35 @@ TEST(Scatter, ReplacesElementsAlongAnAxis) {
   }
 }
 
+// Where single elements go is computed by the program that stores them, whatever part of a tile is
+// beyond the last one; also by a program for other numbers of rows.
+TEST(Scatter, OfSingleElementsFusesWithItsNeighbours) {
+  auto function = [](const Tensor& x, const Tensor& index, const Tensor& source) {
+    return scatter(x, 1, remainder(index + 3, x.size(1)), source * 2);
+  };
+  for (std::int64_t columns : {7, 71, 1003}) {
+    Compiled f = compile(function, {.fullgraph = true});
+    for (std::int64_t rows : {1, 30, 5, 64, 31}) {
+      Dice dice(static_cast<unsigned>(rows * columns));
+      const Shape sizes = {rows, columns};
+      Tensor x = dice.floats(sizes), source = dice.floats(sizes);
+      Integers places;
+      for (std::int64_t i = 0; i < rows * columns; ++i)
+        places.push_back(i % columns * 2 % columns);  // each once
+      Floats wanted(places.size());
+      const Floats from = source.to_vector<float>();
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const auto width = static_cast<std::size_t>(columns);
+        wanted[i / width * width + static_cast<std::size_t>((places[i] + 3) % columns)] =
+            2 * from[i];
+      }
+      EXPECT_EQ(f(x, Tensor::from(places, sizes), source).to_vector<float>(), wanted)
+          << rows << " " << columns;
+      EXPECT_LE(f.report().back().launches, 2);
+    }
+  }
+}
+
 TEST(Scatter, LeavesWhatItIsGiven) {
   Tensor x = zeros({3}).clone();
   EXPECT_EQ(scatter(x, 0, ones({1}, i64), 5).to_vector<float>(), (Floats{0, 5, 0}));

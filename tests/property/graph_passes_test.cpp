@@ -7,6 +7,7 @@
 
 #include "graph/ir/text.h"
 #include "graph/passes/frozen_part.h"
+#include "graph/passes/known_range.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pipeline.h"
 #include "runtime/base/error.h"
@@ -30,6 +31,87 @@ bool is_same(const HostTensor& a, const HostTensor& b) {
          std::ranges::equal(a.floating, b.floating, [](double x, double y) {
            return std::isnan(x) ? std::isnan(y) : x == y && std::signbit(x) == std::signbit(y);
          });
+}
+
+// Integers made of places, constants and each other by ops whose ranges are known, and conditions.
+Graph random_integers(std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  auto below = [&](std::uint64_t count) { return engine() % count; };
+  Graph graph;
+  GraphBuilder builder(graph);
+  const Shape shape = {3, 8};
+  Attributes order;
+  order.end = 8;
+  const NodeId x = builder.input(DType::f32, shape), given = builder.input(DType::i64, shape);
+  std::vector<NodeId> integers = {builder.append(Op::argsort, {x}, order), given}, conditions;
+  auto any = [&] { return integers[below(integers.size())]; };
+  for (int i = 0; i < 40; ++i) {
+    constexpr Op two[] = {Op::add,  Op::sub,     Op::mul,     Op::div,
+                          Op::fmod, Op::minimum, Op::maximum, Op::bitwise_and};
+    constexpr Op compared[] = {Op::lt, Op::le, Op::gt, Op::ge, Op::eq, Op::ne};
+    constexpr Op of_two[] = {Op::logical_and, Op::logical_or};
+    const std::uint64_t dice = below(12);
+    if (dice < 2) {
+      const std::int64_t value = static_cast<std::int64_t>(below(40)) - 12;
+      integers.push_back(builder.full(shape, ir::Scalar::of_integer(DType::i64, value)));
+    } else if (dice < 7) {
+      integers.push_back(builder.append(two[below(std::size(two))], {any(), any()}));
+    } else if (dice < 8) {
+      const NodeId narrow = builder.append(Op::to, {any()}, {}, DType::i8);
+      integers.push_back(builder.append(Op::to, {narrow}, {}, DType::i64));
+    } else if (dice < 10 || conditions.empty()) {
+      conditions.push_back(builder.append(compared[below(std::size(compared))], {any(), any()}));
+    } else if (dice < 11) {
+      const NodeId a = conditions[below(conditions.size())], b = conditions.back();
+      conditions.push_back(below(3) == 0 ? builder.append(Op::logical_not, {a})
+                                         : builder.append(of_two[below(2)], {a, b}));
+    } else {
+      const NodeId condition = conditions[below(conditions.size())];
+      integers.push_back(builder.append(Op::where, {condition, any(), any()}));
+    }
+  }
+  graph.outputs = integers;
+  graph.outputs.insert(graph.outputs.end(), conditions.begin(), conditions.end());
+  return graph;
+}
+
+TEST(KnownRanges, HoldWhatIsComputed) {
+  std::int64_t narrow = 0, decided = 0;
+  for (std::uint64_t seed : seeds_of_test(cases)) {
+    const Graph graph = random_integers(seed);
+    std::mt19937_64 engine(seed);
+    HostTensor x(DType::f32, {3, 8}), given(DType::i64, {3, 8});
+    for (std::int64_t i = 0; i < x.count(); ++i) {
+      x.set_number(i, static_cast<double>(engine() % 100));
+      given.set(i, ir::Scalar::of_integer(DType::i64, static_cast<std::int64_t>(engine())));
+    }
+    const std::vector<HostTensor> inputs = {x, given};
+    const std::vector<HostTensor> values = evaluate(graph, inputs, Rounding::exact_dtype).outputs;
+    KnownRanges ranges(graph);
+    for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+      const NodeId id = graph.outputs[i];
+      const KnownRange range = ranges.of(id);
+      const auto truth =
+          is_boolean(graph.node(id).dtype) ? ranges.truth_of(id) : std::optional<bool>();
+      narrow += range.least > -1000 && range.greatest < 1000 && !is_boolean(graph.node(id).dtype);
+      decided += truth.has_value();
+      for (std::int64_t at = 0; at < values[i].count(); ++at) {
+        const std::int64_t value = values[i].get(at).integer;
+        ASSERT_TRUE(range.least <= value && value <= range.greatest)
+            << "%" << id << " is " << value << "\n"
+            << told(seed, graph)();
+        if (truth) {
+          EXPECT_EQ(value != 0, *truth) << "%" << id << "\n" << told(seed, graph)();
+        }
+      }
+    }
+    const std::vector<HostTensor> after =
+        evaluate(decide_by_ranges(graph), inputs, Rounding::exact_dtype).outputs;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      ASSERT_TRUE(is_same(values[i], after[i])) << told(seed, graph)();
+  }
+  EXPECT_GT(narrow, 10 * static_cast<std::int64_t>(cases) / 4);
+  EXPECT_GT(decided, static_cast<std::int64_t>(cases));
 }
 
 TEST(RandomGraphs, AreLegalAndRepeatable) {

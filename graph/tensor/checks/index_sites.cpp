@@ -9,7 +9,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/passes/rewriter.h"
 #include "graph/passes/splice.h"
-#include "graph/tensor/checks/known_range.h"
+#include "graph/passes/known_range.h"
 #include "graph/tensor/index_ranges.h"
 
 namespace tilewright::graph {

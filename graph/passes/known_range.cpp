@@ -1,7 +1,6 @@
-#include "graph/tensor/checks/known_range.h"
+#include "graph/passes/known_range.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "dsl/ir/scalar.h"
@@ -144,17 +143,60 @@ KnownRange KnownRanges::computed(const Node& node, int depth) {
 // A choice that is always the same, as of a place counted from the end, is that.
 KnownRange KnownRanges::of_choice(const Node& node, int depth) {
   const KnownRange yes = of(node.operands[1], depth), no = of(node.operands[2], depth);
-  NodeId id = node.operands[0];
-  while (info(graph_.node(id).op).kind == Kind::view) id = graph_.node(id).operands[0];
-  const Node& condition = graph_.node(id);
-  if (condition.op != Op::lt && condition.op != Op::ge) return joined(yes, no);
-  const DType compared = graph_.node(condition.operands[0]).dtype;
-  if (!is_integer(compared) || (bit_width(compared) == 64 && !is_signed(compared)))
-    return joined(yes, no);
-  const KnownRange a = of(condition.operands[0], depth), b = of(condition.operands[1], depth);
-  const bool is_less = a.greatest < b.least, is_not_less = a.least >= b.greatest;
-  if (!is_less && !is_not_less) return joined(yes, no);
-  return is_less == (condition.op == Op::lt) ? yes : no;
+  const std::optional<bool> chosen = truth_of(node.operands[0], depth);
+  if (!chosen) return joined(yes, no);
+  return *chosen ? yes : no;
+}
+
+std::optional<bool> KnownRanges::truth_of(NodeId id, int depth) {
+  if (depth > most_nodes_deep) return std::nullopt;
+  const Node& node = graph_.node(id);
+  if (info(node.op).kind == Kind::view) return truth_of(node.operands[0], depth + 1);
+  switch (node.op) {
+    case Op::full: return value_of_full(node).integer != 0;
+    case Op::logical_not: {
+      const std::optional<bool> x = truth_of(node.operands[0], depth + 1);
+      return x ? std::optional(!*x) : std::nullopt;
+    }
+    case Op::logical_and:
+    case Op::logical_or: {
+      const bool decides = node.op == Op::logical_or;
+      const std::optional<bool> a = truth_of(node.operands[0], depth + 1),
+                                b = truth_of(node.operands[1], depth + 1);
+      if (a == decides || b == decides) return decides;
+      return a && b ? std::optional(!decides) : std::nullopt;
+    }
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge: return of_comparison(node, depth + 1);
+    default: return std::nullopt;
+  }
+}
+
+std::optional<bool> KnownRanges::of_comparison(const Node& node, int depth) {
+  const DType compared = graph_.node(node.operands[0]).dtype;
+  const bool is_wider = bit_width(compared) == 64 && !is_signed(compared);
+  if (!is_integer(compared) || is_wider) return std::nullopt;
+  const KnownRange a = of(node.operands[0], depth), b = of(node.operands[1], depth);
+  auto is_less = [](const KnownRange& x, const KnownRange& y) -> std::optional<bool> {
+    if (x.greatest < y.least) return true;
+    return x.least >= y.greatest ? std::optional(false) : std::nullopt;
+  };
+  auto negated = [](std::optional<bool> x) { return x ? std::optional(!*x) : std::nullopt; };
+  switch (node.op) {
+    case Op::lt: return is_less(a, b);
+    case Op::gt: return is_less(b, a);
+    case Op::le: return negated(is_less(b, a));
+    case Op::ge: return negated(is_less(a, b));
+    default: break;
+  }
+  std::optional<bool> is_equal;
+  if (a.greatest < b.least || b.greatest < a.least) is_equal = false;
+  if (a.least == a.greatest && b.least == b.greatest && a.least == b.least) is_equal = true;
+  return node.op == Op::eq ? is_equal : negated(is_equal);
 }
 
 }  // namespace tilewright::graph

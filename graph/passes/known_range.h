@@ -1,11 +1,13 @@
 // Which integers a node can be, whatever the inputs are: the places of a sort, the row numbers of
-// an `arange`, what is clamped or masked. An index that is known to lie inside what it is an index
-// of needs no look when it has been computed.
+// an `arange`, what is clamped or masked. What an index is compared with is then often decided
+// before anything runs (decide_by_ranges), and an index that is known to lie inside what it is an
+// index of needs no look when it has been computed (graph/tensor/checks/index_sites.h).
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "graph/ir/ir.h"
 
@@ -22,11 +24,15 @@ class KnownRanges {
   explicit KnownRanges(const Graph& graph) : graph_(graph) {}
   // All integers of its dtype, if nothing better is known; elements that are no integers have none.
   KnownRange of(NodeId id) { return of(id, 0); }
+  // What a condition always is, if that is known.
+  std::optional<bool> truth_of(NodeId condition) { return truth_of(condition, 0); }
 
  private:
   KnownRange of(NodeId id, int depth);
   KnownRange computed(const Node& node, int depth);
   KnownRange of_choice(const Node& node, int depth);
+  std::optional<bool> truth_of(NodeId condition, int depth);
+  std::optional<bool> of_comparison(const Node& node, int depth);
 
   const Graph& graph_;
   std::map<NodeId, KnownRange> known_;
