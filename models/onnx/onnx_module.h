@@ -31,6 +31,9 @@ namespace tilewright {
 struct OnnxOptions {
   // With `mapped`, initializers whose bytes lie aligned in a file are the file's own memory.
   Reading reading = Reading::as_needed;
+  // Ranks and sizes that the file declares of what it computes, and that are others, are passed
+  // over, as ONNX Runtime does with a warning; else they are an Error, as dtypes always are.
+  bool any_sizes = false;
 };
 
 // Parameters are the model's initializers, under their names, but for integers and flags that are

@@ -225,7 +225,8 @@ TEST(OnnxControl, ABreakNamesItsNode) {
   const auto module = load_onnx(
       folder.write("model.onnx",
                    of_nodes({node("NonZero", {"x"}, {"places"}), node("Size", {"places"}, {"many"}),
-                             node("Cast", {"many"}, {"y"}, attribute("to", 1))})));
+                             node("Cast", {"many"}, {"factor"}, attribute("to", 1)),
+                             node("Mul", {"x", "factor"}, {"y"})})));
   auto fast = compile(*module, {.tell_breaks = false});
   fast({ones({2})});
   EXPECT_THAT(fast.report().at(0).graph_break, HasSubstr("in node \"places\" (NonZero)"));
