@@ -154,6 +154,23 @@ TEST(ClassLosses, OfSeveralLabels) {
               wanted[0], 1e-6);
 }
 
+// As PyTorch takes them, for which a score without axes is one of one class.
+TEST(ClassLosses, OfMarginsTakeOneScore) {
+  const Tensor x = full({}, 0.3), none = integers({0}, {}), ignored = integers({-1}, {});
+  for (const Tensor& target : {none, integers({0}, {1})}) {
+    EXPECT_EQ(multi_margin_loss(x, target).shape(), Shape{});
+    EXPECT_EQ(multi_margin_loss(x, target).item<float>(), 0);
+    EXPECT_EQ(multilabel_margin_loss(x, target).item<float>(), 0);
+  }
+  EXPECT_EQ(multilabel_margin_loss(x, ignored).item<float>(), 0);
+  expect_contains(error_of([&] { multi_margin_loss(x, integers({1}, {})); }),
+                  "target 1 is outside 1 classes");
+  expect_contains(error_of([&] {
+                    multi_margin_loss(x, integers({0, 0}, {2}));
+                  }),
+                  "targets are 2, scores are 1x1");
+}
+
 TEST(ClassLosses, OfSeveralSigmoids) {
   const Floats truth = {1, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0, 1}, weight = {1, 2, 3, 4};
   std::vector<double> wanted(samples);
