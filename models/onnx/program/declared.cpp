@@ -33,11 +33,14 @@ void require_declared(const Declared& declared, const Value& value, bool any_siz
   const bool has_sizes = any_sizes || !declared.sizes || fits(*declared.sizes, value.shape());
   if (is_of_dtype && has_sizes) [[likely]]
     return;
-  raise_error(concat("[onnx] value \"", json::excerpt(declared.name), "\" is declared as ",
-                     text_of(declared), " and is ", value.dtype(), " [", value.shape(),
-                     "]; a model must declare what it computes, an axis of several sizes by a "
-                     "name",
-                     is_of_dtype ? ", or nothing; OnnxOptions::any_sizes passes over sizes" : ""));
+  raise_error(concat(
+      "[onnx] value \"", json::excerpt(declared.name), "\" is declared as ", text_of(declared),
+      " and is ", value.dtype(), " [", value.shape(),
+      "]; a model must declare what it computes, an axis of several sizes by a "
+      "name",
+      is_of_dtype
+          ? ", or nothing; OnnxOptions::any_sizes, --any-sizes of the command, passes over sizes"
+          : ""));
 }
 
 }  // namespace tilewright::onnx

@@ -61,7 +61,8 @@ TEST_F(OnnxDeclared, ContradictingOutputsAreErrors) {
 
 TEST_F(OnnxDeclared, ContradictingInnerValuesAreErrorsOfTheirNode) {
   EXPECT_THAT(error(negated(right, inner(value("h", {"2", "9"})))),
-              HasSubstr("or nothing; OnnxOptions::any_sizes passes over sizes\n"
+              HasSubstr("or nothing; OnnxOptions::any_sizes, --any-sizes of the command, passes "
+                        "over sizes\n"
                         "  in node \"h\" (Relu) of "));
   EXPECT_THAT(error(negated(right, inner(value("h", {"2", "3"}, is_int64)))),
               HasSubstr("[onnx] value \"h\" is declared as i64 [2x3] and is f32 [2x3]"));
