@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "graph/functions/indexing/advanced_indexing.h"
+#include "models/files/reader.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -44,7 +45,9 @@ double place_of(const Axis& axis, std::int64_t i, const Resizing& how) {
                ? axis.start * (size - 1) + at * (axis.end - axis.start) * (size - 1) / (wanted - 1)
                : 0.5 * (axis.start + axis.end) * (size - 1);
   require(mode == "half_pixel" || mode == "pytorch_half_pixel", "[onnx] the attribute ",
-          "\"coordinate_transformation_mode\" is none that is known");
+          "\"coordinate_transformation_mode\" is \"", json::excerpt(mode),
+          "\", none of half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, "
+          "asymmetric, tf_half_pixel_for_nn and tf_crop_and_resize");
   return (at + 0.5) / axis.scale - 0.5;
 }
 
@@ -52,8 +55,8 @@ double nearest_of(double place, const std::string& mode) {
   if (mode == "floor") return std::floor(place);
   if (mode == "ceil") return std::ceil(place);
   if (mode == "round_prefer_ceil") return std::floor(place + 0.5);
-  require(mode == "round_prefer_floor", "[onnx] the attribute \"nearest_mode\" is none that is ",
-          "known");
+  require(mode == "round_prefer_floor", "[onnx] the attribute \"nearest_mode\" is \"",
+          json::excerpt(mode), "\", none of round_prefer_floor, round_prefer_ceil, floor and ceil");
   return std::ceil(place - 0.5);
 }
 
