@@ -119,7 +119,9 @@ std::optional<Results> Loop::turn_by_turn(bool may_read, std::int64_t most,
   Values state = initial_;
   std::vector<Values> given(stacked_count());
   std::int64_t unread = 0;
+  const graph::LoopStop stop("onnx Loop");
   for (std::int64_t i = 0; i < count; ++i) {
+    stop.look(i);
     unread = condition.known() != nullptr ? unread + 1 : 0;
     if (!may_read && condition.known() == nullptr) return std::nullopt;
     if (!is_true(condition)) break;
