@@ -229,6 +229,13 @@ Tensor resized_all(const Tensor& x, std::vector<Axis> axes, const Resizing& how)
   return result.to(x.dtype());
 }
 
+// The size of an axis by its scale, which is an f32: their product is rounded to one, as ONNX
+// Runtime does, so that 0.7 of 40 are 28 and not 27.
+std::int64_t scaled(std::int64_t size, double scale) {
+  const double product = static_cast<float>(size) * static_cast<float>(scale);
+  return static_cast<std::int64_t>(std::clamp(std::floor(product), -1.0, 0x1p31));
+}
+
 // The sizes and scales of the axes: one of both is given.
 std::vector<Axis> axes_of(const Call& call, const Tensor& x) {
   std::vector<int> named = call.axes("axes");
@@ -249,10 +256,7 @@ std::vector<Axis> axes_of(const Call& call, const Tensor& x) {
     auto size = static_cast<double>(x.size(axis));
     double scale =
         scales.empty() ? static_cast<double>(sizes[static_cast<int>(i)]) / size : scales[i];
-    auto wanted =
-        scales.empty()
-            ? sizes[static_cast<int>(i)]
-            : static_cast<std::int64_t>(std::clamp(std::floor(size * scale), -1.0, 0x1p31));
+    auto wanted = scales.empty() ? sizes[static_cast<int>(i)] : scaled(x.size(axis), scale);
     bool has_part = part.size() == 2 * named.size();
     axes.push_back({axis, x.size(axis), wanted, scale, has_part ? part[i] : 0,
                     has_part ? part[i + named.size()] : 1});
@@ -293,9 +297,7 @@ Tensor upsample(const Call& call) {
     double scale = scales[static_cast<std::size_t>(axis)];
     require(scale >= 1, "[onnx] axis ", axis, " is made smaller, by ", scale,
             "; that is supported since operator set 11");
-    double wanted = std::floor(static_cast<double>(x.size(axis)) * scale);
-    axes.push_back({axis, x.size(axis), static_cast<std::int64_t>(std::clamp(wanted, -1.0, 0x1p31)),
-                    scale, 0, 1});
+    axes.push_back({axis, x.size(axis), scaled(x.size(axis), scale), scale, 0, 1});
   }
   return resized_all(x, axes,
                      {method_of(call, call.text("mode", "nearest")), "asymmetric", "floor"});

@@ -155,6 +155,17 @@ TEST(OnnxResize, RepeatsAndSkipsWithoutNumbersOfElements) {
   }
 }
 
+// A scale of 0.7 as f32 is less than 0.7; in exact arithmetic 27 elements would be left of 40.
+TEST(OnnxResize, HasTheSizesOfScalesInTheirPrecision) {
+  ScratchFolder folder;
+  const auto module = load_onnx(folder.write(
+      "model.onnx", model(graph_of({{node("Resize", {"x", "", "scales"}, {"y"})},
+                                    {tensor("scales", {2}, floats_as_bytes({0.7F, 1.1F}))},
+                                    {value("x", {"40", "50"})},
+                                    {bytes(1, "y")}}))));
+  EXPECT_EQ(module->forward({waves({40, 50})})[0].shape(), (Shape{28, 55}));
+}
+
 TEST(OnnxResize, RefusesMoreWeightsThanMemoryHolds) {
   ScratchFolder folder;
   const std::string linear_mode = text("mode", "linear");
