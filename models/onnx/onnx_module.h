@@ -14,7 +14,8 @@
 // Sizes, and what a model computes of sizes, are numbers of the host, at once and inside compile();
 // what it computes of data and then takes as a size, an axis or a bound is read from the tensor,
 // which breaks a compiled function's graph there. Branches and loops become those of the graph
-// where they can (control/loops.h).
+// where they can (control/loops.h); one that its data never ends can be stopped
+// (graph/run/loop_stop.h).
 #pragma once
 
 #include <filesystem>
