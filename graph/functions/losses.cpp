@@ -23,7 +23,7 @@ void require_fitting(const Tensor& logits, const Tensor& targets,
           logits.size(0), "]");
   require(targets.dtype() == DType::i32 || targets.dtype() == DType::i64,
           "[cross_entropy] targets are ", targets.dtype(), " (at ", At{w},
-          "); they must be i32 or i64");
+          "); they must be i32, i64 or u8");
   require(options.label_smoothing >= 0 && options.label_smoothing <= 1,
           "[cross_entropy] label_smoothing is ", options.label_smoothing, " (at ", At{w},
           "); it must be in [0, 1]");
@@ -43,7 +43,8 @@ Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
                      const CrossEntropyOptions& options) {
   source_location w = logits.where;
   const Tensor& given = graph::tensor_of(logits, "cross_entropy");
-  const Tensor classes = graph::tensor_of({targets, w}, "cross_entropy");
+  Tensor classes = graph::tensor_of({targets, w}, "cross_entropy");
+  if (classes.dtype() == DType::u8) classes = classes.to(DType::i64, w);
   const bool are_probabilities = is_floating(classes.dtype()) && classes.shape() == given.shape();
   if (given.rank() != 2 || are_probabilities)
     return cross_entropy(logits, targets, Tensor(), options);

@@ -51,6 +51,8 @@ TEST(ClassLosses, OfLogarithms) {
               {-0.5, 0, -3, -0.25, -1, 0});
   expect_loss(none, score_table().select(0, 1), integers({1}, {}), {-1.5});
   EXPECT_EQ(nll_loss(score_table().to(bf16), t.to(i32)).dtype(), bf16);
+  expect_loss([](const Tensor& x, const Tensor& y) { return nll_loss(x, y); }, score_table(),
+              t.to(u8), {-4.0 / 3});
 }
 
 // Logarithms of probabilities of score_table().

@@ -78,6 +78,20 @@ TEST(CrossEntropy, IsThatOfScoresOfAnyRank) {
   EXPECT_NEAR(loss(x.reshape({1, 3}), shares).item<float>(), 1.3808714, 1e-6);
 }
 
+TEST(CrossEntropy, TakesTargetsOfAByte) {
+  const Tensor x = waves(3, 5), t = targets({4, 0, 2});
+  auto loss = [](const Tensor& scores, const Tensor& classes) {
+    return cross_entropy(scores, classes);
+  };
+  for (const Tensor& got : {loss(x, t.to(DType::u8)), compile(loss)(x, t.to(DType::u8))})
+    EXPECT_EQ(got.item<float>(), loss(x, t).item<float>());
+  expect_contains(error_of([&] {
+                    loss(x, targets({4, 5, 2}).to(DType::u8));
+                  }),
+                  "target 5 is outside 5 classes");
+  expect_contains(error_of([&] { loss(x, t.to(DType::i8)); }), "must be i32, i64 or u8");
+}
+
 TEST(CrossEntropy, RefusesWhatDoesNotFit) {
   Tensor x = waves(2, 3), t = targets({0, 1});
   expect_contains(error_of([&] { cross_entropy(x.reshape({6}), t); }),

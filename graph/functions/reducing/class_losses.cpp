@@ -73,8 +73,9 @@ Site site_of(std::string_view name, const TensorOperand& scores, const Tensor& t
   source_location w = scores.where;
   Terms terms = graph::loss_terms(name, {&scores});
   Tensor classes = graph::tensor_of({targets, w}, name), x = terms[0].tensor();
+  if (classes.dtype() == DType::u8) classes = classes.to(DType::i64, w);
   require(classes.dtype() == DType::i32 || classes.dtype() == DType::i64, "[", name,
-          "] targets are ", classes.dtype(), " (at ", At{w}, "); they must be i32 or i64");
+          "] targets are ", classes.dtype(), " (at ", At{w}, "); they must be i32, i64 or u8");
   require(x.rank() > 0 || takes_one_score, "[", name, "] the scores have no axes (at ", At{w},
           "); they must be [C] or [N, C]");
   if (x.rank() <= 1) {

@@ -1,7 +1,7 @@
 // Losses of scores for classes, under the names of torch.nn.functional.
 //
 // Scores are floating, [N, C] with C classes, or [C] of one sample, whose target is [] or [1], and
-// where it says so [N, C, ..]; targets are i32 or i64, one for each place. Those of 16 bits are
+// where it says so [N, C, ..]; targets are i32, i64 or u8, one for each place. Those of 16 bits are
 // computed in f32, and the result is rounded once. A target outside the classes is an `Error`; in a
 // compiled function as Options::index_checks says, else it counts as ignored. Safe to call from
 // several threads.
