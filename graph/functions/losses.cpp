@@ -1,6 +1,7 @@
 // Losses, composed of other operations. Their own part is checking operands.
 #include <sstream>
 
+#include "graph/functions/reducing/class_losses.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
@@ -15,8 +16,6 @@ using std::source_location;
 
 void require_fitting(const Tensor& logits, const Tensor& targets,
                      const CrossEntropyOptions& options, source_location w) {
-  require(logits.rank() == 2, "[cross_entropy] logits are ", logits.shape(), " (at ", At{w},
-          "); they must be [rows, classes]");
   require(is_floating(logits.dtype()), "[cross_entropy] logits are ", logits.dtype(), " (at ",
           At{w}, "); they must be of a floating type");
   require(targets.shape() == Shape{logits.size(0)}, "[cross_entropy] targets are ", targets.shape(),
@@ -24,7 +23,7 @@ void require_fitting(const Tensor& logits, const Tensor& targets,
           logits.size(0), "]");
   require(targets.dtype() == DType::i32 || targets.dtype() == DType::i64,
           "[cross_entropy] targets are ", targets.dtype(), " (at ", At{w},
-          "); they must be i32 or i64");
+          "); they must be i32, i64 or u8");
   require(options.label_smoothing >= 0 && options.label_smoothing <= 1,
           "[cross_entropy] label_smoothing is ", options.label_smoothing, " (at ", At{w},
           "); it must be in [0, 1]");
@@ -38,13 +37,17 @@ void require_classes(const Tensor& targets, std::int64_t classes, std::int64_t i
 
 }  // namespace
 
-// One program goes through a row: its highest logit and the sum of exponentials, and reads the one
-// logit that the target names. Probabilities are never in memory.
+// Of rows: one program goes through a row: its highest logit and the sum of exponentials, and reads
+// the one logit that the target names. Probabilities are never in memory.
 Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
                      const CrossEntropyOptions& options) {
   source_location w = logits.where;
   const Tensor& given = graph::tensor_of(logits, "cross_entropy");
-  const Tensor classes = graph::tensor_of({targets, w}, "cross_entropy");
+  Tensor classes = graph::tensor_of({targets, w}, "cross_entropy");
+  if (classes.dtype() == DType::u8) classes = classes.to(DType::i64, w);
+  const bool are_probabilities = is_floating(classes.dtype()) && classes.shape() == given.shape();
+  if (given.rank() != 2 || are_probabilities)
+    return cross_entropy(logits, targets, Tensor(), options);
   require_fitting(given, classes, options, w);
   std::int64_t rows = given.size(0), width = given.size(1);
   require_classes(classes, width, options.ignore_index, w);

@@ -86,8 +86,9 @@ struct Mutation {
 
 // Where the elements of an index must lie, and who says so.
 struct IndexRange {
-  enum class Noun : std::uint8_t { index, id, row, target };  // what messages call an element
-  std::string operation;                                      // of the user's
+  // What messages call an element.
+  enum class Noun : std::uint8_t { index, id, row, target, length };
+  std::string operation;  // of the user's
   Noun noun;
   std::int64_t least, end;
   std::source_location where;

@@ -6,6 +6,7 @@
 
 #include "graph/passes/pipeline.h"
 #include "graph/regions/region_key.h"
+#include "graph/run/loop_stop.h"
 #include "graph/run/plan_body.h"
 #include "runtime/base/error.h"
 
@@ -166,7 +167,9 @@ void run_while(const Site& site, const Argument* arguments) {
   Address arena = memory.take(site.arena_bytes()), condition = memory.take(1);
   std::vector<Address> inputs = site.addresses(site.operands, arguments);
   const BodyRunner& body = site.bodies[1];
-  while (true) {
+  const LoopStop stop("while_loop");
+  for (std::int64_t turns = 0;; ++turns) {
+    stop.look(turns);
     site.bodies[0].run(inputs, {&condition, 1}, arena);
     if (!site.is_true(condition)) break;
     body.run(inputs, carried.next, arena);
@@ -191,7 +194,9 @@ void run_scan(const Site& site, const Argument* arguments) {
   std::vector<Address> inputs = site.addresses(site.operands, arguments);
   const std::vector<Address> first = inputs, results = site.addresses(site.results, arguments);
   std::vector<Address> outputs(beside.size());
+  const LoopStop stop("scan");
   for (std::int64_t turn = 0; turn < site.turns; ++turn) {
+    stop.look(turn);
     const std::int64_t at = site.descending ? site.turns - 1 - turn : turn;
     for (std::size_t i = count; i < count + static_cast<std::size_t>(site.sliced); ++i)
       inputs[i] = first[i] + at * (site.operands[i].bytes / site.turns);

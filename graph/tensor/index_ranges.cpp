@@ -81,6 +81,10 @@ void raise_outside(const IndexRange& range, std::int64_t element) {
       raise_error(concat(begin, "target ", element, " is outside ", range.end, " classes (at ",
                          At{range.where}, "); targets must be in ", interval,
                          range.ignored ? concat(" or ", *range.ignored) : ""));
+    case Noun::length:
+      raise_error(concat(begin, "length ", element, " is outside ", range.end - 1, " steps (at ",
+                         At{range.where}, "); lengths must be from ", range.least, " to ",
+                         range.end - 1));
   }
   __builtin_unreachable();
 }

@@ -112,6 +112,7 @@ std::vector<Tensor> OnnxModule::forward(const std::vector<Tensor>& inputs) const
             value.is_absent() ? "an optional value that is absent" : "a sequence",
             "; outputs are tensors: let the model take it apart (SequenceAt) or join it "
             "(ConcatFromSequence)");
+    program.require_as_declared(output.value, value);  // of an input or an initializer
     results.push_back(value.tensor());
   }
   return results;
@@ -128,6 +129,7 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
   auto state = std::make_unique<OnnxModule::State>();
   state->program = onnx::read_program(path, options.reading);
   const Program& program = state->program;
+  state->program.any_sizes = options.any_sizes;
   state->operators = operators_of(program);
   programs::require_known(state->operators, "load_onnx", program.file,
                           concat(" in operator set ", program.opset), {"node \"", "\""});

@@ -14,7 +14,8 @@
 // Sizes, and what a model computes of sizes, are numbers of the host, at once and inside compile();
 // what it computes of data and then takes as a size, an axis or a bound is read from the tensor,
 // which breaks a compiled function's graph there. Branches and loops become those of the graph
-// where they can (control/loops.h).
+// where they can (control/loops.h); one that its data never ends can be stopped
+// (graph/run/loop_stop.h).
 #pragma once
 
 #include <filesystem>
@@ -31,6 +32,9 @@ namespace tilewright {
 struct OnnxOptions {
   // With `mapped`, initializers whose bytes lie aligned in a file are the file's own memory.
   Reading reading = Reading::as_needed;
+  // Ranks and sizes that the file declares of what it computes, and that are others, are passed
+  // over, as ONNX Runtime does with a warning; else they are an Error, as dtypes always are.
+  bool any_sizes = false;
 };
 
 // Parameters are the model's initializers, under their names, but for integers and flags that are

@@ -51,6 +51,8 @@ TEST(ClassLosses, OfLogarithms) {
               {-0.5, 0, -3, -0.25, -1, 0});
   expect_loss(none, score_table().select(0, 1), integers({1}, {}), {-1.5});
   EXPECT_EQ(nll_loss(score_table().to(bf16), t.to(i32)).dtype(), bf16);
+  expect_loss([](const Tensor& x, const Tensor& y) { return nll_loss(x, y); }, score_table(),
+              t.to(u8), {-4.0 / 3});
 }
 
 // Logarithms of probabilities of score_table().
@@ -152,6 +154,23 @@ TEST(ClassLosses, OfSeveralLabels) {
   EXPECT_NEAR(multilabel_margin_loss(score_table().select(0, 0), integers(t, {3, 4}).select(0, 0))
                   .item<float>(),
               wanted[0], 1e-6);
+}
+
+// As PyTorch takes them, for which a score without axes is one of one class.
+TEST(ClassLosses, OfMarginsTakeOneScore) {
+  const Tensor x = full({}, 0.3), none = integers({0}, {}), ignored = integers({-1}, {});
+  for (const Tensor& target : {none, integers({0}, {1})}) {
+    EXPECT_EQ(multi_margin_loss(x, target).shape(), Shape{});
+    EXPECT_EQ(multi_margin_loss(x, target).item<float>(), 0);
+    EXPECT_EQ(multilabel_margin_loss(x, target).item<float>(), 0);
+  }
+  EXPECT_EQ(multilabel_margin_loss(x, ignored).item<float>(), 0);
+  expect_contains(error_of([&] { multi_margin_loss(x, integers({1}, {})); }),
+                  "target 1 is outside 1 classes");
+  expect_contains(error_of([&] {
+                    multi_margin_loss(x, integers({0, 0}, {2}));
+                  }),
+                  "targets are 2, scores are 1x1");
 }
 
 TEST(ClassLosses, OfSeveralSigmoids) {

@@ -129,6 +129,32 @@ TEST(FrozenValues, KeepTheirWeightsFromBeingWritten) {
                   "[copy_from] the tensor is frozen");
 }
 
+// The promise is about all functions and signatures: what one has frozen stays so, also where
+// nobody holds what was computed any more.
+TEST(FrozenValues, KeepTheirWeightsFromSignaturesThatWriteThem) {
+  Tensor weight = random_tensor({5}, 29);
+  const Tensor row = random_tensor({1, 5}, 30), rows = random_tensor({3, 5}, 31);
+  auto function = [=](const Tensor& x) mutable {
+    if (x.size(0) > 1) weight.copy_from(weight * 0.5);
+    return x * exp(weight);
+  };
+  Options options = frozen;
+  options.dynamic = Dynamic::never;
+  {
+    Compiled writes_first = compile(function, options);
+    const Tensor halved = rows * exp(weight * 0.5);
+    expect_close(writes_first(rows), halved);  // of this signature it is no weight
+    expect_close(writes_first(row), row * exp(weight));
+    expect_contains(error_of([&] { writes_first(rows); }), "is written in place and frozen");
+    expect_close(writes_first(row), row * exp(weight));
+  }
+  Tensor again = weight;
+  expect_contains(error_of([&] { again.copy_from(row.reshape({5})); }), "the tensor is frozen");
+  Tensor copy = weight.clone();
+  copy.copy_from(row.reshape({5}));
+  expect_close(copy, row.reshape({5}));
+}
+
 // Numbers that are set between calls are no weights.
 TEST(FrozenValues, AreOfNoSettings) {
   DynamicScalar rate(2.0);

@@ -60,10 +60,43 @@ TEST(CrossEntropy, SpreadsAShareOfTheTargetOverAllClasses) {
               1e-5);
 }
 
+// What PyTorch gives for one sample, whose target has an axis or none, for images and for
+// probabilities.
+TEST(CrossEntropy, IsThatOfScoresOfAnyRank) {
+  const Tensor x = Tensor::from(std::vector<float>{0.3F, -0.2F, 0.7F}, {3});
+  auto loss = [](const Tensor& scores, const Tensor& classes) {
+    return cross_entropy(scores, classes);
+  };
+  for (const Tensor& target : {targets({0}), targets({0}).reshape({})}) {
+    EXPECT_EQ(loss(x, target).shape(), Shape{});
+    EXPECT_NEAR(loss(x, target).item<float>(), 1.1308714, 1e-6);
+    EXPECT_NEAR(compile(loss)(x, target).item<float>(), 1.1308714, 1e-6);
+  }
+  const Tensor image = x.reshape({1, 3, 1});
+  EXPECT_NEAR(loss(image, targets({1}).reshape({1, 1})).item<float>(), 1.6308714, 1e-6);
+  const Tensor shares = Tensor::from(std::vector<float>{0.5F, 0.5F, 0}, {1, 3});
+  EXPECT_NEAR(loss(x.reshape({1, 3}), shares).item<float>(), 1.3808714, 1e-6);
+}
+
+TEST(CrossEntropy, TakesTargetsOfAByte) {
+  const Tensor x = waves(3, 5), t = targets({4, 0, 2});
+  auto loss = [](const Tensor& scores, const Tensor& classes) {
+    return cross_entropy(scores, classes);
+  };
+  for (const Tensor& got : {loss(x, t.to(DType::u8)), compile(loss)(x, t.to(DType::u8))})
+    EXPECT_EQ(got.item<float>(), loss(x, t).item<float>());
+  expect_contains(error_of([&] {
+                    loss(x, targets({4, 5, 2}).to(DType::u8));
+                  }),
+                  "target 5 is outside 5 classes");
+  expect_contains(error_of([&] { loss(x, t.to(DType::i8)); }), "must be i32, i64 or u8");
+}
+
 TEST(CrossEntropy, RefusesWhatDoesNotFit) {
   Tensor x = waves(2, 3), t = targets({0, 1});
   expect_contains(error_of([&] { cross_entropy(x.reshape({6}), t); }),
-                  "[cross_entropy] logits are 6");
+                  "[cross_entropy] targets are 2, scores are 1x6");
+  expect_contains(error_of([&] { cross_entropy(ones({}), t); }), "the scores have no axes");
   expect_contains(error_of([&] {
                     cross_entropy(t.reshape({1, 2}), targets({0}));
                   }),

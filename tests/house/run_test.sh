@@ -77,7 +77,7 @@ def message(field, content):
     return varint(field << 3 | 2) + varint(len(content)) + content
 
 # y = op(x, w) for x [rows, 2]; or op(x, before(w)).
-def save_onnx(name, op, before=None):
+def save_onnx(name, op, before=None, rows=None):
     other = "w" if before is None else "v"
     node = message(1, "x") + message(1, other) + message(2, "y") + message(3, "first") + message(4, op)
     if before is not None:
@@ -85,15 +85,46 @@ def save_onnx(name, op, before=None):
     weight = number(1, 2) + number(2, 1) + message(8, "w") + message(9, struct.pack("<2f", 10, 20))
     sizes = message(1, message(2, "rows")) + message(1, number(1, 2))
     taken = message(1, "x") + message(2, message(1, number(1, 1) + message(2, sizes)))
+    given = b""
+    if rows is not None:
+        given = message(2, message(1, number(1, 1) + message(2, message(1, number(1, rows))
+                                                             + message(1, number(1, 2)))))
     nodes = b"".join(message(1, n) for n in (node if isinstance(node, tuple) else (node,)))
-    graph = nodes + message(5, weight) + message(11, taken) + message(12, message(1, "y"))
+    graph = nodes + message(5, weight) + message(11, taken) + message(12, message(1, "y") + given)
     with open(name, "wb") as file:
         file.write(message(2, "maker") + message(3, "1.0") + message(7, graph)
                    + message(8, number(2, 17)))
 
+# As long as cos(x) < 2, of x [1].
+def save_endless(name):
+    def node(op, takes, gives, more=b""):
+        return message(1, b"".join(message(1, each) for each in takes)
+                       + b"".join(message(2, each) for each in gives) + message(4, op) + more)
+    def names(field, *names):
+        return b"".join(message(field, message(1, each)) for each in names)
+    def tensor(name, dtype, content):
+        return message(5, number(2, dtype) + message(8, name) + message(9, content))
+    body = (node("Less", ["s", "two"], ["d"]) + node("Cos", ["s"], ["r"])
+            + names(11, "i", "c", "s") + names(12, "d", "r"))
+    loop = message(5, message(1, "body") + message(6, body) + number(20, 5))
+    sizes = message(1, number(1, 1))
+    taken = message(1, "x") + message(2, message(1, number(1, 1) + message(2, sizes)))
+    graph = (node("Loop", ["", "t", "x"], ["y"], loop) + tensor("two", 1, struct.pack("<f", 2))
+             + tensor("t", 9, b"\1") + message(11, taken) + names(12, "y"))
+    with open(name, "wb") as file:
+        file.write(message(7, graph) + message(8, number(2, 17)))
+
+def save_one(name):
+    header = json.dumps({"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    with open(name, "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + struct.pack("<f", 1))
+
+save_endless("endless.onnx")
+save_one("one.safetensors")
 save_onnx("net.onnx", "Add")
 save_onnx("factors.onnx", "Mul", "Sigmoid")
 save_onnx("lacks.onnx", "Novel")
+save_onnx("one_row.onnx", "Add", rows=1)
 save("net.pt2", "torch.ops.aten.add.Tensor")
 save("lacks.pt2", "torch.ops.mylib.novel.default")
 save_inputs("named.safetensors", "x", 3)
@@ -135,6 +166,19 @@ python3 -c 'import json; d = json.load(open("out")); assert d["outputs"][0]["sha
 
 ends 0 run net.pt2 --inputs named.safetensors --explain
 said '1 launch of 1 distinct program;' out
+# Ctrl-C ends a loop that never ends.
+status=0
+timeout --preserve-status -k 20 -s INT 2 "$tool" run endless.onnx --inputs one.safetensors \
+  >out 2>err || status=$?
+[ "$status" = 130 ] || fail "an endless loop: status $status, $(cat out err)"
+
+# Sizes that a model declares and that are others, where that is wanted.
+ends 1 run one_row.onnx --inputs named.safetensors
+said 'value "y" is declared as f32 [1x2] and is f32 [3x2]' err
+ends 0 run one_row.onnx --inputs named.safetensors --any-sizes
+said 'out.0: f32 [3x2]' out
+ends 2 run net.pt2 --inputs named.safetensors --any-sizes
+said '--any-sizes is about what an ONNX model declares; net.pt2 is none' err
 ends 0 run net.onnx --inputs named.safetensors --explain --json
 python3 -c 'import json; d = json.load(open("out")); assert "launches" in d["explanation"], d'
 # Weights are frozen where the model is called again, unless that is not wanted.

@@ -240,6 +240,15 @@ TEST(ExportedQuantisation, SaysWhatDoesNotFit) {
                         .with("quant_min", std::int64_t{0})
                         .with("quant_max", std::int64_t{15})),
               HasSubstr("is 999; from 0 to 15 is wanted"));
+  for (const char* each : {"fake_quantize_per_tensor_affine.default",
+                           "fake_quantize_per_tensor_affine_cachemask.default",
+                           "fake_quantize_per_tensor_affine.tensor_qparams"}) {
+    OneCall call(concat("aten.", each).c_str());
+    call.with("self", x()).with("scale", 0.25).with("zero_point", std::int64_t{7});
+    EXPECT_THAT(error(call.with("quant_min", std::int64_t{10}).with("quant_max", std::int64_t{5})),
+                HasSubstr("\"quant_max\" is 5, less than 10"))
+        << each;
+  }
   EXPECT_THAT(error(in_range("quantized_decomposed.quantize_per_tensor.default", f32, 0, 1)),
               HasSubstr("must be an integer type"));
   EXPECT_THAT(error(affine("quantize", "output_dtype").with("scale", scales({1, 2, 3}, {3}))),

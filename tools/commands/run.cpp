@@ -21,7 +21,7 @@ namespace {
 struct Arguments {
   std::string model, inputs, outputs;
   std::int64_t repeat = 1;
-  bool json = false, mapped = false, explain = false;
+  bool json = false, mapped = false, explain = false, any_sizes = false;
   RunOptions run;
 };
 
@@ -29,9 +29,12 @@ constexpr const char* what_models_are =
     "a program that torch.export.save has written (.pt2), or an ONNX model (.onnx)";
 
 bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
-std::unique_ptr<ProgramModule> load(const std::string& path, Reading reading) {
-  if (is_onnx(path)) return load_onnx(path, {.reading = reading});
-  return load_exported(path, {.reading = reading});
+std::unique_ptr<ProgramModule> load(const Arguments& a) {
+  const Reading reading = a.mapped ? Reading::mapped : Reading::as_needed;
+  require_use(!a.any_sizes || is_onnx(a.model), "[run] --any-sizes is about what an ONNX model ",
+              "declares; ", a.model, " is none");
+  if (is_onnx(a.model)) return load_onnx(a.model, {.reading = reading, .any_sizes = a.any_sizes});
+  return load_exported(a.model, {.reading = reading});
 }
 
 std::string sizes_text(const ProgramInput& input) {
@@ -129,7 +132,7 @@ void run(const Arguments& a) {
   options.index_checks = IndexChecks::all;
   Times times;
   double start = now_s();
-  auto model = load(a.model, a.mapped ? Reading::mapped : Reading::as_needed);
+  auto model = load(a);
   model->to(options.device);
   times.load_s = now_s() - start;
   require_use(!a.inputs.empty() || model->inputs().empty(), "[run] --inputs is missing; the model ",
@@ -214,6 +217,8 @@ void add_run(CLI::App& command) {
       ->check(above_zero())
       ->capture_default_str();
   command.add_flag("--mapped", a->mapped, "weights are the file's own memory, and not copied");
+  command.add_flag("--any-sizes", a->any_sizes,
+                   "pass over sizes that an ONNX model declares and that are others");
   command.add_flag("--json", a->json, "print JSON");
   command.add_flag("--explain", a->explain,
                    "also print what the model was compiled to: regions, kernels, bytes, time");

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/run/loop_stop.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
@@ -41,7 +42,9 @@ Tensors cond(const Tensor& condition, const std::function<Tensors(const Tensors&
              const std::function<Tensors(const Tensors&)>& if_false, const Tensors& operands = {},
              std::source_location w = std::source_location::current());
 
-// As long as the condition of what is carried is true, the body gives it anew.
+// As long as the condition of what is carried is true, the body gives it anew. If that may be for
+// ever, let it carry the number of turns, and the condition compare it; or stop it from outside
+// (StoppableLoops).
 Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition,
                    const std::function<Tensors(const Tensors&)>& body, const Tensors& carried,
                    std::source_location w = std::source_location::current());

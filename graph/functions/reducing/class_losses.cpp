@@ -68,15 +68,17 @@ struct Site {
   }
 };
 
-Site site_of(std::string_view name, const TensorOperand& scores, const Tensor& targets) {
+Site site_of(std::string_view name, const TensorOperand& scores, const Tensor& targets,
+             bool takes_one_score = false) {
   source_location w = scores.where;
   Terms terms = graph::loss_terms(name, {&scores});
   Tensor classes = graph::tensor_of({targets, w}, name), x = terms[0].tensor();
+  if (classes.dtype() == DType::u8) classes = classes.to(DType::i64, w);
   require(classes.dtype() == DType::i32 || classes.dtype() == DType::i64, "[", name,
-          "] targets are ", classes.dtype(), " (at ", At{w}, "); they must be i32 or i64");
-  require(x.rank() > 0, "[", name, "] the scores have no axes (at ", At{w},
+          "] targets are ", classes.dtype(), " (at ", At{w}, "); they must be i32, i64 or u8");
+  require(x.rank() > 0 || takes_one_score, "[", name, "] the scores have no axes (at ", At{w},
           "); they must be [C] or [N, C]");
-  if (x.rank() == 1) {
+  if (x.rank() <= 1) {
     x = graph::reshape_operand(x, {1, x.count()}, w);
     if (classes.rank() == 0) classes = graph::reshape_operand(classes, {1}, w);
   }
@@ -114,7 +116,7 @@ Formula sum_of_classes(const Formula& x) { return {sum({x.tensor(), x.where()}, 
 // A loss of each sample, without an axis where one sample was given.
 Tensor of_samples(const Formula& loss, int rank_of_scores, LossReduction reduction, DType dtype) {
   Formula each = loss;
-  if (rank_of_scores == 1) each = {each.tensor().reshape({}, loss.where()), loss.where()};
+  if (rank_of_scores <= 1) each = {each.tensor().reshape({}, loss.where()), loss.where()};
   return graph::reduced_loss(each, reduction, dtype);
 }
 
@@ -206,7 +208,7 @@ Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const T
 
 Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
                          const MarginOptions& options) {
-  Site checked = site_of("multi_margin_loss", scores, targets);
+  Site checked = site_of("multi_margin_loss", scores, targets, true);
   require(checked.scores.tensor().rank() == 2, "[multi_margin_loss] scores are ",
           checked.scores.tensor().shape(), " (at ", At{checked.where},
           "); they must be [C] or [N, C]");
@@ -214,7 +216,7 @@ Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
   require_classes(checked, std::nullopt);
   const auto& [order, margin, class_weight, reduction] = options;
   auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight) {
-    Site site = site_of("multi_margin_loss", x, t);
+    Site site = site_of("multi_margin_loss", x, t, true);
     const std::int64_t samples = site.scores.tensor().size(0);
     Formula chosen = site.is_target();
     auto beside = [&](const Formula& x) {
@@ -234,10 +236,10 @@ Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
 namespace {
 
 Site labels_site(const TensorOperand& scores, const Tensor& targets) {
-  Site site = site_of("multilabel_margin_loss", scores, targets);
+  Site site = site_of("multilabel_margin_loss", scores, targets, true);
   source_location w = site.where;
   const Shape shape = site.scores.tensor().shape();
-  if (scores.tensor.rank() == 1 && site.targets.count() == shape[1])
+  if (scores.tensor.rank() <= 1 && site.targets.count() == shape[1])
     site.targets = graph::reshape_operand(site.targets, shape, w);
   require(shape.rank() == 2 && site.targets.shape() == shape,
           "[multilabel_margin_loss] scores are ", shape, ", targets ", site.targets.shape(),

@@ -1,9 +1,10 @@
 // Losses of scores for classes, under the names of torch.nn.functional.
 //
-// Scores are floating, [N, C] with C classes, or [C] of one sample, and where it says so
-// [N, C, ..]; targets are i32 or i64, one for each place. Those of 16 bits are computed in f32, and
-// the result is rounded once. A target outside the classes is an `Error`; in a compiled function as
-// Options::index_checks says, else it counts as ignored. Safe to call from several threads.
+// Scores are floating, [N, C] with C classes, or [C] of one sample, whose target is [] or [1], and
+// where it says so [N, C, ..]; targets are i32, i64 or u8, one for each place. Those of 16 bits are
+// computed in f32, and the result is rounded once. A target outside the classes is an `Error`; in a
+// compiled function as Options::index_checks says, else it counts as ignored. Safe to call from
+// several threads.
 #pragma once
 
 #include "graph/tensor/tensor.h"
@@ -22,7 +23,7 @@ Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
 // The cross entropy of scores [N, C, ..], of which log_softmax is taken over the classes, with
 // targets [N, ..], or with floating ones of the scores' shape, which are probabilities; beside
 // those no index is ignored, and a mean is over the places. The weight [C] may be undefined. (That
-// of tensor.h, for scores [N, C] without a weight, keeps no probabilities in memory.)
+// of tensor.h keeps no probabilities in memory for scores [N, C]; of others it is this one.)
 Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const Tensor& weight,
                      const CrossEntropyOptions& options = {});
 
@@ -31,8 +32,8 @@ struct MarginOptions {
   Tensor weight = {};  // [C], of each target's class
   LossReduction reduction = LossReduction::mean;
 };
-// The mean over classes of max(0, margin - the target's score + the class's)^order, but for the
-// target's own.
+// The mean over classes, of which scores without axes have one, of max(0, margin - the target's
+// score + the class's)^order, but for the target's own.
 Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
                          const MarginOptions& options = {});
 // Targets [N, C] are classes up to the first -1. The sum, over pairs of a target and a class that

@@ -65,6 +65,7 @@ class Loop {
 
  private:
   std::size_t stacked_count() const { return body_.outputs.size() - 1 - initial_.size(); }
+  Value as_body_takes(std::size_t input, Value one) const;
   Values turn(Value number, const Values& state) const;
   Results with_stacked(Values state, std::vector<Values> given) const;
   std::optional<Results> as_scan(bool& depends_on_data) const;
@@ -76,9 +77,18 @@ class Loop {
   Value count_, condition_;  // undefined where they are left out
 };
 
+// The number of a turn and the condition have one element, without axes unless the body declares
+// them [1].
+Value Loop::as_body_takes(std::size_t input, Value one) const {
+  const Declared* declared = call_.execution().program.declared_of(body_.inputs[input]);
+  if (declared == nullptr || !declared->sizes || declared->sizes->size() != 1) return one;
+  if (const Known* known = one.known()) return Known{known->dtype, {1}, known->elements};
+  return one.tensor().reshape({1});
+}
+
 // What a turn gives; a turn begins where the condition is true.
 Values Loop::turn(Value number, const Values& state) const {
-  Values inputs = {std::move(number), always()};
+  Values inputs = {as_body_takes(0, std::move(number)), as_body_takes(1, always())};
   inputs.insert(inputs.end(), state.begin(), state.end());
   return run(body_, std::move(inputs), call_.execution());
 }
@@ -109,7 +119,9 @@ std::optional<Results> Loop::turn_by_turn(bool may_read, std::int64_t most,
   Values state = initial_;
   std::vector<Values> given(stacked_count());
   std::int64_t unread = 0;
+  const graph::LoopStop stop("onnx Loop");
   for (std::int64_t i = 0; i < count; ++i) {
+    stop.look(i);
     unread = condition.known() != nullptr ? unread + 1 : 0;
     if (!may_read && condition.known() == nullptr) return std::nullopt;
     if (!is_true(condition)) break;

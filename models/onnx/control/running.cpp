@@ -48,6 +48,7 @@ void compute(const Node& node, Execution& execution) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == no_value) continue;
       require(i < results.size(), "[onnx] its result ", i, " is not supported");
+      execution.program.require_as_declared(node.outputs[i], results[i]);
       value_of(node.outputs[i], execution) = std::move(results[i]);
     }
   } catch (const graph::GraphBreak&) {
@@ -63,8 +64,10 @@ std::vector<Value> run(const Graph& body, std::vector<Value> inputs, Execution& 
           "\" takes ", body.inputs.size(), " values and is given ", inputs.size(),
           "; it must take as many");
   BodyValues owned(body, execution);
-  for (std::size_t i = 0; i < inputs.size(); ++i)
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    execution.program.require_as_declared(body.inputs[i], inputs[i]);
     value_of(body.inputs[i], execution) = std::move(inputs[i]);
+  }
   for (const Node& node : body.nodes) compute(node, execution);
   std::vector<Value> outputs;
   for (const Output& output : body.outputs) {

@@ -1,6 +1,7 @@
 // The model of a file: the graph's values numbered, its nodes in order.
 #include "models/onnx/file/model.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <unordered_map>
@@ -8,6 +9,7 @@
 #include "models/files/reader.h"
 #include "models/onnx/file/tensors.h"
 #include "models/onnx/file/wire.h"
+#include "models/onnx/program/dtype_numbers.h"
 
 namespace tilewright::onnx {
 namespace {
@@ -117,6 +119,7 @@ class ModelReader {
     const bool is_body = !scopes_.empty();
     scopes_.emplace_back();
     Graph result;
+    Fields again = graph;
     std::vector<Fields> nodes, inputs, outputs;
     while (graph.next()) switch (graph.number()) {
         case 1:
@@ -148,6 +151,11 @@ class ModelReader {
       std::string name(value_name(output));
       result.outputs.push_back({name, id_of(name, reader)});
     }
+    if (is_body)
+      for (const Fields& each : inputs) declare(each);
+    for (const Fields& each : outputs) declare(each);
+    while (again.next())
+      if (again.number() == 13) declare(again.message());
     scopes_.pop_back();
     return result;
   }
@@ -178,6 +186,40 @@ class ModelReader {
       }
     place_.expect(has_type, "input \"", excerpt(name), "\" has no type");
     program_.signature.inputs.push_back(std::move(input));
+  }
+
+  // Of a value that this graph gives, what is first said. Types that are no tensors, and elements
+  // that this library has no type for, say nothing here.
+  void declare(Fields value) {
+    Declared declared;
+    while (value.next()) {
+      if (value.number() == 1) declared.name = value.text();
+      if (value.number() != 2) continue;
+      Fields type = value.message();
+      while (type.next())
+        if (type.number() == 1) read_declared(type.message(), declared);
+    }
+    auto found = scopes_.back().find(declared.name);
+    if (found != scopes_.back().end() && declared.says_something())
+      program_.declared.try_emplace(found->second, std::move(declared));
+  }
+
+  void read_declared(Fields type, Declared& declared) const {
+    while (type.next()) {
+      if (type.number() == 1) declared.dtype = dtype_of_number(type.integer());
+      if (type.number() != 2) continue;
+      auto& sizes = declared.sizes.emplace();
+      Fields shape = type.message();
+      while (shape.next()) {
+        if (shape.number() != 1) continue;
+        place_.expect(sizes.size() < 32, "value \"", excerpt(declared.name),
+                      "\" has more than 32 axes");
+        sizes.push_back(Declared::any_size);
+        Fields size = shape.message();
+        while (size.next())
+          if (size.number() == 1) sizes.back() = std::max(size.integer(), Declared::any_size);
+      }
+    }
   }
 
   void read_type(Fields type, SignatureInput& input) const {

@@ -14,7 +14,7 @@ constexpr auto of_two = [](const Call& c) { return function(c.tensor(0), c.tenso
 template <Function function>
 constexpr auto of_all = [](const Call& c) {
   std::vector<Tensor> operands = c.tensors();
-  require(!operands.empty(), "[onnx] it has no inputs");
+  require(!operands.empty(), "[onnx] it has no inputs; at least one is wanted");
   Tensor result = operands[0];
   for (std::size_t i = 1; i < operands.size(); ++i) result = function(result, operands[i]);
   return result;

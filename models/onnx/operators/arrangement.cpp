@@ -29,7 +29,8 @@ Tensor expanded(const Call& call) {
   Tensor x = call.tensor(0);
   Shape wanted = call.integers(1);
   auto shape = broadcast_shapes(x.shape(), wanted);
-  require(shape.has_value(), "[onnx] [", x.shape(), "] does not broadcast to [", wanted, "]");
+  require(shape.has_value(), "[onnx] [", x.shape(), "] does not broadcast to [", wanted,
+          "]; sizes must be equal or 1, counted from the last axis");
   return x.expand(*shape);
 }
 Tensor tiled(const Call& call) {
@@ -46,7 +47,7 @@ Tensor tiled(const Call& call) {
 }
 Tensor joined(const Call& call) {
   std::vector<Tensor> parts = call.tensors();
-  require(!parts.empty(), "[onnx] it has no inputs");
+  require(!parts.empty(), "[onnx] it has no inputs; at least one is wanted");
   return cat(parts, call.axis_within("axis", {}, parts[0].rank()));
 }
 std::vector<Tensor> split(const Call& call) {
@@ -77,7 +78,8 @@ Tensor depth_to_space(const Call& call) {
   std::int64_t block = call.integer("blocksize");
   std::string mode = call.text("mode", "DCR");
   require(x.rank() == 4 && block > 0 && x.size(1) % (block * block) == 0, "[onnx] blocks of ",
-          block, " do not fit [", x.shape(), "]");
+          block, " do not fit [", x.shape(), "]; four axes are wanted, with a multiple of ",
+          block * block, " channels");
   std::int64_t n = x.size(0), c = x.size(1) / (block * block), h = x.size(2), w = x.size(3);
   Tensor y = mode == "DCR" ? x.reshape({n, block, block, c, h, w}).permute({0, 3, 4, 1, 5, 2})
                            : x.reshape({n, c, block, block, h, w}).permute({0, 1, 4, 2, 5, 3});
@@ -88,7 +90,8 @@ Tensor space_to_depth(const Call& call) {
   Tensor x = call.tensor(0);
   std::int64_t block = call.integer("blocksize");
   require(x.rank() == 4 && block > 0 && x.size(2) % block == 0 && x.size(3) % block == 0,
-          "[onnx] blocks of ", block, " do not fit [", x.shape(), "]");
+          "[onnx] blocks of ", block, " do not fit [", x.shape(),
+          "]; four axes are wanted, with multiples of ", block, " as the last two sizes");
   std::int64_t n = x.size(0), c = x.size(1), h = x.size(2) / block, w = x.size(3) / block;
   return x.reshape({n, c, h, block, w, block})
       .permute({0, 3, 5, 1, 2, 4})
@@ -122,7 +125,8 @@ Tensor framed(const Tensor& x, const std::vector<int>& axes, const Shape& pads, 
     std::int64_t size = x.size(axis), count = size + before[axis] + after[axis];
     if (before[axis] == 0 && after[axis] == 0) continue;
     require(size > 0 && count > 0 && count < INT32_MAX, "[onnx] axis ", axis, " of [", x.shape(),
-            "] is padded by ", before[axis], " and ", after[axis]);
+            "] is padded by ", before[axis], " and ", after[axis],
+            "; elements are wanted to pad with, and a result of 1 to ", INT32_MAX - 1);
     std::vector<std::int64_t> places;
     std::int64_t period = mode == PadMode::reflect ? std::max<std::int64_t>(2 * size - 2, 1) : size;
     for (std::int64_t i = -before[axis]; i < size + after[axis]; ++i) {
@@ -143,7 +147,7 @@ Tensor padded(const Call& call) {
   else
     for (int axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
   require(pads.size() == 2 * axes.size(), "[onnx] ", axes.size(), " axes are padded by [", pads,
-          "]");
+          "]; ", 2 * axes.size(), " numbers are wanted, those in front and then those behind");
   Number value = is_floating(x.dtype()) ? Number(0.0) : Number(0);
   if (call.opset() < 11) value = Number(call.number("value", 0));
   if (call.has(2) && element_count(call.shape(2)) > 0) value = call.scalar(2);
@@ -157,7 +161,7 @@ Tensor centred(const Call& call) {
   if (!call.has("axes"))
     for (int axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
   require(wanted.size() == axes.size(), "[onnx] ", axes.size(), " axes are to have the sizes [",
-          wanted, "]");
+          wanted, "]; a size each is wanted");
   Shape before, after;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     std::int64_t more = wanted[static_cast<int>(i)] - x.size(axes[i]);
@@ -175,7 +179,7 @@ Tensor triangle(const Call& call) {
   Tensor x = call.tensor(0);
   bool is_upper = call.flag("upper", true);
   std::int64_t offset = call.has(1) ? call.scalar(1).as_integer() : 0;
-  require(x.rank() >= 2, "[onnx] [", x.shape(), "] is no matrix");
+  require(x.rank() >= 2, "[onnx] [", x.shape(), "] is no matrix; at least two axes are wanted");
   std::int64_t height = x.size(-2), width = x.size(-1);
   offset = std::clamp<std::int64_t>(offset, -height - 1, width + 1);
   Tensor distance = arange(0, width).reshape({1, width}) - arange(0, height).reshape({height, 1});

@@ -36,7 +36,8 @@ Tensor transposed(const Tensor& x, const Tensor& weight,
 Tensor transposed_convolution(const Call& call) {
   Tensor x = call.tensor(0), weight = call.tensor(1), bias = call.optional_tensor(2);
   int rank = axes_of(weight);
-  require(x.rank() == rank + 2, "[onnx] [", x.shape(), "] by [", weight.shape(), "]");
+  require(x.rank() == rank + 2, "[onnx] [", x.shape(), "] by [", weight.shape(),
+          "]; both must have as many axes");
   Shape stride = axis_values(call, "strides", rank, 1, 1),
         dilation = axis_values(call, "dilations", rank, 1, 1),
         more = axis_values(call, "output_padding", rank, 0, 0),
@@ -44,7 +45,8 @@ Tensor transposed_convolution(const Call& call) {
   Shape kernel = kernel_of(weight);
   if (call.has("kernel_shape"))
     require(axis_values(call, "kernel_shape", rank, 1, 1) == kernel,
-            "[onnx] kernel_shape is another than that of [", weight.shape(), "]");
+            "[onnx] kernel_shape is another than that of [", weight.shape(), "]; it must be [",
+            kernel, "], or left out");
   std::string how = call.text("auto_pad", "NOTSET");
   bool has_shape = call.has("output_shape"), is_same = how.starts_with("SAME");
   Shape wanted = has_shape ? axis_values(call, "output_shape", rank, 1, 0) : Shape{};
@@ -97,7 +99,8 @@ Tensor convolved(const Call& call, const Tensor& x, const Tensor& weight, const 
   int rank = axes_of(weight);
   Frame frame = frame_of(call, x.shape(), kernel_of(weight));
   require(frame.windows.kernel == kernel_of(weight),
-          "[onnx] kernel_shape is another than that of [", weight.shape(), "]");
+          "[onnx] kernel_shape is another than that of [", weight.shape(), "]; it must be [",
+          kernel_of(weight), "], or left out");
   ConvolutionOptions options{.stride = frame.windows.stride,
                              .dilation = frame.windows.dilation,
                              .groups = call.integer("group", 1)};

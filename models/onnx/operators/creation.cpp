@@ -38,7 +38,8 @@ Value constant(const Call& call) {
 }
 Tensor filled(const Call& call) {
   Shape shape = call.integers(0);
-  for (std::int64_t size : shape) require(size >= 0, "[onnx] a tensor of the sizes [", shape, "]");
+  for (std::int64_t size : shape)
+    require(size >= 0, "[onnx] a tensor of the sizes [", shape, "]; none must be below 0");
   if (!call.has("value")) return zeros(shape);
   Tensor value = call.constant("value").tensor();
   require(value.count() == 1, "[onnx] the value is [", value.shape(), "]; one element is wanted");
@@ -46,7 +47,7 @@ Tensor filled(const Call& call) {
 }
 Tensor identity(const Call& call) {
   Tensor x = call.tensor(0);
-  require(x.rank() == 2, "[onnx] [", x.shape(), "] is no matrix");
+  require(x.rank() == 2, "[onnx] [", x.shape(), "] is no matrix; two axes are wanted");
   std::int64_t height = x.size(0), width = x.size(1);
   Tensor distance = arange(0, width).reshape({1, width}) - arange(0, height).reshape({height, 1});
   return (distance == call.integer("k", 0)).to(call.dtype("dtype", x.dtype()));
@@ -60,7 +61,7 @@ Tensor range(const Call& call) {
   if (is_integer(dtype))
     return arange(start.as_integer(), limit.as_integer(), step.as_integer(), dtype);
   double count = std::ceil((limit.as_double() - start.as_double()) / step.as_double());
-  require(count < 0x1p31, "[onnx] a range of ", count, " elements");
+  require(count < 0x1p31, "[onnx] a range of ", count, " elements; fewer than 2^31 are supported");
   auto size = static_cast<std::int64_t>(std::max(count, 0.0));
   return (arange(0, size).to(f64) * step.as_double() + start.as_double()).to(dtype);
 }
@@ -70,7 +71,8 @@ Tensor window(const Call& call, double a0, double a1, double a2) {
   std::int64_t size = call.scalar(0).as_integer();
   bool is_periodic = call.flag("periodic", true);
   DType dtype = call.dtype("output_datatype", f32);
-  require(size >= 0 && size < INT32_MAX, "[onnx] a window of ", size, " elements");
+  require(size >= 0 && size < INT32_MAX, "[onnx] a window of ", size, " elements; from 0 to ",
+          INT32_MAX - 1, " are supported");
   std::vector<double> values;
   double period = static_cast<double>(is_periodic ? size : size - 1);
   for (std::int64_t n = 0; n < size; ++n) {

@@ -162,7 +162,7 @@ Folded gathered(const Call& call) {
     std::int64_t place = each.as_integer(), size = x.shape[0];
     if (place < 0) place += size;
     require(place >= 0 && place < size, "[onnx] index ", each.as_integer(),
-            " is outside an axis of ", size);
+            " is outside an axis of ", size, "; it must be in [", -size, ", ", size, ")");
     places.push_back(place);
   }
   return picked(x, index.shape, places);

@@ -71,7 +71,8 @@ Tensor scattered_elements(const Call& call) {
 // along.
 std::vector<Tensor> tuples(const Tensor& x, const Tensor& index, int batch) {
   require(index.rank() > batch && index.size(-1) <= x.rank() - batch, "[onnx] an index [",
-          index.shape(), "] does not fit [", x.shape(), "]");
+          index.shape(), "] does not fit [", x.shape(), "]; its last axis must have 1 to ",
+          x.rank() - batch, " numbers, behind ", batch, " axes of the batch");
   std::vector<Tensor> indices;
   Shape lead(index.shape().begin(), index.shape().end() - 1);
   for (int axis = 0; axis < batch; ++axis) {
@@ -112,7 +113,8 @@ Tensor one_hot(const Call& call) {
   Tensor index = call.tensor(0), values = call.tensor(2);
   std::int64_t depth = static_cast<std::int64_t>(call.scalar(1).as_double());
   require(depth > 0 && depth < INT32_MAX && values.count() == 2, "[onnx] a depth of ", depth,
-          " and [", values.shape(), "] values");
+          " and [", values.shape(), "] values; a depth from 1 to ", INT32_MAX - 1,
+          " and two values, off and on, are wanted");
   int axis = call.axis_within("axis", -1, index.rank() + 1);
   Tensor place = index.to(i64);
   place = where(place < 0, place + depth, place);
@@ -194,7 +196,7 @@ std::vector<Tensor> unique_of(const Call& call, bool is_sorted) {
 std::vector<Tensor> unique(const Call& call) { return unique_of(call, call.flag("sorted", true)); }
 // ONNX Runtime's, of a list: in the order in which they come first, without the places of these.
 std::vector<Tensor> unique_of_list(const Call& call) {
-  require(call.rank(0) == 1, "[onnx] [", call.shape(0), "] is no list");
+  require(call.rank(0) == 1, "[onnx] [", call.shape(0), "] is no list; one axis is wanted");
   std::vector<Tensor> results = unique_of(call, false);
   results.erase(results.begin() + 1);
   return results;

@@ -23,7 +23,7 @@ Results batch_normalised(const Call& call) {
   Tensor x = call.tensor(0), weight = call.tensor(1), bias = call.tensor(2), mean_ = call.tensor(3),
          variance = call.tensor(4);
   double eps = call.number("epsilon", 1e-5), momentum = call.number("momentum", 0.9);
-  require(x.rank() >= 2, "[onnx] [", x.shape(), "] has no channels");
+  require(x.rank() >= 2, "[onnx] [", x.shape(), "] has no channels; at least two axes are wanted");
   if (call.opset() < 9 && !call.flag("spatial", true)) call.refuse("spatial", "is not supported");
   if (!call.flag("training_mode", false))
     return {batch_norm_inference(x, mean_.to(x.dtype()), variance.to(x.dtype()),
@@ -66,7 +66,7 @@ Tensor group_normalised(const Call& call) {
   double eps = call.number("epsilon", 1e-5);
   call.integer("stash_type", 1);
   require(x.rank() >= 2 && groups > 0 && x.size(1) % groups == 0, "[onnx] ", groups,
-          " groups of the channels of [", x.shape(), "]");
+          " groups of the channels of [", x.shape(), "]; axis 1 must be a multiple of the groups");
   if (are_by_channel) return group_norm(x, groups, weight, bias, eps);
   auto spread = [&](const Tensor& t) {
     return t.reshape({groups, 1}).expand({groups, x.size(1) / groups}).reshape({x.size(1)});
@@ -81,7 +81,7 @@ Tensor by_neighbours(const Call& call) {
   double alpha = call.number("alpha", 1e-4), beta = call.number("beta", 0.75),
          bias = call.number("bias", 1);
   require(x.rank() >= 2 && size > 0 && size <= 4096, "[onnx] ", size, " channels of [", x.shape(),
-          "]");
+          "]; a size from 1 to 4096, and channels as axis 1, are wanted");
   Shape before(static_cast<std::size_t>(x.rank()) - 1, 0), after = before;
   before[0] = (size - 1) / 2;
   after[0] = size / 2;

@@ -28,7 +28,8 @@ template <typename Join>
 Tensor over_places(const Tensor& around, const graph::Windows& windows, const Join& join) {
   Tensor result;
   std::int64_t places = element_count(windows.kernel);
-  require(places <= 4096, "[onnx] windows of ", places, " elements are too large");
+  require(places <= 4096, "[onnx] windows of ", places,
+          " elements are too large; at most 4096 are supported");
   for (std::int64_t place = 0; place < places; ++place) {
     Tensor met = at_place(around, windows, place);
     result = result.defined() ? join(result, met) : met;
@@ -95,7 +96,8 @@ std::vector<Tensor> greatest_of(const Call& call, const Tensor& x) {
 std::vector<Tensor> greatest(const Call& call) { return greatest_of(call, call.tensor(0)); }
 // With channels last; of ONNX Runtime.
 Tensor greatest_before_channels(const Call& call) {
-  require(call.rank(0) >= 3, "[onnx] [", call.shape(0), "] has no axes besides batch and channels");
+  require(call.rank(0) >= 3, "[onnx] [", call.shape(0),
+          "] has no axes besides batch and channels; three or more are wanted");
   return with_channels_last(greatest_of(call, with_channels_first(call.tensor(0)))[0]);
 }
 
@@ -103,7 +105,7 @@ Tensor lengths(const Call& call) {
   Tensor x = call.tensor(0);
   Frame frame = frame_of(call, x.shape());
   auto order = static_cast<double>(call.integer("p", 2));
-  require(order >= 1, "[onnx] a length of order ", order);
+  require(order >= 1, "[onnx] a length of order ", order, "; 1 or more is wanted");
   Tensor around = padded(pow(abs(x), order), pads(frame.before, frame.after), 0.0);
   return pow(total(around, frame.windows), 1 / order).to(x.dtype());
 }
@@ -118,7 +120,8 @@ Tensor length_of_all(const Call& call) {
 Tensor unpooled(const Call& call) {
   Tensor x = call.tensor(0), numbers = call.tensor(1);
   int rank = x.rank() - 2;
-  require(rank >= 1, "[onnx] [", x.shape(), "] has no axes besides batch and channels");
+  require(rank >= 1, "[onnx] [", x.shape(),
+          "] has no axes besides batch and channels; three or more are wanted");
   Shape kernel = axis_values(call, "kernel_shape", rank, 1, 1),
         stride = axis_values(call, "strides", rank, 1, 1),
         sides = axis_values(call, "pads", 2 * rank, 0, 0), sizes = {x.size(0), x.size(1)};
@@ -127,7 +130,8 @@ Tensor unpooled(const Call& call) {
   Tensor all = put(zeros(sizes, x.dtype()), numbers, x);
   if (!call.has(2)) return all;
   Shape wanted = call.integers(2), before, after;
-  require(wanted.rank() == sizes.rank(), "[onnx] the result is to have the sizes [", wanted, "]");
+  require(wanted.rank() == sizes.rank(), "[onnx] the result is to have the sizes [", wanted, "]; ",
+          sizes.rank(), " sizes are wanted");
   for (int i = 0; i < sizes.rank(); ++i) {
     before.push_back(0);
     after.push_back(wanted[i] - sizes[i]);
@@ -169,7 +173,8 @@ Tensor averaged_over_windows(const Call& call, const Tensor& x) {
 std::vector<int> places_of(const Tensor& x) {
   std::vector<int> axes;
   for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-  require(!axes.empty(), "[onnx] [", x.shape(), "] has no axes besides batch and channels");
+  require(!axes.empty(), "[onnx] [", x.shape(),
+          "] has no axes besides batch and channels; three or more are wanted");
   return axes;
 }
 std::span<const Operator> pooling_operators() { return rows; }

@@ -15,7 +15,7 @@ Tensor general(const Call& call) {
   if (call.flag("transB", false)) b = b.transpose(0, 1);
   double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
   require(a.rank() == 2 && b.rank() == 2, "[onnx] [", a.shape(), "] and [", b.shape(),
-          "] are no matrices");
+          "] are no matrices; two axes each are wanted");
   if (is_integer(a.dtype())) {
     Tensor product = matmul(a, b) * static_cast<std::int64_t>(alpha);
     return c.defined() ? product + c * static_cast<std::int64_t>(beta) : product;
@@ -48,7 +48,7 @@ Tensor summed(const Call& call) {
 Tensor determinant(const Call& call) {
   Tensor x = call.tensor(0);
   require(x.rank() >= 2 && x.size(-1) == x.size(-2) && x.size(-1) <= 64, "[onnx] [", x.shape(),
-          "] are no square matrices of up to 64 rows");
+          "] are no square matrices of up to 64 rows, which are supported");
   Shape lead(x.shape().begin(), x.shape().end() - 2);
   std::int64_t count = element_count(lead), size = x.size(-1);
   Tensor rest = x.reshape({count, size, size}), result = ones({count}, x.dtype());

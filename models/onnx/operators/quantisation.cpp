@@ -17,7 +17,8 @@ Tensor spread(const Tensor& values, const Tensor& x, std::int64_t axis_given, st
   int axis = call.within(axis_given, x.rank());
   if (block == 0) {
     require(values.rank() == 1 && values.count() == x.size(axis), "[onnx] scales [", values.shape(),
-            "] for axis ", axis, " of [", x.shape(), "]");
+            "] for axis ", axis, " of [", x.shape(), "]; one element, or ", x.size(axis),
+            ", are wanted");
     Shape along(static_cast<std::size_t>(x.rank()), 1);
     along[axis] = values.count();
     return values.reshape(along);
@@ -25,7 +26,8 @@ Tensor spread(const Tensor& values, const Tensor& x, std::int64_t axis_given, st
   require(values.rank() == x.rank() && block > 0 && block <= x.size(axis) &&
               values.size(axis) == (x.size(axis) + block - 1) / block,
           "[onnx] scales [", values.shape(), "] for blocks of ", block, " along axis ", axis,
-          " of [", x.shape(), "]");
+          " of [", x.shape(), "]; a scale for each block is wanted, and blocks of 1 to ",
+          x.size(axis));
   Shape apart = values.shape(), wide = values.shape(), whole = values.shape();
   apart.insert(apart.begin() + axis + 1, 1);
   wide.insert(wide.begin() + axis + 1, block);

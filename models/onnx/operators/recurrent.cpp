@@ -2,6 +2,8 @@
 // are many steps, as a loop of the graph.
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/pointwise/activations.h"
+#include "graph/tensor/index_ranges.h"
+#include "models/files/reader.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -9,6 +11,8 @@ namespace tilewright::onnx {
 namespace {
 
 using Activation = Tensor (*)(const TensorOperand& x);
+
+constexpr std::size_t lengths_input = 4;
 
 // One direction's tensors: weights [gates * hidden, ..], bias [2 * gates * hidden], states [N,
 // hidden].
@@ -46,12 +50,43 @@ Activation activation_of(const std::string& name) {
   if (name == "Tanh" || name == "tanh") return tanh;
   if (name == "Sigmoid" || name == "sigmoid") return sigmoid;
   if (name == "Relu" || name == "relu") return relu;
-  raise_error(concat("[onnx] an activation that is none of Tanh, Sigmoid and Relu"));
+  raise_error(concat("[onnx] the activation \"", json::excerpt(name),
+                     "\" is none of Tanh, Sigmoid and Relu, which are supported"));
+}
+
+// Raises `Error` for a length that the host knows; of others a compiled function looks as its
+// options say.
+void require_within(const Call& call, const Layer& layer) {
+  const Tensor& lengths = layer.lengths;
+  const std::int64_t steps = layer.x.size(0), batch = layer.x.size(1);
+  require((lengths.dtype() == i32 || lengths.dtype() == i64) && lengths.shape() == Shape{batch},
+          "[onnx] sequence_lens is ", lengths.dtype(), " [", lengths.shape(), "]; integers [",
+          batch, "] are wanted, a length for each row of the batch");
+  const graph::IndexRange range{
+      concat(call.node().op, ", sequence_lens of node \"", json::excerpt(call.node().name), '"'),
+      graph::IndexRange::Noun::length, 0, steps + 1, std::source_location::current()};
+  const Known* known = call.known(lengths_input);
+  if (known == nullptr) return graph::require_inside(lengths, range);
+  for (const Number& length : known->elements)
+    if (!graph::is_inside(range, length.as_integer()))
+      graph::raise_outside(range, length.as_integer());
+}
+
+// Without these, parts of what is too large would be taken.
+void require_shape(const Tensor& given, std::string_view name, const Shape& wanted) {
+  if (!given.defined()) return;
+  require(given.shape() == wanted, "[onnx] ", name, " is [", given.shape(), "]; [", wanted,
+          "] is wanted");
 }
 
 Layer layer_of(const Call& call, int gates, const std::vector<std::string>& usual, bool has_cell,
                bool has_integers = false) {
-  Layer layer{call.tensor(0), call.optional_tensor(4), call.integer("hidden_size"), {}, false, {}};
+  Layer layer{call.tensor(0),
+              call.optional_tensor(lengths_input),
+              call.integer("hidden_size"),
+              {},
+              false,
+              {}};
   layer.rounds = has_integers;
   layer.batch_is_first = !has_integers && call.flag("layout", false);
   if (layer.batch_is_first) layer.x = layer.x.transpose(0, 1);
@@ -67,10 +102,19 @@ Layer layer_of(const Call& call, int gates, const std::vector<std::string>& usua
   Tensor cell = has_cell ? call.optional_tensor(6) : Tensor(),
          peephole = has_cell ? call.optional_tensor(7) : Tensor();
   require(layer.x.rank() == 3 && weight.rank() == 3 && weight.size(0) == count &&
-              weight.size(1) == gates * size && recurrence.rank() == 3 &&
-              recurrence.size(2) == size,
-          "[onnx] x [", layer.x.shape(), "], W [", weight.shape(), "] and R [", recurrence.shape(),
-          "] with ", size, " hidden units");
+              weight.size(1) == gates * size && weight.size(2) == layer.x.size(2) &&
+              recurrence.shape() == Shape{count, gates * size, size},
+          "[onnx] X [", call.shape(0), "], W [", weight.shape(), "] and R [", recurrence.shape(),
+          "] with ", size, " hidden units; X [", layer.batch_is_first ? "NxT" : "TxN", "xI], W [",
+          count, "x", gates * size, "xI] and R [", Shape{count, gates * size, size},
+          "] are wanted");
+  const std::int64_t batch = layer.x.size(1);
+  const Shape states = layer.batch_is_first ? Shape{batch, count, size} : Shape{count, batch, size};
+  require_shape(bias, "B", {count, 2 * gates * size});
+  require_shape(hidden, "initial_h", states);
+  require_shape(cell, "initial_c", states);
+  require_shape(peephole, "P", {count, 3 * size});
+  if (layer.lengths.defined()) require_within(call, layer);
   for (std::int64_t i = 0; i < count; ++i) {
     auto initial = [&](const Tensor& states) {
       if (!states.defined()) return zeros({layer.x.size(1), size}, layer.x.dtype());
@@ -148,7 +192,7 @@ std::pair<Tensor, State> through_time(const Layer& layer, const Direction& direc
 // The results Y, Y_h and Y_c.
 template <typename Step>
 Results over_time(const Layer& layer, const Step& step) {
-  require(layer.x.size(0) > 0, "[onnx] a recurrent layer of no steps");
+  require(layer.x.size(0) > 0, "[onnx] X has no steps; there must be at least one");
   std::vector<Tensor> all, last, last_cell;
   for (const Direction& direction : layer.directions) {
     auto [outputs, state] = through_time(layer, direction, step);

@@ -71,7 +71,8 @@ Tensor extremum_of_none(const Tensor& x, const std::vector<int>& axes, bool keep
   double infinity = std::numeric_limits<double>::infinity();
   if (is_floating(dtype)) return full(shape.shape(), is_least ? -infinity : infinity, dtype);
   int digits = bit_width(dtype) - is_signed(dtype);
-  require(digits < 64, "[onnx] an extremum of no elements of ", dtype);
+  require(digits < 64, "[onnx] an extremum of no elements of ", dtype,
+          "; types of fewer than 64 bits are supported");
   auto most = static_cast<std::int64_t>((std::uint64_t{1} << digits) - 1);
   std::int64_t least = is_signed(dtype) ? -most - 1 : 0;
   return full(shape.shape(), is_least ? least : most, dtype);

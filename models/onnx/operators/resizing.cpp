@@ -1,16 +1,18 @@
-// Resize: an axis at a time, each element of the result being a sum of elements with weights that
-// the host computes, a matrix; or one element where the nearest is taken.
+// Resize: an axis at a time, each element of the result being a sum of few elements with weights,
+// or the nearest one. Which and by how much the host computes, of the axis alone.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "graph/functions/indexing/advanced_indexing.h"
+#include "models/files/reader.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
 namespace {
 
-constexpr std::int64_t most_weights = 1 << 26;  // of one axis
+constexpr std::int64_t most_taps = 1 << 28;  // of one axis
 
 enum class Method : std::uint8_t { nearest, linear, cubic };
 
@@ -43,7 +45,9 @@ double place_of(const Axis& axis, std::int64_t i, const Resizing& how) {
                ? axis.start * (size - 1) + at * (axis.end - axis.start) * (size - 1) / (wanted - 1)
                : 0.5 * (axis.start + axis.end) * (size - 1);
   require(mode == "half_pixel" || mode == "pytorch_half_pixel", "[onnx] the attribute ",
-          "\"coordinate_transformation_mode\" is none that is known");
+          "\"coordinate_transformation_mode\" is \"", json::excerpt(mode),
+          "\", none of half_pixel, half_pixel_symmetric, pytorch_half_pixel, align_corners, "
+          "asymmetric, tf_half_pixel_for_nn and tf_crop_and_resize");
   return (at + 0.5) / axis.scale - 0.5;
 }
 
@@ -51,8 +55,8 @@ double nearest_of(double place, const std::string& mode) {
   if (mode == "floor") return std::floor(place);
   if (mode == "ceil") return std::ceil(place);
   if (mode == "round_prefer_ceil") return std::floor(place + 0.5);
-  require(mode == "round_prefer_floor", "[onnx] the attribute \"nearest_mode\" is none that is ",
-          "known");
+  require(mode == "round_prefer_floor", "[onnx] the attribute \"nearest_mode\" is \"",
+          json::excerpt(mode), "\", none of round_prefer_floor, round_prefer_ceil, floor and ceil");
   return std::ceil(place - 0.5);
 }
 
@@ -64,60 +68,133 @@ double weight_at(double distance, const Resizing& how) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-// [wanted, size]
-std::vector<float> weights_of(const Axis& axis, const Resizing& how) {
-  require(axis.wanted <= most_weights / std::max<std::int64_t>(axis.size, 1), "[onnx] an axis of ",
-          axis.size, " is resized to ", axis.wanted);
-  std::vector<float> weights(static_cast<std::size_t>(axis.wanted * axis.size));
-  double squeeze = how.smooths ? std::min(axis.scale, 1.0) : 1;
-  double reach = how.method == Method::linear ? 1 : 2;
-  auto first = static_cast<std::int64_t>(std::floor(-reach / squeeze)) + 1;
+// The elements that each one of the result is made of: so many `each`, one behind the other, with
+// weights that add up to 1. Places and weights are as many as the axis has elements, times those
+// that the form of the interpolation reaches.
+struct Taps {
+  std::int64_t each = 1;
+  std::vector<std::int32_t> places;
+  std::vector<float> weights;  // none: 1
+};
+
+Taps nearest_taps(const Axis& axis, const Resizing& how) {
+  Taps taps;
+  taps.places.reserve(static_cast<std::size_t>(axis.wanted));
+  const auto last = static_cast<double>(axis.size - 1);
+  for (std::int64_t i = 0; i < axis.wanted; ++i)
+    taps.places.push_back(static_cast<std::int32_t>(
+        std::clamp(nearest_of(place_of(axis, i, how), how.nearest), 0.0, last)));
+  return taps;
+}
+
+Taps weighted_taps(const Axis& axis, const Resizing& how) {
+  const double squeeze = how.smooths ? std::min(axis.scale, 1.0) : 1;
+  const double reach = (how.method == Method::linear ? 1 : 2) / squeeze;
+  require(reach <= most_taps && axis.wanted <= most_taps / (2 * std::ceil(reach)), "[onnx] axis ",
+          axis.axis, ", of ", axis.size, " elements, is resized to ", axis.wanted, ", of ",
+          2 * std::ceil(reach), " weights each; at most ", most_taps, " weights are supported");
+  const auto first = static_cast<std::int64_t>(std::floor(-reach)) + 1;
+  Taps taps{2 - 2 * first, {}, {}};
+  const auto count = static_cast<std::size_t>(axis.wanted * taps.each);
+  taps.places.reserve(count);
+  taps.weights.reserve(count);
+  std::vector<double> row(static_cast<std::size_t>(taps.each));
   for (std::int64_t i = 0; i < axis.wanted; ++i) {
-    double place = place_of(axis, i, how), below = std::floor(place), sum = 0;
-    std::vector<double> row(static_cast<std::size_t>(axis.size));
+    const double place = place_of(axis, i, how), below = std::floor(place);
+    double sum = 0;
     for (std::int64_t k = first; k <= 1 - first; ++k) {
-      auto at = static_cast<std::int64_t>(below) + k;
-      if (how.excludes_outside && (at < 0 || at >= axis.size)) continue;
-      double weight = weight_at((static_cast<double>(k) - (place - below)) * squeeze, how);
-      row[static_cast<std::size_t>(std::clamp<std::int64_t>(at, 0, axis.size - 1))] += weight;
+      const std::int64_t at = static_cast<std::int64_t>(below) + k;
+      const bool counts = !how.excludes_outside || (at >= 0 && at < axis.size);
+      double& weight = row[static_cast<std::size_t>(k - first)];
+      weight = counts ? weight_at((static_cast<double>(k) - (place - below)) * squeeze, how) : 0;
       sum += weight;
+      taps.places.push_back(
+          static_cast<std::int32_t>(std::clamp<std::int64_t>(at, 0, axis.size - 1)));
     }
-    for (std::int64_t j = 0; j < axis.size; ++j)
-      weights[static_cast<std::size_t>(i * axis.size + j)] =
-          static_cast<float>(row[static_cast<std::size_t>(j)] / sum);
+    for (double weight : row) taps.weights.push_back(static_cast<float>(weight / sum));
   }
-  return weights;
+  return taps;
+}
+
+// Where the elements are repeated, or one of so many is taken, as most networks do, the result is
+// a view, without numbers of elements.
+std::optional<Tensor> as_view(const Tensor& x, const Axis& axis, const Taps& taps) {
+  const std::vector<std::int32_t>& places = taps.places;
+  auto are = [&](auto place) {
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (places[i] != place(static_cast<std::int64_t>(i))) return false;
+    return true;
+  };
+  if (axis.wanted % axis.size == 0) {
+    const std::int64_t times = axis.wanted / axis.size;
+    if (!are([&](std::int64_t i) { return i / times; })) return std::nullopt;
+    Shape apart = x.shape(), spread, whole = x.shape();
+    apart.insert(apart.begin() + axis.axis + 1, 1);
+    spread = apart;
+    spread[axis.axis + 1] = times;
+    whole[axis.axis] = axis.wanted;
+    return x.reshape(apart).expand(spread).reshape(whole);
+  }
+  if (axis.size % axis.wanted != 0) return std::nullopt;
+  const std::int64_t step = axis.size / axis.wanted, first = places[0];
+  if (!are([&](std::int64_t i) { return first + i * step; })) return std::nullopt;
+  Shape apart = x.shape();
+  apart[axis.axis] = axis.wanted;
+  apart.insert(apart.begin() + axis.axis + 1, step);
+  return x.reshape(apart).select(axis.axis + 1, first);
+}
+
+// The parts of x at those places of its first axis, joined by the weights.
+Tensor joined_rows(const Tensor& x, std::int64_t wanted, const Taps& taps) {
+  auto at = [&](const Tensor& places) { return tilewright::index(x, {places}); };
+  const Tensor places = constant_of(taps.places, {wanted, taps.each});
+  if (taps.weights.empty()) return at(places.reshape({wanted}));
+  const Tensor weights = constant_of(taps.weights, {wanted, taps.each, 1});
+  constexpr std::int64_t most_terms = 8;  // that are written out
+  if (taps.each > most_terms) return sum(at(places) * weights, {1});
+  Tensor total;
+  for (std::int64_t k = 0; k < taps.each; ++k) {
+    Tensor term = at(places.select(1, k)) * weights.select(1, k);
+    total = total.defined() ? total + term : term;
+  }
+  return total;
+}
+
+// Rows are picked as wholes by as many numbers as the axis has elements; so the axis comes to the
+// front, whatever is behind it.
+Tensor joined(const Tensor& x, const Axis& axis, const Taps& taps) {
+  std::vector<int> order = {axis.axis}, back;
+  for (int i = 0; i < x.rank(); ++i)
+    if (i != axis.axis) order.push_back(i);
+  for (int i = 0; i < x.rank(); ++i) back.push_back(i == axis.axis ? 0 : i < axis.axis ? i + 1 : i);
+  Shape sizes = {axis.wanted};
+  for (std::size_t i = 1; i < order.size(); ++i) sizes.push_back(x.size(order[i]));
+  const Tensor front = x.permute(order).reshape({axis.size, x.count() / axis.size});
+  return joined_rows(front, axis.wanted, taps).reshape(sizes).permute(back);
+}
+
+// True where an element of the result lies outside of x, if any does.
+Tensor outside_of(const Axis& axis, const Resizing& how, int rank) {
+  if (how.coordinates != "tf_crop_and_resize") return {};
+  std::vector<std::uint8_t> are_outside;
+  for (std::int64_t i = 0; i < axis.wanted; ++i) {
+    const double place = place_of(axis, i, how);
+    are_outside.push_back(place < 0 || place > static_cast<double>(axis.size - 1));
+  }
+  if (std::ranges::find(are_outside, 1) == are_outside.end()) return {};
+  Shape along(static_cast<std::size_t>(rank), 1);
+  along[axis.axis] = axis.wanted;
+  return constant_of(are_outside, along) != 0;
 }
 
 Tensor resized(const Tensor& x, const Axis& axis, const Resizing& how) {
-  Shape apart = {1, axis.size, 1}, whole = x.shape();
-  for (int i = 0; i < x.rank(); ++i)
-    if (i != axis.axis) apart[i < axis.axis ? 0 : 2] *= x.shape()[i];
-  whole[axis.axis] = axis.wanted;
-  std::vector<std::uint8_t> are_outside;
-  std::vector<std::int64_t> places;
-  bool crops = how.coordinates == "tf_crop_and_resize", is_any_outside = false;
-  for (std::int64_t i = 0; i < axis.wanted; ++i) {
-    double place = place_of(axis, i, how), last = static_cast<double>(axis.size - 1);
-    are_outside.push_back(crops && (place < 0 || place > last));
-    is_any_outside = is_any_outside || are_outside.back() != 0;
-    if (how.method == Method::nearest)
-      places.push_back(
-          static_cast<std::int64_t>(std::clamp(nearest_of(place, how.nearest), 0.0, last)));
-  }
-  Tensor result;
-  if (how.method == Method::nearest) {
-    std::vector<Tensor> indices(static_cast<std::size_t>(axis.axis) + 1);
-    indices.back() = constant_of(places, {axis.wanted});
-    result = tilewright::index(x, indices);
-  } else {
-    Tensor weights = constant_of(weights_of(axis, how), {axis.wanted, axis.size});
-    result = matmul(weights, x.reshape(apart)).reshape(whole);
-  }
-  if (!is_any_outside) return result;
-  Shape along(static_cast<std::size_t>(x.rank()), 1);
-  along[axis.axis] = axis.wanted;
-  Tensor mask = constant_of(are_outside, along) != 0;
+  if (axis.wanted == 0) return x.slice(axis.axis, 0, 0);
+  const bool is_nearest = how.method == Method::nearest;
+  const Taps taps = is_nearest ? nearest_taps(axis, how) : weighted_taps(axis, how);
+  const std::optional<Tensor> view = is_nearest ? as_view(x, axis, taps) : std::nullopt;
+  const Tensor result = view ? *view : joined(x, axis, taps),
+               mask = outside_of(axis, how, x.rank());
+  if (!mask.defined()) return result;
   return where(mask, full({}, how.extrapolation).to(result.dtype()), result);
 }
 
@@ -128,18 +205,35 @@ Method method_of(const Call& call, const std::string& mode) {
   return Method::cubic;
 }
 
-Tensor resized_all(const Tensor& x, const std::vector<Axis>& axes, const Resizing& how) {
+// Which axis comes first: of those that become longer the last one, whose elements lie apart in
+// memory, while there is least of them.
+int turn_of(const Axis& axis, int rank) {
+  if (axis.wanted < axis.size) return 0;
+  return axis.axis == rank - 1 ? 1 : 2;
+}
+
+Tensor resized_all(const Tensor& x, std::vector<Axis> axes, const Resizing& how) {
+  std::ranges::stable_sort(axes, {}, [&](const Axis& axis) { return turn_of(axis, x.rank()); });
   bool is_exact = how.method == Method::nearest;
-  require(x.count() > 0, "[onnx] [", x.shape(), "] has no elements to resize");
+  require(x.count() > 0, "[onnx] [", x.shape(),
+          "] has no elements to resize; there must be at least one");
   Tensor result = is_exact ? x : x.to(f32);
   for (const Axis& axis : axes) {
-    require(axis.wanted >= 0 && axis.wanted < INT32_MAX && axis.scale > 0, "[onnx] axis ",
-            axis.axis, " of [", x.shape(), "] is resized to ", axis.wanted);
+    require(axis.wanted >= 0 && axis.wanted < INT32_MAX && axis.size < INT32_MAX && axis.scale > 0,
+            "[onnx] axis ", axis.axis, " of [", x.shape(), "] is resized to ", axis.wanted, ", by ",
+            axis.scale, "; 0 to ", INT32_MAX - 1, " elements and scales above 0 are supported");
     bool is_whole = how.coordinates != "tf_crop_and_resize" || (axis.start == 0 && axis.end == 1);
     if (axis.wanted != axis.size || axis.scale != 1 || !is_whole)
       result = resized(result, axis, how);
   }
   return result.to(x.dtype());
+}
+
+// The size of an axis by its scale, which is an f32: their product is rounded to one, as ONNX
+// Runtime does, so that 0.7 of 40 are 28 and not 27.
+std::int64_t scaled(std::int64_t size, double scale) {
+  const double product = static_cast<float>(size) * static_cast<float>(scale);
+  return static_cast<std::int64_t>(std::clamp(std::floor(product), -1.0, 0x1p31));
 }
 
 // The sizes and scales of the axes: one of both is given.
@@ -162,10 +256,7 @@ std::vector<Axis> axes_of(const Call& call, const Tensor& x) {
     auto size = static_cast<double>(x.size(axis));
     double scale =
         scales.empty() ? static_cast<double>(sizes[static_cast<int>(i)]) / size : scales[i];
-    auto wanted =
-        scales.empty()
-            ? sizes[static_cast<int>(i)]
-            : static_cast<std::int64_t>(std::clamp(std::floor(size * scale), -1.0, 0x1p31));
+    auto wanted = scales.empty() ? sizes[static_cast<int>(i)] : scaled(x.size(axis), scale);
     bool has_part = part.size() == 2 * named.size();
     axes.push_back({axis, x.size(axis), wanted, scale, has_part ? part[i] : 0,
                     has_part ? part[i + named.size()] : 1});
@@ -200,15 +291,13 @@ Tensor upsample(const Call& call) {
   Tensor x = call.tensor(0);
   std::vector<double> scales = call.opset() < 9 ? call.numbers("scales") : call.numbers(1);
   require(std::ssize(scales) == x.rank(), "[onnx] ", scales.size(), " scales for [", x.shape(),
-          "]");
+          "]; one an axis is wanted");
   std::vector<Axis> axes;
   for (int axis = 0; axis < x.rank(); ++axis) {
     double scale = scales[static_cast<std::size_t>(axis)];
     require(scale >= 1, "[onnx] axis ", axis, " is made smaller, by ", scale,
             "; that is supported since operator set 11");
-    double wanted = std::floor(static_cast<double>(x.size(axis)) * scale);
-    axes.push_back({axis, x.size(axis), static_cast<std::int64_t>(std::clamp(wanted, -1.0, 0x1p31)),
-                    scale, 0, 1});
+    axes.push_back({axis, x.size(axis), scaled(x.size(axis), scale), scale, 0, 1});
   }
   return resized_all(x, axes,
                      {method_of(call, call.text("mode", "nearest")), "asymmetric", "floor"});

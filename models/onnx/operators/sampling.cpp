@@ -77,7 +77,8 @@ Tensor sampled(const Call& call) {
                                         : Beyond::reflection;
   int axes = x.rank() - 2;
   require(axes >= 1 && grid.rank() == x.rank() && grid.size(-1) == axes && x.count() > 0,
-          "[onnx] [", x.shape(), "] is sampled at [", grid.shape(), "]");
+          "[onnx] [", x.shape(), "] is sampled at [", grid.shape(),
+          "]; places of as many numbers as x has axes behind batch and channels are wanted");
   std::int64_t batch = x.size(0), channels = x.size(1), count = 1;
   Shape sizes = {batch, channels};
   for (int i = 1; i <= axes; ++i) {
@@ -117,7 +118,8 @@ Tensor affine_grid(const Call& call) {
   bool aligns = call.flag("align_corners", false);
   int axes = sizes.rank() - 2;
   require(axes >= 1 && map.rank() == 3 && map.size(1) == axes && map.size(2) == axes + 1,
-          "[onnx] a map [", map.shape(), "] for the sizes [", sizes, "]");
+          "[onnx] a map [", map.shape(), "] for the sizes [", sizes, "]; [Nx", axes, "x", axes + 1,
+          "] is wanted, and sizes of at least three axes");
   Shape whole(sizes.begin() + 2, sizes.end());
   std::int64_t count = element_count(whole);
   std::vector<Tensor> columns;
@@ -151,7 +153,8 @@ Tensor put_together(const Call& call) {
   std::int64_t places = element_count(block);
   require(rank >= 1 && rank <= 3 && block.rank() == rank && x.rank() == 3 && places > 0 &&
               x.size(1) % places == 0,
-          "[onnx] columns [", x.shape(), "] of blocks [", block, "] in an image [", image, "]");
+          "[onnx] columns [", x.shape(), "] of blocks [", block, "] in an image [", image,
+          "]; three axes are wanted, of which the second is a multiple of a block's elements");
   Shape stride = axis_values(call, "strides", rank, 1, 1),
         dilation = axis_values(call, "dilations", rank, 1, 1),
         pads = axis_values(call, "pads", 2 * rank, 0, 0);
@@ -160,7 +163,8 @@ Tensor put_together(const Call& call) {
   for (int i = 0; i < rank; ++i) {
     std::int64_t span = dilation[i] * (block[i] - 1) + 1,
                  size = image[i] + pads[i] + pads[rank + i];
-    require(size >= span, "[onnx] blocks [", block, "] do not fit an image [", image, "]");
+    require(size >= span, "[onnx] blocks [", block, "] do not fit an image [", image,
+            "]; it must be at least as large, with its pads");
     std::int64_t count = (size - span) / stride[i] + 1;
     columns.push_back(count);
     kernel.push_back(block[i]);
@@ -189,7 +193,9 @@ Tensor deformed(const Call& call) {
   require(groups > 0 && groups * weight.size(1) == x.size(1) && parts > 0 && offset.rank() == 4 &&
               offset.size(1) == parts * 2 * weight.size(2) * weight.size(3),
           "[onnx] [", x.shape(), "] by [", weight.shape(), "] with offsets [", offset.shape(),
-          "] in ", groups, " and ", parts, " groups");
+          "] in ", groups, " and ", parts,
+          " groups; the weight's axis 1 times the groups must be the channels, and axis 1 of the "
+          "offsets two for each place of a window and group");
   return graph::deformed_convolution(x, offset, weight, bias, mask,
                                      {frame.windows, frame.before, frame.counts});
 }
@@ -217,7 +223,8 @@ Tensor best_boxes(const Call& call) {
   const Shape &boxes = call.shape(0), &scores = call.shape(1);
   require(boxes.rank() == 3 && scores.rank() == 3 && boxes[2] == 4 && boxes[0] == scores[0] &&
               boxes[1] == scores[2],
-          "[onnx] boxes [", boxes, "] with scores [", scores, "]");
+          "[onnx] boxes [", boxes, "] with scores [", scores,
+          "]; boxes [batch, boxes, 4] and scores [batch, classes, boxes] are wanted");
   std::vector<double> corners = call.numbers(0), points = call.numbers(1);
   std::int64_t most = call.has(2) ? call.scalar(2).as_integer() : 0;
   double most_overlap = call.has(3) ? call.scalar(3).as_double() : 0;
@@ -300,7 +307,8 @@ Samples samples_of(const std::vector<double>& corners, const Regions& how, std::
            bin_width = wide / static_cast<double>(how.width);
     auto fitting = [&](double size) {
       if (how.samples > 0) return how.samples;
-      require(size < 4096, "[onnx] a bin of ", size, " elements is too large");
+      require(size < 4096, "[onnx] a bin of ", size,
+              " elements is too large; fewer than 4096 are supported");
       return std::max<std::int64_t>(static_cast<std::int64_t>(std::ceil(size)), 1);
     };
     regions.push_back({top, left, bin_height, bin_width, fitting(bin_height), fitting(bin_width)});
@@ -308,7 +316,7 @@ Samples samples_of(const std::vector<double>& corners, const Regions& how, std::
   }
   require(samples.bins <= (1 << 24) / samples.most / std::max<std::int64_t>(std::ssize(regions), 1),
           "[onnx] ", regions.size(), " regions of ", samples.bins, " bins with ", samples.most,
-          " samples are too many");
+          " samples are too many; 2^24 in all are supported");
   for (const Region& r : regions) {
     samples.counts.push_back(static_cast<float>(r.down * r.across));
     for (std::int64_t bin = 0; bin < samples.bins; ++bin)
@@ -343,11 +351,12 @@ Tensor aligned_regions(const Call& call) {
   if (mode != "avg" && mode != "max") call.refuse("mode", "is neither avg nor max");
   require(x.rank() == 4 && x.count() > 0 && call.rank(1) == 2 && call.shape(1)[1] == 4 &&
               batch.rank() == 1 && batch.size(0) == call.shape(1)[0],
-          "[onnx] regions [", call.shape(1), "] of [", x.shape(), "]");
+          "[onnx] regions [", call.shape(1), "] of [", x.shape(),
+          "]; [regions, 4] with a number of an image each, and images of four axes, are wanted");
   require(how.height > 0 && how.height <= 4096 && how.width > 0 && how.width <= 4096 &&
               how.samples >= 0 && how.samples <= 64,
           "[onnx] regions of ", how.height, " by ", how.width, " bins with ", how.samples,
-          " samples an axis");
+          " samples an axis; 1 to 4096 bins and 0 to 64 samples are supported");
   std::int64_t channels = x.size(1), plane = x.size(2) * x.size(3), count = batch.size(0);
   Samples samples = samples_of(call.numbers(1), how, x.size(2), x.size(3));
   std::int64_t all = samples.bins * samples.most * 4;

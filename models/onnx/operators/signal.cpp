@@ -43,7 +43,9 @@ Tensor transform_along(const Call& call, std::int64_t axis_given) {
   require(x.rank() >= 3 && (x.size(-1) == 1 || x.size(-1) == 2), "[onnx] a signal [", x.shape(),
           "]; its last axis has one or two elements");
   int axis = call.within(axis_given, x.rank());
-  require(axis < x.rank() - 1, "[onnx] a transform over the axis of real and imaginary parts");
+  require(axis < x.rank() - 1,
+          "[onnx] a transform over the axis of real and imaginary parts; another than the last is "
+          "wanted");
   std::int64_t points = call.has(1) ? call.scalar(1).as_integer() : x.size(axis);
   bool is_inverse = call.flag("inverse", false), is_onesided = call.flag("onesided", false);
   require(points > 0 && points <= most_fourier_points, "[onnx] a transform of ", points,
@@ -56,11 +58,13 @@ Tensor short_time(const Call& call) {
   Tensor x = call.tensor(0), window = call.optional_tensor(2);
   std::int64_t step = call.scalar(1).as_integer();
   bool is_onesided = call.flag("onesided", true);
-  require(x.rank() == 3 && step > 0, "[onnx] a signal [", x.shape(), "] with frames every ", step);
+  require(x.rank() == 3 && step > 0, "[onnx] a signal [", x.shape(), "] with frames every ", step,
+          "; three axes and a step above 0 are wanted");
   std::int64_t length = call.has(3)        ? call.scalar(3).as_integer()
                         : window.defined() ? window.count()
                                            : x.size(1);
-  require(length > 0 && length <= x.size(1), "[onnx] frames of ", length, " of [", x.shape(), "]");
+  require(length > 0 && length <= x.size(1), "[onnx] frames of ", length, " of [", x.shape(),
+          "]; 1 to ", x.size(1), " elements are wanted");
   Tensor frames = unfold(x, 1, length, step).transpose(2, 3);
   if (window.defined()) frames = frames * window.reshape({length, 1});
   return transformed(frames, 2, length, is_onesided ? length / 2 + 1 : length, false);
@@ -73,7 +77,7 @@ Tensor mel_weights(const Call& call) {
   double lower = call.scalar(3).as_double(), upper = call.scalar(4).as_double();
   DType dtype = call.dtype("output_datatype", f32);
   require(mels > 0 && points > 0 && mels <= most_points && points <= most_points, "[onnx] ", mels,
-          " mels of ", points, " points");
+          " mels of ", points, " points; 1 to ", most_points, " of both are supported");
   std::int64_t bins = points / 2 + 1;
   auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
   double least = mel(lower), step = (mel(upper) - least) / static_cast<double>(mels + 2);
@@ -85,7 +89,8 @@ Tensor mel_weights(const Call& call) {
   }
   std::vector<double> weights(static_cast<std::size_t>(bins * mels));
   auto at = [&](std::int64_t bin, std::int64_t m) -> double& {
-    require(bin >= 0 && bin < bins, "[onnx] frequencies beyond half the sample rate");
+    require(bin >= 0 && bin < bins,
+            "[onnx] frequencies beyond half the sample rate; from 0 to that are wanted");
     return weights[static_cast<std::size_t>(bin * mels + m)];
   };
   for (std::int64_t m = 0; m < mels; ++m) {

@@ -15,20 +15,21 @@ Shape reshaped_sizes(const Call& call) {
   for (int axis = 0; axis < sizes.rank(); ++axis) {
     if (sizes[axis] == 0 && !allows_zero) {
       require(axis < from.rank(), "[onnx] size ", axis, " is to be that of [", from,
-              "], which has no such axis");
+              "], which has no such axis; 0 is for the first ", from.rank(), " sizes alone");
       sizes[axis] = from[axis];
     }
     require(sizes[axis] >= -1 && (sizes[axis] != -1 || open < 0), "[onnx] [", from,
-            "] is to have the sizes [", sizes, "]");
+            "] is to have the sizes [", sizes, "]; none must be below -1, and one at most -1");
     if (sizes[axis] == -1)
       open = axis;
     else
       require(!__builtin_mul_overflow(known, sizes[axis], &known), "[onnx] the sizes [", sizes,
-              "] are too large");
+              "] are too large; fewer than 2^63 elements are wanted");
   }
   if (open >= 0) {
     require(known != 0 && element_count(from) % known == 0, "[onnx] [", from,
-            "] is to have the sizes [", sizes, "]");
+            "] is to have the sizes [", sizes, "]; all but -1 must divide its ",
+            element_count(from), " elements");
     sizes[open] = element_count(from) / known;
   }
   return sizes;
@@ -52,7 +53,7 @@ Shape squeezed_sizes(const Call& call) {
   for (int axis = 0; axis < from.rank(); ++axis) {
     bool is_named = std::ranges::find(axes, axis) != axes.end();
     require(!is_named || from[axis] == 1, "[onnx] axis ", axis, " of [", from,
-            "] is to be taken away; its size is not 1");
+            "] is to be taken away; its size must be 1");
     if (has_axes ? !is_named : from[axis] != 1) sizes.push_back(from[axis]);
   }
   return sizes;
@@ -65,7 +66,7 @@ Shape unsqueezed_sizes(const Call& call) {
   std::vector<bool> is_new(static_cast<std::size_t>(rank));
   for (std::int64_t axis : added) {
     auto at = static_cast<std::size_t>(call.within(axis, rank));
-    require(!is_new[at], "[onnx] axis ", axis, " is added twice");
+    require(!is_new[at], "[onnx] axis ", axis, " is added twice; each must be another");
     is_new[at] = true;
   }
   Shape sizes;
@@ -86,10 +87,12 @@ Shape flattened_sizes(const Call& call) {
 Shape parts_of(std::int64_t size, const Shape& sizes) {
   std::int64_t sum = 0;
   for (std::int64_t each : sizes) {
-    require(each >= 0 && each <= size, "[onnx] a part of size ", each, " of an axis of ", size);
+    require(each >= 0 && each <= size, "[onnx] a part of size ", each, " of an axis of ", size,
+            "; 0 to ", size, " are wanted");
     sum += each;
   }
-  require(sum == size, "[onnx] parts of sizes [", sizes, "] of an axis of ", size);
+  require(sum == size, "[onnx] parts of sizes [", sizes, "] of an axis of ", size,
+          "; they must add up to that");
   return sizes;
 }
 Shape split_sizes(const Call& call, int axis) {
@@ -115,11 +118,12 @@ std::vector<Cut> cuts_of(const Call& call) {
   require(ends.rank() == starts.rank() && (!has_axes || axes.rank() == starts.rank()) &&
               (!call.has(4) || steps.rank() == starts.rank()),
           "[onnx] a slice has ", starts.size(),
-          " starts, and other numbers of ends, axes or steps");
+          " starts, and other numbers of ends, axes or steps; as many are wanted");
   for (int i = 0; i < starts.rank(); ++i) {
     int axis = call.within(has_axes ? axes[i] : i, from.rank());
     std::int64_t size = from[axis], step = call.has(4) ? steps[i] : 1;
-    require(step != 0 && step > INT64_MIN, "[onnx] a slice has the step ", step);
+    require(step != 0 && step > INT64_MIN, "[onnx] a slice has the step ", step,
+            "; one that is not 0, nor the least of i64, is wanted");
     if (size == 0) {
       cuts.push_back({axis, 0, step, 0});
       continue;

@@ -9,9 +9,11 @@ namespace tilewright::onnx {
 Shape axis_values(const Call& call, std::string_view name, int rank, std::int64_t missing,
                   std::int64_t least) {
   Shape values = call.integers(name, Shape(static_cast<std::size_t>(rank), missing));
-  if (values.rank() != rank) call.refuse(name, concat("has not ", rank, " values"));
+  if (values.rank() != rank)
+    call.refuse(name, concat("has ", values.rank(), " values; ", rank, " are wanted"));
   for (std::int64_t value : values)
-    if (value < least || value > INT32_MAX) call.refuse(name, concat("has the value ", value));
+    if (value < least || value > INT32_MAX)
+      call.refuse(name, concat("has the value ", value, "; from ", least, " on are supported"));
   return values;
 }
 
@@ -21,7 +23,8 @@ Frame frame_of(const Call& call, const Shape& shape, const Shape& given) {
   require(rank >= 1 && shape.rank() == rank + 2, "[onnx] windows of [", kernel, "] over [", shape,
           "]; two axes more are wanted");
   kernel = call.has("kernel_shape") ? axis_values(call, "kernel_shape", rank, 1, 1) : kernel;
-  for (std::int64_t size : kernel) require(size >= 1, "[onnx] windows of [", kernel, "]");
+  for (std::int64_t size : kernel)
+    require(size >= 1, "[onnx] windows of [", kernel, "]; no size must be below 1");
   Frame frame{{kernel, axis_values(call, "strides", rank, 1, 1),
                axis_values(call, "dilations", rank, 1, 1)},
               {},
@@ -46,7 +49,8 @@ Frame frame_of(const Call& call, const Shape& shape, const Shape& given) {
       before = after = 0;
     }
     std::int64_t room = size + before + after - span;
-    require(room >= 0, "[onnx] windows of [", kernel, "] do not fit [", shape, "]");
+    require(room >= 0, "[onnx] windows of [", kernel, "] do not fit [", shape,
+            "]; each must lie within it and its pads");
     std::int64_t count = (room + (rounds_up ? stride - 1 : 0)) / stride + 1;
     // The last window must begin in the tensor or what is in front of it.
     if (rounds_up && (count - 1) * stride >= size + before) --count;

@@ -8,9 +8,11 @@
 
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
+#include "models/onnx/program/declared.h"
 #include "models/onnx/program/value.h"
 #include "models/programs/signature.h"
 
@@ -60,7 +62,18 @@ struct Program {
   programs::Signature signature;          // of the inputs of `graph`
   std::vector<Initializer> initializers;  // of all graphs
   Graph graph;
-  std::size_t values = 0;  // ids are below
+  std::size_t values = 0;                          // ids are below
+  std::unordered_map<ValueId, Declared> declared;  // but for the inputs of `graph`
+  bool any_sizes = false;                          // whatever is declared
+
+  const Declared* declared_of(ValueId id) const {
+    auto found = declared.find(id);
+    return found == declared.end() ? nullptr : &found->second;
+  }
+  // Raises `Error` where the value contradicts what is declared of it.
+  void require_as_declared(ValueId id, const Value& value) const {
+    if (const Declared* said = declared_of(id)) require_declared(*said, value, any_sizes);
+  }
 };
 
 // Calls `visit` for each node of the graph, each followed by those of its bodies.

@@ -3,11 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cctype>
+#include <chrono>
 #include <functional>
 #include <set>
+#include <thread>
 
 #include "graph/compile/compile.h"
+#include "graph/run/loop_stop.h"
 #include "models/onnx/onnx_module.h"
 #include "runtime/base/error.h"
 #include "tests/models/onnx/cases.h"
@@ -220,12 +224,46 @@ TEST(OnnxControl, RefusesGraphsWithinGraphsWithoutNumber) {
 }
 
 // Where the data decides a size, the line of ours that reads it says nothing to who has the model.
+// A condition of data that never becomes false, at once and as a loop of the graph.
+TEST(OnnxControl, ALoopThatNeverEndsCanBeStopped) {
+  const GraphParts endless{
+      {node("Less", {"s", "s"}, {"below"}), node("Not", {"below"}, {"each"}),
+       node("Cast", {"each"}, {"numbers"}, attribute("to", 1)),
+       node("ReduceMin", {"numbers"}, {"least"}, attribute("keepdims", 0)),
+       node("Cast", {"least"}, {"d"}, attribute("to", 9)), node("Identity", {"s"}, {"r"})},
+      {},
+      {named("i"), named("c"), named("s")},
+      {named("d"), named("r")}};
+  ScratchFolder folder;
+  const auto module =
+      load_onnx(folder.write("model.onnx", looping({.operands = {"", "t", "x"}, .body = endless})));
+  auto fast = compile(*module);
+  for (bool is_compiled : {false, true}) {
+    std::atomic<bool> stop = false;
+    std::thread watch([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(is_compiled ? 200 : 20));
+      stop = true;
+    });
+    StoppableLoops stoppable(stop);
+    std::string error = "no error";
+    try {
+      is_compiled ? fast({ones({2})}) : module->forward({ones({2})});
+    } catch (const Error& raised) {
+      error = raised.what();
+    }
+    watch.join();
+    EXPECT_THAT(error, HasSubstr(is_compiled ? "[while_loop] was stopped after "
+                                             : "[onnx Loop] was stopped after "));
+  }
+}
+
 TEST(OnnxControl, ABreakNamesItsNode) {
   ScratchFolder folder;
   const auto module = load_onnx(
       folder.write("model.onnx",
                    of_nodes({node("NonZero", {"x"}, {"places"}), node("Size", {"places"}, {"many"}),
-                             node("Cast", {"many"}, {"y"}, attribute("to", 1))})));
+                             node("Cast", {"many"}, {"factor"}, attribute("to", 1)),
+                             node("Mul", {"x", "factor"}, {"y"})})));
   auto fast = compile(*module, {.tell_breaks = false});
   fast({ones({2})});
   EXPECT_THAT(fast.report().at(0).graph_break, HasSubstr("in node \"places\" (NonZero)"));

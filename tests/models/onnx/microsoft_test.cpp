@@ -63,7 +63,7 @@ std::string error_of(std::string_view op, const std::vector<Input>& inputs,
     parts.tensors.push_back(tensor(names.back(), input.sizes, raw, input.dtype));
   }
   parts.nodes = {node(op, names, outputs, attributes + bytes(7, domain))};
-  for (const std::string& output : outputs) parts.outputs.push_back(value(output, {}));
+  for (const std::string& output : outputs) parts.outputs.push_back(bytes(1, output));
   ScratchFolder folder;
   try {
     load_onnx(folder.write("model.onnx", model(graph_of(parts))))->forward({});

@@ -1,0 +1,31 @@
+// What a model says of its values before they are computed: their types and sizes, as far as it
+// says something (value_info, and the graph's outputs).
+//
+// Nothing is computed by these, and tools that change a model may leave old ones behind. But who
+// reads a model goes by them, so that a value that is another than what is declared is an Error.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/onnx/program/value.h"
+
+namespace tilewright::onnx {
+
+struct Declared {
+  static constexpr std::int64_t any_size = -1;  // of an axis that has a name, or nothing
+
+  std::string name;
+  std::optional<DType> dtype;
+  std::optional<std::vector<std::int64_t>> sizes;  // nothing: of any rank
+
+  bool says_something() const { return dtype || sizes; }
+};
+
+// Raises `Error` that names the value, what is declared and what it is, where a tensor is of
+// another dtype or, unless `any_sizes`, has another rank or size. Sequences are not looked at.
+void require_declared(const Declared& declared, const Value& value, bool any_sizes);
+
+}  // namespace tilewright::onnx

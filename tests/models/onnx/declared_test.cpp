@@ -1,0 +1,137 @@
+// What an ONNX model declares of its values, against what it computes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "graph/compile/compile.h"
+#include "models/onnx/onnx_module.h"
+#include "tests/errors.h"
+#include "tests/models/onnx/files.h"
+#include "tests/scratch_folder.h"
+
+namespace tilewright {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using namespace testing::onnx;
+
+constexpr int is_string = 8, is_flag = 9, is_double = 11;
+
+std::string inner(const std::string& declared) { return bytes(13, declared); }
+// y [2x3] = -relu(x), where h is what relu gives.
+std::string negated(const std::string& y, const std::string& more = {},
+                    const std::string& x = value("x", {"2", "3"})) {
+  return model(graph_of({{node("Relu", {"x"}, {"h"}), node("Neg", {"h"}, {"y"})}, {}, {x}, {y}}) +
+               more);
+}
+
+class OnnxDeclared : public ::testing::Test {
+ protected:
+  std::unique_ptr<OnnxModule> load(const std::string& content, OnnxOptions options = {}) {
+    return load_onnx(folder_.write("model.onnx", content), options);
+  }
+  // At once and compiled the same, of [2x3].
+  std::string error(const std::string& content, OnnxOptions options = {}) {
+    auto module = load(content, options);
+    auto fast = compile(*module);
+    const std::vector<Tensor> x = {ones({2, 3})};
+    const std::string at_once = error_of([&] { module->forward(x); });
+    EXPECT_EQ(error_of([&] { fast(x); }), at_once);
+    return at_once;
+  }
+  ScratchFolder folder_;
+};
+
+const std::string right = value("y", {"2", "3"});
+
+TEST_F(OnnxDeclared, ContradictingOutputsAreErrors) {
+  EXPECT_THAT(error(negated(value("y", {"2", "4"}))),
+              HasSubstr("[onnx] value \"y\" is declared as f32 [2x4] and is f32 [2x3]; a model "
+                        "must declare what it computes, an axis of several sizes by a name"));
+  EXPECT_THAT(error(negated(value("y", {"6"}))), HasSubstr("is declared as f32 [6] and is f32"));
+  EXPECT_THAT(error(negated(value("y", {}))),
+              HasSubstr("is declared as f32 [scalar] and is f32 [2x3]"));
+  EXPECT_THAT(error(negated(value("y", {"rows", "9"}))), HasSubstr("is declared as f32 [?x9]"));
+  EXPECT_THAT(error(negated(value("y", {"2", "3"}, is_double))),
+              HasSubstr("\"y\" is declared as f64 [2x3] and is f32 [2x3]"));
+}
+
+TEST_F(OnnxDeclared, ContradictingInnerValuesAreErrorsOfTheirNode) {
+  EXPECT_THAT(error(negated(right, inner(value("h", {"2", "9"})))),
+              HasSubstr("or nothing; OnnxOptions::any_sizes, --any-sizes of the command, passes "
+                        "over sizes\n"
+                        "  in node \"h\" (Relu) of "));
+  EXPECT_THAT(error(negated(right, inner(value("h", {"2", "3"}, is_int64)))),
+              HasSubstr("[onnx] value \"h\" is declared as i64 [2x3] and is f32 [2x3]"));
+}
+
+TEST_F(OnnxDeclared, WhatFitsOrSaysNothingIsNone) {
+  EXPECT_EQ(error(negated(right, inner(value("h", {"2", "3"})))), error_of([] {}));
+  EXPECT_EQ(error(negated(value("y", {"rows", "columns"}))), error_of([] {}));
+  // Of no rank, of no type, of elements that are no numbers, and of what is not there.
+  const std::string no_rank = bytes(1, "h") + bytes(2, bytes(1, number(1, is_float)));
+  for (const std::string& each :
+       {no_rank, bytes(1, "h"), value("h", {"2", "3"}, is_string), value("nothing", {"7"})})
+    EXPECT_EQ(error(negated(right, inner(each))), error_of([] {}));
+}
+
+// An axis that was given a name afterwards leaves sizes behind that were declared of others.
+TEST_F(OnnxDeclared, SizesArePassedOverOnRequestAndDtypesAreNot) {
+  const OnnxOptions any{.any_sizes = true};
+  const std::string x = value("x", {"batch", "3"});
+  auto module = load(negated(value("y", {"1", "3"}), inner(value("h", {"1"})), x), any);
+  EXPECT_THAT(module->forward({ones({2, 3})})[0].shape(), (Shape{2, 3}));
+  EXPECT_THAT(error(negated(value("y", {"1", "3"}), {}, x)), HasSubstr("is declared as f32 [1x3]"));
+  const std::string of_doubles = error(negated(value("y", {"2", "3"}, is_double)), any);
+  EXPECT_THAT(of_doubles, HasSubstr("\"y\" is declared as f64"));
+  EXPECT_THAT(of_doubles, Not(HasSubstr("any_sizes")));
+}
+
+TEST_F(OnnxDeclared, AnInputThatIsGivenBackIsLookedAt) {
+  const std::string content = model(graph_of({{node("Relu", {"x"}, {"h"})},
+                                              {tensor("w", {1}, floats_as_bytes({4}))},
+                                              {value("x", {"a", "b"})},
+                                              {value("h", {"2", "3"}), value("w", {"2"})}}));
+  EXPECT_THAT(error(content), HasSubstr("value \"w\" is declared as f32 [2] and is f32 [1]"));
+}
+
+// A loop of three turns that doubles s, whose body declares what it is given and gives.
+std::string looping(const std::string& turn, const std::string& state, const std::string& result) {
+  const GraphParts parts{
+      {node("Identity", {"c"}, {"d"}), node("Cast", {"i"}, {"f"}, attribute("to", is_float)),
+       node("Add", {"s", "f"}, {"r"})},
+      {},
+      {turn, value("c", {}, is_flag), state},
+      {value("d", {}, is_flag), result}};
+  const std::string body =
+      bytes(5, bytes(1, "body") + bytes(6, bytes(2, "inner") + graph_of(parts)) + number(20, 5));
+  return model(graph_of({{node("Loop", {"n", "", "x"}, {"y"}, body)},
+                         {number(2, is_int64) + numbers(7, {3}) + bytes(8, "n")},
+                         {value("x", {"2", "3"})},
+                         {right}}));
+}
+
+TEST_F(OnnxDeclared, BodiesOfLoopsDeclareToo) {
+  const std::string turn = value("i", {}, is_int64), state = value("s", {"2", "3"});
+  EXPECT_EQ(error(looping(turn, state, value("r", {"2", "3"}))), error_of([] {}));
+  EXPECT_THAT(error(looping(turn, state, value("r", {"2", "4"}))),
+              HasSubstr("value \"r\" is declared as f32 [2x4] and is f32 [2x3]"));
+  EXPECT_THAT(error(looping(turn, value("s", {"6"}), value("r", {"2", "3"}))),
+              HasSubstr("value \"s\" is declared as f32 [6] and is f32 [2x3]"));
+}
+
+// As ONNX Runtime hands them over: with as many axes as the body says.
+TEST_F(OnnxDeclared, TheNumberOfATurnMayHaveAnAxis) {
+  EXPECT_THAT(
+      error(looping(value("i", {"1"}, is_int64), value("s", {"2", "3"}), value("r", {"2", "3"}))),
+      error_of([] {}));
+  EXPECT_THAT(
+      error(looping(value("i", {"2"}, is_int64), value("s", {"2", "3"}), value("r", {"2", "3"}))),
+      HasSubstr("value \"i\" is declared as i64 [2] and is i64 [1]"));
+}
+
+}  // namespace
+}  // namespace tilewright
