@@ -91,7 +91,7 @@ TEST(OperatorNames, SeveralStandForOneRow) {
        {"aten.squeeze_.default", "aten.transpose_.int", "aten.resize_.default",
         "aten.unsqueeze_.default", "aten.t_.default", "aten.swapaxes_.default"}) {
     ASSERT_TRUE(is_known(name)) << name;
-    EXPECT_FALSE(exported::find_operator(name)->writes_first()) << name;
+    EXPECT_FALSE(exported::find_operator(name)->writes()) << name;
     EXPECT_TRUE(exported::is_view(name)) << name;
   }
   for (const char* name :

@@ -6,6 +6,7 @@
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
+#include "models/exported/aten/ops/reinterpretation.h"
 #include "models/exported/complex/arithmetic.h"
 #include "runtime/base/error.h"
 
@@ -79,25 +80,25 @@ Value converted_as_other(const Call& call) {
   return converted_to(call, ComplexType{call.complex_tensor("other").real().dtype()}, {});
 }
 
-// The bytes as another type: pairs of numbers are complex ones.
+// The bits as another type: pairs of numbers are complex ones.
 Value viewed_as_type(const Call& call) {
   const auto complex = call.complex_type();
-  if (call.is_complex("self")) {
-    const ComplexTensor z = call.complex_tensor("self");
-    const DType own = z.real().dtype();
-    if (complex && complex->parts == own) return z;
-    if (complex || call.dtype() != own)
-      call.refuse("dtype", concat("is another than ", own, ", that of the parts"));
-    Shape sizes = z.shape();
-    if (sizes.rank() == 0) call.refuse("self", "has no axes");
-    sizes[sizes.rank() - 1] *= 2;
-    return z.pairs().reshape(sizes);
-  }
-  const Tensor x = call.tensor("self");
-  if (x.rank() == 0 || x.dtype() != complex->parts || x.size(-1) % 2 != 0)
-    call.refuse("self", concat("is ", x.dtype(), " [", x.shape(), "]; pairs of ", complex->parts,
-                               " are wanted"));
+  const bool was_complex = call.is_complex("self");
+  if (was_complex && complex && complex->parts == call.complex_tensor("self").real().dtype())
+    return call.complex_tensor("self");
+  Tensor x = was_complex ? call.complex_tensor("self").pairs() : call.tensor("self");
+  if (x.rank() < (was_complex ? 2 : 1)) call.refuse("self", "has no axes");
   Shape sizes = x.shape();
+  if (was_complex) {
+    sizes.pop_back();
+    sizes[sizes.rank() - 1] *= 2;
+  }
+  x = reinterpreted(x.reshape(sizes), complex ? complex->parts : call.dtype().value());
+  if (!complex) return x;
+  if (x.size(-1) % 2 != 0)
+    call.refuse("self", concat("has an odd number of ", complex->parts,
+                               " along the last axis; pairs are wanted"));
+  sizes = x.shape();
   sizes[sizes.rank() - 1] /= 2;
   sizes.push_back(2);
   return ComplexTensor::of_pairs(x.reshape(sizes));
