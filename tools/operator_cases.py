@@ -5,6 +5,7 @@ without, with what PyTorch makes of them. Complex tensors of the caller's are wr
 usage: operator_cases.py [NAME...]    (these programs alone; wants PyTorch 2.8 or later)"""
 
 import json
+import math
 import pathlib
 import sys
 
@@ -60,13 +61,76 @@ class Bits(nn.Module):
                 wide[0, 0].view(torch.int64))
 
 
+ELEMENTARY = ("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "sin", "cos",
+              "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "sigmoid")
+
+
+class Elementary(nn.Module):
+    """Functions of one complex number, in both widths."""
+
+    def forward(self, z):
+        narrow = z.to(torch.complex64)
+        return tuple(getattr(torch, name)(x) for name in ELEMENTARY for x in (z, narrow))
+
+
+def elementary_case():
+    """Each pair of parts out of special values, and numbers of several sizes that complex64 has. What
+    is right is complex128's for numbers and complex64's else, where PyTorch has the signs of zeros
+    that C has. Of log1p an infinity beside NaN is C's of log."""
+    parts = (0.0, -0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan)
+    special = torch.tensor([complex(a, b) for a in parts for b in parts], dtype=torch.complex128)
+    numbers = torch.cat([torch.randn(4, dtype=torch.complex64) * size
+                         for size in (1e-9, 1e-4, 0.1, 1, 3, 20)]).to(torch.complex128)
+    references = {}
+    for name in ELEMENTARY:
+        f = getattr(torch, name)
+        of_special = f(special.to(torch.complex64)).to(torch.complex128)
+        if name == "log1p":
+            mixed = special.isinf() & special.isnan()
+            of_special = torch.where(mixed, torch.log(special), of_special)
+        references[name] = seen(torch.cat([of_special, f(numbers)]))
+    z = torch.cat([special, numbers])
+    return z, {"inputs": [seen(z)], "special": len(special), "references": references}
+
+
+class Spectra(nn.Module):
+    """Real spectra of several axes, and back."""
+
+    def forward(self, x, z):
+        fft = torch.fft
+        return (fft.hfft2(z), fft.hfft2(z, s=(3, 7), norm="ortho"), fft.hfftn(z), fft.hfftn(x),
+                fft.hfftn(z, s=(4, 6), dim=(1, 0), norm="forward"), fft.ihfft2(x),
+                fft.ihfft2(x, s=(3, 8), norm="forward"), fft.ihfftn(x), fft.ihfftn(x, dim=(1,)),
+                fft.ihfftn(x, s=(5,), dim=(0,), norm="ortho"), fft.hfftn(z, dim=(0,)))
+
+
+class Complex(nn.Module):
+    """Truths, closeness, spread, products along an axis, and what arranges elements."""
+
+    def forward(self, a, b, x):
+        some = torch.where(x > 0, a, 0)
+        return (some.any(1), some.all(), torch.count_nonzero(some, 1), some.logical_and(b),
+                some.logical_xor(x), torch.isclose(a, a + 1e-7), torch.isclose(a, b, rtol=2.0),
+                torch.isreal(some), a.cumprod(1), torch.cumprod(a, 0), a.std(), a.std(1, correction=0),
+                *torch.var_mean(a, 0), *torch.std_mean(a), torch.exp2(a), torch.sinc(a), torch.sinc(some),
+                torch.nn.functional.silu(a), torch.nan_to_num(a / some, nan=3.0, posinf=4.0),
+                torch.diagflat(a[0]), torch.cartesian_prod(a[0], b[1]), torch.combinations(a[0]),
+                torch.trapezoid(a, dx=0.5), torch.gradient(a, dim=1)[0],
+                torch.pixel_shuffle(a.view(1, 4, 1, 2), 2), a.clone().put_(torch.tensor([1, 3]), b[0, :2]))
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     known = FOLDER / "cases.json"
     cases = json.loads(known.read_text()) if known.exists() else {}
     torch.manual_seed(7)
 
+    z, elementary = elementary_case()
     programs = {
+        "elementary": (Elementary, (z,)),
+        "spectra": (Spectra, (torch.randn(4, 5), torch.randn(4, 5, dtype=torch.complex64))),
+        "complex": (Complex, (torch.randn(2, 4, dtype=torch.complex64),
+                              torch.randn(2, 4, dtype=torch.complex64), torch.randn(2, 4))),
         "given": (Given, (torch.randn(2, 4), torch.rand(2, 4) + 0.5)),
         # Numbers of few bits, which are written without loss.
         "bits": (Bits, (torch.randint(-99, 99, (3, 8)) / 8, torch.randint(-99, 99, (2, 2)).double() / 8,
@@ -85,6 +149,9 @@ def main():
                 pack(path)
             given = [seen(x) for x in inputs]
             outputs = model(*inputs)
+        if name == "elementary":
+            cases[name] = elementary
+            continue
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         cases[name] = {"inputs": given, "after": [seen(x) for x in inputs],
                        "outputs": [seen(x) for x in outputs]}

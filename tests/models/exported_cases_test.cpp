@@ -2,6 +2,9 @@
 // writes the folder operators), with run_decompositions() and without.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "graph/compile/compile.h"
 #include "models/exported/exported_module.h"
 #include "tests/errors.h"
@@ -20,6 +23,11 @@ using testing::tensors_of;
 
 const std::filesystem::path folder = source_folder() / "tests/models/operators";
 
+constexpr const char* elementary_names[] = {
+    "exp",        "expm1", "log",   "log1p", "log2",  "log10",  "sqrt", "rsqrt",
+    "reciprocal", "sin",   "cos",   "tan",   "sinh",  "cosh",   "tanh", "asin",
+    "acos",       "atan",  "asinh", "acosh", "atanh", "sigmoid"};
+
 class OperatorPrograms : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(OperatorPrograms, ComputeWhatPyTorchDoes) {
@@ -37,8 +45,53 @@ TEST_P(OperatorPrograms, ComputeWhatPyTorchDoes) {
     expect_near(inputs, call["after"]);
   }
 }
-INSTANTIATE_TEST_SUITE_P(Programs, OperatorPrograms, ::testing::Values("given", "bits"),
+INSTANTIATE_TEST_SUITE_P(Programs, OperatorPrograms,
+                         ::testing::Values("given", "bits", "spectra", "complex"),
                          [](const auto& of) { return std::string(of.param); });
+
+// Whether a part is what it should be: infinities and NaN alike, and zeros of the same sign where
+// there is one that C's functions have.
+bool is_same(double got, double right, bool has_sign) {
+  if (std::isnan(right)) return std::isnan(got);
+  if (!has_sign) got = std::abs(got), right = std::abs(right);
+  if (right == 0 || std::isinf(right))
+    return got == right && std::signbit(got) == std::signbit(right);
+  return std::abs(got - right) <= 1e-6 * std::max(1.0, std::abs(right));
+}
+
+// Of special values each part is that of PyTorch, but for signs of what has an angle or a part that
+// is NaN. Of numbers the distance from what is right is at most 4e-7 of its magnitude in complex64,
+// and 2e-15 in complex128, where 4e-16 is a unit of the last place.
+TEST(ComplexFunctions, AreWithinFewUnitsOfTheLastPlace) {
+  const auto call = case_of(folder, "elementary");
+  const std::size_t special = call["special"];
+  const std::vector<Tensor> inputs = tensors_of(call["inputs"]);
+  const std::vector<double> z = inputs[0].to_vector<double>();
+  for (const char* file : {"elementary.pt2", "elementary_decomposed.pt2"}) {
+    auto module = load_exported(folder / file);
+    const std::vector<Tensor> got = compile(*module)(inputs);
+    std::size_t output = 0;
+    for (const auto& name : elementary_names)
+      for (const double bound : {2e-15, 4e-7}) {
+        SCOPED_TRACE(concat(file, ", ", name, ", bound ", bound));
+        const auto y = got.at(output++).to(f64).to_vector<double>();
+        const auto right = testing::tensor_of(call["references"][name]).to_vector<double>();
+        ASSERT_EQ(y.size(), right.size());
+        for (std::size_t i = 0; i < y.size() / 2; ++i) {
+          const double a = y[2 * i], b = y[2 * i + 1], c = right[2 * i], d = right[2 * i + 1];
+          const double re = z[2 * i], im = z[2 * i + 1];
+          const std::string at = concat(re, " + ", im, "i: ", a, ", ", b, " for ", c, ", ", d);
+          if (i >= special) {
+            EXPECT_LE(std::hypot(a - c, b - d), bound * std::hypot(c, d)) << at;
+            continue;
+          }
+          const bool has_sign = !std::isnan(re + im) && !std::isnan(c) && !std::isnan(d) &&
+                                !(std::isinf(re) && std::isinf(im));
+          EXPECT_TRUE(is_same(a, c, has_sign) && is_same(b, d, has_sign)) << at;
+        }
+      }
+  }
+}
 
 TEST(GivenTensors, HaveTheShapeOfTheResultOrNoElements) {
   auto sum = [](const Tensor& out) {

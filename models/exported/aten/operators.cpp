@@ -111,6 +111,7 @@ Results NamedOperator::complex_results(const Call& call) const {
     case same: return row_->compute(call);
     case row: return complex_.row->compute(call);
     case of_magnitudes: return of_part(call, Part::magnitude);
+    case of_truth: return of_part(call, Part::truth);
     case of_real_parts: return of_part(call, Part::real);
     case of_parts:
     case of_real_part_without_imaginary: break;

@@ -63,7 +63,8 @@ struct ComplexMeaning {
     of_parts,                        // linear: what the row says, of either part
     of_real_parts,                   // the sizes of a tensor, say: of the real one
     of_real_part_without_imaginary,  // ones: the imaginary part of the result is 0
-    of_magnitudes
+    of_magnitudes,
+    of_truth  // whether elements are not 0
   };
   How how = How::none;
   const Operator* row = nullptr;
@@ -145,5 +146,6 @@ std::span<const Operator> complex_creation_operators();
 std::span<const Operator> fourier_operators();
 std::span<const Operator> short_time_operators();
 std::span<const Operator> complex_operators();
+std::span<const Operator> complex_function_operators();
 
 }  // namespace tilewright::exported
