@@ -61,6 +61,23 @@ class Bits(nn.Module):
                 wide[0, 0].view(torch.int64))
 
 
+class Gamma(nn.Module):
+    """The incomplete gamma functions, of numbers and of all pairs of special values."""
+
+    def forward(self, a, x, s):
+        lower, upper = torch.special.gammainc, torch.special.gammaincc
+        return (lower(a, x), upper(a, x), lower(a.float(), x.float()), upper(s[:, None], s),
+                lower(s[:, None], s), torch.igamma(a[:2].float(), torch.tensor(2.0)))
+
+
+class Factors(nn.Module):
+    """What symmetric and other matrices are made of."""
+
+    def forward(self, a, s):
+        return (*torch.linalg.polar(a), *torch.linalg.polar(s.double()), torch.linalg.matrix_sqrth(s),
+                torch.linalg.matrix_sqrth(s @ s.mT))
+
+
 ELEMENTARY = ("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "sin", "cos",
               "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "sigmoid")
 
@@ -126,8 +143,14 @@ def main():
     torch.manual_seed(7)
 
     z, elementary = elementary_case()
+    a = torch.exp(torch.rand(40, dtype=torch.float64) * 14 - 4)
+    x = a * torch.exp(torch.randn(40, dtype=torch.float64) * torch.tensor([0.02, 0.2, 0.5, 1.5]).repeat(10))
+    special = torch.tensor([0.0, 1.0, -1.0, 0.5, 100.0, math.inf, -math.inf, math.nan], dtype=torch.float64)
+    symmetric = torch.randn(2, 4, 4)
     programs = {
         "elementary": (Elementary, (z,)),
+        "gamma": (Gamma, (a, x, special)),
+        "factors": (Factors, (torch.randn(2, 5, 3), symmetric + symmetric.mT)),
         "spectra": (Spectra, (torch.randn(4, 5), torch.randn(4, 5, dtype=torch.complex64))),
         "complex": (Complex, (torch.randn(2, 4, dtype=torch.complex64),
                               torch.randn(2, 4, dtype=torch.complex64), torch.randn(2, 4))),

@@ -46,7 +46,8 @@ TEST_P(OperatorPrograms, ComputeWhatPyTorchDoes) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Programs, OperatorPrograms,
-                         ::testing::Values("given", "bits", "spectra", "complex"),
+                         ::testing::Values("given", "bits", "spectra", "complex", "gamma",
+                                           "factors"),
                          [](const auto& of) { return std::string(of.param); });
 
 // Whether a part is what it should be: infinities and NaN alike, and zeros of the same sign where
@@ -90,6 +91,39 @@ TEST(ComplexFunctions, AreWithinFewUnitsOfTheLastPlace) {
           EXPECT_TRUE(is_same(a, c, has_sign) && is_same(b, d, has_sign)) << at;
         }
       }
+  }
+}
+
+// For whole a, Q(a, x) is the sum of the first a terms of exp(x), times exp(-x); and P(1/2, x^2) is
+// erf(x).
+TEST(IncompleteGamma, IsWithin2e13OfFiniteSums) {
+  std::vector<double> a, x, right;
+  for (int n : {1, 2, 7, 30, 49, 50, 51, 80, 300})
+    for (double ratio : {0.3, 0.69, 0.71, 0.95, 1.0, 1.05, 1.29, 1.31, 2.0}) {
+      a.push_back(n), x.push_back(ratio * n);
+      double sum = 0;
+      for (int k = n - 1; k >= 0; --k)
+        sum += std::exp(k * std::log(x.back()) - x.back() - std::lgamma(k + 1.0));
+      right.push_back(sum);
+    }
+  for (double root : {1e-3, 0.2, 0.9, 1.2, 1.3, 3.0, 7.0}) {
+    a.push_back(0.5), x.push_back(root * root);
+    right.push_back(std::erfc(root));
+  }
+  const Shape shape{static_cast<std::int64_t>(a.size())};
+  auto of_both = [&](const char* target) {
+    return OneCall(target)
+        .with("self", Tensor::from(a, shape))
+        .with("other", Tensor::from(x, shape))
+        .one()
+        .to_vector<double>();
+  };
+  const auto lower = of_both("aten.special_gammainc.default"),
+             upper = of_both("aten.igammac.default");
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(upper[i], right[i], 2e-13) << a[i] << ", " << x[i];
+    EXPECT_NEAR(lower[i], 1 - right[i], 2e-13) << a[i] << ", " << x[i];
+    EXPECT_NEAR(upper[i], right[i], 2e-12 * right[i]) << a[i] << ", " << x[i];
   }
 }
 
