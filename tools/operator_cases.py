@@ -73,8 +73,12 @@ class Gamma(nn.Module):
 class Factors(nn.Module):
     """What symmetric and other matrices are made of."""
 
-    def forward(self, a, s):
-        return (*torch.linalg.polar(a), *torch.linalg.polar(s.double()), torch.linalg.matrix_sqrth(s),
+    def forward(self, a, s, few, none):
+        ldl = [torch.linalg.ldl_factor_ex(x) for x in (s, few, none, s[:, :1, :1])]
+        right = torch.cat([a[:, :4], torch.ones(2, 4, 1)], -1)
+        return (*ldl[0], *ldl[1], *ldl[2], *ldl[3], torch.linalg.ldl_solve(*ldl[0][:2], right),
+                torch.linalg.ldl_solve(*ldl[1][:2], torch.ones(9, 1).double()), *torch.linalg.ldl_factor(s),
+                *torch.linalg.polar(a), *torch.linalg.polar(s.double()), torch.linalg.matrix_sqrth(s),
                 torch.linalg.matrix_sqrth(s @ s.mT))
 
 
@@ -147,10 +151,13 @@ def main():
     x = a * torch.exp(torch.randn(40, dtype=torch.float64) * torch.tensor([0.02, 0.2, 0.5, 1.5]).repeat(10))
     special = torch.tensor([0.0, 1.0, -1.0, 0.5, 100.0, math.inf, -math.inf, math.nan], dtype=torch.float64)
     symmetric = torch.randn(2, 4, 4)
+    few = torch.randn(9, 9, dtype=torch.float64) * (1 - torch.eye(9) * 0.99)  # which makes blocks
+    singular = torch.tensor([[0.0, 2, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 3]])
     programs = {
         "elementary": (Elementary, (z,)),
         "gamma": (Gamma, (a, x, special)),
-        "factors": (Factors, (torch.randn(2, 5, 3), symmetric + symmetric.mT)),
+        "factors": (Factors, (torch.randn(2, 5, 3), symmetric + symmetric.mT,
+                              few + few.mT, singular)),
         "spectra": (Spectra, (torch.randn(4, 5), torch.randn(4, 5, dtype=torch.complex64))),
         "complex": (Complex, (torch.randn(2, 4, dtype=torch.complex64),
                               torch.randn(2, 4, dtype=torch.complex64), torch.randn(2, 4))),

@@ -131,7 +131,7 @@ constexpr auto same_but_out = std::to_array<Pair>({
 });
 // The names of such overloads that are "default" otherwise.
 constexpr auto default_but_out = std::to_array<std::string_view>(
-    {"L", "U", "eigenvalues", "eigvals", "inverse", "out", "result", "values"});
+    {"L", "LD", "U", "eigenvalues", "eigvals", "inverse", "out", "result", "values"});
 // Those of functions with lists of results, which are not supported.
 constexpr auto lists_of_results =
     std::to_array<std::string_view>({"split_copy", "split_with_sizes_copy", "unbind_copy"});
