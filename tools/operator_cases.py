@@ -61,6 +61,32 @@ class Bits(nn.Module):
                 wide[0, 0].view(torch.int64))
 
 
+class Equations(nn.Module):
+    """Systems of complex equations, and products of several matrices and vectors."""
+
+    def forward(self, a, b, x):
+        square, linalg = a @ b, torch.linalg
+        return (linalg.inv(square), linalg.solve(square, a), linalg.solve(square, a[..., 0]),
+                linalg.solve(square, b, left=False), linalg.solve(square, x.to(a.dtype)), linalg.solve_ex(square, a)[0],
+                linalg.multi_dot([a[0], b[0], a[1]]), linalg.cross(a, b.mT), torch.cross(a, a.conj(), dim=1),
+                torch.addr(square[0], a[0, :, 0], b[0, 0], beta=2j, alpha=3),
+                torch.addbmm(square[0], a, b, beta=0.5))
+
+
+class Convolutions(nn.Module):
+    """Of complex inputs and weights, with and without a bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Conv1d(2, 4, 3, stride=2, padding=1, groups=2, dtype=torch.complex64)
+        self.plane = nn.Conv2d(3, 4, 3, padding="same", bias=False, dtype=torch.complex64)
+        self.up = nn.ConvTranspose1d(4, 2, 3, stride=2, output_padding=1, dtype=torch.complex64)
+
+    def forward(self, a, b):
+        y = self.line(a)
+        return y, self.plane(b), self.up(y), torch.conv1d(a, self.line.weight.conj(), groups=2)
+
+
 class Gamma(nn.Module):
     """The incomplete gamma functions, of numbers and of all pairs of special values."""
 
@@ -158,6 +184,10 @@ def main():
         "gamma": (Gamma, (a, x, special)),
         "factors": (Factors, (torch.randn(2, 5, 3), symmetric + symmetric.mT,
                               few + few.mT, singular)),
+        "equations": (Equations, (torch.randn(2, 3, 3, dtype=torch.complex64),
+                                  torch.randn(2, 3, 3, dtype=torch.complex64), torch.randn(2, 3, 3))),
+        "convolutions": (Convolutions, (torch.randn(2, 2, 7, dtype=torch.complex64),
+                                        torch.randn(1, 3, 4, 5, dtype=torch.complex64))),
         "spectra": (Spectra, (torch.randn(4, 5), torch.randn(4, 5, dtype=torch.complex64))),
         "complex": (Complex, (torch.randn(2, 4, dtype=torch.complex64),
                               torch.randn(2, 4, dtype=torch.complex64), torch.randn(2, 4))),

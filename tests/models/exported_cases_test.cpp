@@ -47,7 +47,7 @@ TEST_P(OperatorPrograms, ComputeWhatPyTorchDoes) {
 }
 INSTANTIATE_TEST_SUITE_P(Programs, OperatorPrograms,
                          ::testing::Values("given", "bits", "spectra", "complex", "gamma",
-                                           "factors"),
+                                           "factors", "equations", "convolutions"),
                          [](const auto& of) { return std::string(of.param); });
 
 // Whether a part is what it should be: infinities and NaN alike, and zeros of the same sign where
@@ -125,6 +125,18 @@ TEST(IncompleteGamma, IsWithin2e13OfFiniteSums) {
     EXPECT_NEAR(lower[i], 1 - right[i], 2e-13) << a[i] << ", " << x[i];
     EXPECT_NEAR(upper[i], right[i], 2e-12 * right[i]) << a[i] << ", " << x[i];
   }
+}
+
+TEST(ExportedFactors, AreOfShapesThatFit) {
+  EXPECT_THAT(error_of([] {
+                OneCall("aten.linalg_polar.default").with("A", ones({2, 3})).all();
+              }),
+              HasSubstr("\"A\" is [2x3]; at least as many rows as columns are wanted"));
+  EXPECT_THAT(
+      error_of([] {
+        OneCall("aten.igamma.default").with("self", ones({2})).with("other", ones({3})).one();
+      }),
+      HasSubstr("aten.igamma.default is of tensors [2] and [3]; they must broadcast"));
 }
 
 TEST(GivenTensors, HaveTheShapeOfTheResultOrNoElements) {

@@ -129,6 +129,8 @@ TEST(ExportedComplex, OperatorsWithoutAMeaningAreRefused) {
                        .with("other", 1.0)
                        .with("alpha", std::complex<double>(0, 1))),
               HasSubstr("\"alpha\" is complex, which is not supported"));
+  EXPECT_THAT(said(of_self("aten.inverse.default", {1, 2, 3, 4})),
+              HasSubstr("\"self\" is [2]; square matrices are wanted"));
   EXPECT_THAT(
       said(OneCall("aten.view.dtype").with("self", zeros({3})).with("dtype", ComplexType{f32})),
       HasSubstr("has an odd number of f32 along the last axis; pairs are wanted"));

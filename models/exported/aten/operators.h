@@ -148,5 +148,7 @@ std::span<const Operator> fourier_operators();
 std::span<const Operator> short_time_operators();
 std::span<const Operator> complex_operators();
 std::span<const Operator> complex_function_operators();
+std::span<const Operator> complex_linear_algebra_operators();
+std::span<const Operator> complex_convolution_operators();
 
 }  // namespace tilewright::exported

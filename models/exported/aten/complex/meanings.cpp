@@ -193,8 +193,9 @@ using Table = std::unordered_map<std::string_view, const Operator*>;
 const Table& own_rows() {
   static const Table table = [] {
     Table rows;
-    for (auto family : {complex_operators(), complex_function_operators(), fourier_operators(),
-                        short_time_operators()})
+    for (auto family :
+         {complex_operators(), complex_function_operators(), complex_linear_algebra_operators(),
+          complex_convolution_operators(), fourier_operators(), short_time_operators()})
       for (const Operator& row : family) rows.emplace(row.name, &row);
     return rows;
   }();
