@@ -87,6 +87,20 @@ class Convolutions(nn.Module):
         return y, self.plane(b), self.up(y), torch.conv1d(a, self.line.weight.conj(), groups=2)
 
 
+class Histograms(nn.Module):
+    """Between edges that are given, and of several axes."""
+
+    def forward(self, x, weight, edges):
+        flat, points = x.flatten(), x.view(-1, 2)
+        several = torch.histogramdd(points[:13], [3, 2])
+        some = torch.histogramdd(points, [2, 4], range=[-1.0, 1.0, 0.0, 2.0], weight=weight, density=True)
+        given = torch.histogramdd(points, [edges, edges * 2], weight=weight)
+        counts, _ = torch.histogram(flat, edges)
+        dense, _ = torch.histogram(flat, edges, weight=flat.abs(), density=True)
+        alike = torch.histogramdd(points[:13], 3)
+        return (several[0], *several[1], some[0], *some[1], given[0], *given[1], counts, dense, alike[0])
+
+
 class Gamma(nn.Module):
     """The incomplete gamma functions, of numbers and of all pairs of special values."""
 
@@ -188,6 +202,8 @@ def main():
                                   torch.randn(2, 3, 3, dtype=torch.complex64), torch.randn(2, 3, 3))),
         "convolutions": (Convolutions, (torch.randn(2, 2, 7, dtype=torch.complex64),
                                         torch.randn(1, 3, 4, 5, dtype=torch.complex64))),
+        "histograms": (Histograms, (torch.cat([torch.randn(13, 2), torch.tensor([[0.25, math.nan], [2, 2]])]),
+                                    torch.rand(15), torch.tensor([-1.0, 0.0, 0.25, 2.0]))),
         "spectra": (Spectra, (torch.randn(4, 5), torch.randn(4, 5, dtype=torch.complex64))),
         "complex": (Complex, (torch.randn(2, 4, dtype=torch.complex64),
                               torch.randn(2, 4, dtype=torch.complex64), torch.randn(2, 4))),

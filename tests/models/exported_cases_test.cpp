@@ -47,7 +47,7 @@ TEST_P(OperatorPrograms, ComputeWhatPyTorchDoes) {
 }
 INSTANTIATE_TEST_SUITE_P(Programs, OperatorPrograms,
                          ::testing::Values("given", "bits", "spectra", "complex", "gamma",
-                                           "factors", "equations", "convolutions"),
+                                           "factors", "equations", "convolutions", "histograms"),
                          [](const auto& of) { return std::string(of.param); });
 
 // Whether a part is what it should be: infinities and NaN alike, and zeros of the same sign where
@@ -137,6 +137,31 @@ TEST(ExportedFactors, AreOfShapesThatFit) {
         OneCall("aten.igamma.default").with("self", ones({2})).with("other", ones({3})).one();
       }),
       HasSubstr("aten.igamma.default is of tensors [2] and [3]; they must broadcast"));
+}
+
+TEST(ExportedHistograms, HaveEdgesForEachAxis) {
+  auto said = [](const OneCall& call) { return error_of([&] { call.all(); }); };
+  const Tensor x = ones({4, 2});
+  auto of_counts = [&](const std::vector<std::int64_t>& bins) {
+    return OneCall("aten.histogramdd.default")
+        .with("self", x)
+        .with("bins", testing::integers(bins));
+  };
+  EXPECT_EQ(said(of_counts({2, 3})), "no error");
+  EXPECT_THAT(said(of_counts({2})), HasSubstr("\"bins\" are of 1 axes; the points have 2"));
+  EXPECT_THAT(said(of_counts({1 << 14, 1 << 14})), HasSubstr("at most 67108864 are supported"));
+  EXPECT_THAT(said(of_counts({2, 3}).with("range", std::vector<double>{0, 1})),
+              HasSubstr("\"range\" has 2 numbers; 4 are wanted"));
+  EXPECT_THAT(said(OneCall("aten.histogram.bins_tensor").with("self", x).with("bins", ones({1}))),
+              HasSubstr("\"bins\" has edges [1]; at least two are wanted"));
+  EXPECT_THAT(said(OneCall("aten.histogramdd.default")
+                       .with("self", ones({4}))
+                       .with("bins", testing::integers({2}))),
+              HasSubstr("\"self\" is f32 [4]; floats [.., axes] are wanted"));
+  EXPECT_THAT(said(OneCall("aten.histogramdd.TensorList_bins")
+                       .with("self", x)
+                       .with_list("bins", {ones({3})})),
+              HasSubstr("\"bins\" are of 1 axes; the points have 2"));
 }
 
 TEST(GivenTensors, HaveTheShapeOfTheResultOrNoElements) {

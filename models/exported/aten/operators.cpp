@@ -175,6 +175,7 @@ std::vector<std::span<const Operator>> operator_families() {
           creation_operators(),
           fourier_operators(),
           function_operators(),
+          histogram_operators(),
           incomplete_gamma_operators(),
           indexing_operators(),
           joining_operators(),

@@ -118,6 +118,7 @@ std::span<const Operator> control_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
+std::span<const Operator> histogram_operators();
 std::span<const Operator> incomplete_gamma_operators();
 std::span<const Operator> indexing_operators();
 std::span<const Operator> joining_operators();
