@@ -60,7 +60,9 @@ TEST(LinearAlgebra, SymmetricMatricesAreSolvedByTheirFactors) {
       expect_zeros(
           [](const Tensors& x) -> Tensors {
             const LdlFactors ldl = ldl_factor(x[0]);
+            const Tensor one = x[1].select(0, 0);  // for both matrices
             return {matmul(x[0], ldl_solve(ldl.factors, ldl.pivots, x[1])) - x[1], ldl.singular,
+                    matmul(x[0], ldl_solve(ldl.factors, ldl.pivots, one)) - one,
                     // What is above the diagonal is not read.
                     ldl_factor(tril(x[0])).factors - ldl.factors};
           },
@@ -86,7 +88,7 @@ TEST(LinearAlgebra, SymmetricFactorsAreThoseOfLapack) {
         ldl_solve(ldl.factors, ldl.pivots, zeros({2, 1}));
       }),
       HasSubstr("[ldl_solve] factors [3x3], pivots [3] and b [2x1]; [.., n, n], [.., n] and "
-                "[.., n, k] are wanted"));
+                "[.., n, k] are wanted, whose batches broadcast"));
 }
 
 TEST(LinearAlgebra, SolutionsSolve) {

@@ -173,15 +173,24 @@ Tensor solved_by_blocks(const Tensor& factors, const Blocks& blocks, const Tenso
 }  // namespace
 
 Tensor ldl_solve(const TensorOperand& factors, const Tensor& pivots, const Tensor& b) {
-  const Matrices m(factors, "ldl_solve"), right(b, "ldl_solve");
-  m.require_square("ldl_solve");
-  const std::int64_t n = m.rows();
-  require(right.rows() == n && right.batch == m.batch && pivots.size(-1) == n &&
-              pivots.count() == m.all.size(0) * n,
-          "[ldl_solve] factors [", factors.tensor.shape(), "], pivots [", pivots.shape(),
-          "] and b [", b.shape(), "]; [.., n, n], [.., n] and [.., n, k] are wanted");
+  const Matrices given(factors, "ldl_solve"), of_b(b, "ldl_solve");
+  given.require_square("ldl_solve");
+  const std::int64_t n = given.rows();
+  Shape of_pivots = given.batch;
+  of_pivots.push_back(n);
+  const auto batch = broadcast_shapes(given.batch, of_b.batch);
+  require(of_b.rows() == n && batch && pivots.shape() == of_pivots, "[ldl_solve] factors [",
+          factors.tensor.shape(), "], pivots [", pivots.shape(), "] and b [", b.shape(),
+          "]; [.., n, n], [.., n] and [.., n, k] are wanted, whose batches broadcast");
+  auto of_batch = [&](const Tensor& x, int own) {
+    Shape sizes = *batch;
+    sizes.insert(sizes.end(), x.shape().end() - own, x.shape().end());
+    return x.expand(sizes);
+  };
+  const Matrices m(of_batch(factors.tensor, 2), "ldl_solve");
+  const Matrices right(of_batch(b, 2), "ldl_solve");
   if (right.all.count() == 0) return right.restored(right.all);
-  const Blocks blocks(pivots.reshape({m.all.size(0), n}).to(i64));
+  const Blocks blocks(of_batch(pivots, 1).to(i64).reshape({m.all.size(0), n}));
   auto down = [&](const Tensors& state, const Tensors& sliced) -> Turn {
     const Tensor& k = sliced[0];
     const Tensor x = with_rows(state[0], order_of(blocks, k, n));

@@ -20,7 +20,7 @@ struct LdlFactors {
 };
 // Reads the lower triangles of a [.., n, n].
 LdlFactors ldl_factor(const TensorOperand& a);
-// x of a x = b, for b [.., n, k].
+// x of a x = b, for b [.., n, k]. Batches are broadcast.
 Tensor ldl_solve(const TensorOperand& factors, const Tensor& pivots, const Tensor& b);
 
 }  // namespace tilewright
