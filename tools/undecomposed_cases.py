@@ -287,10 +287,11 @@ def described(result):
     tensor = torch.tensor(result, dtype=torch.float64) if isinstance(result, float) \
         else torch.as_tensor(result)
     kind = str(tensor.dtype)[6:]
+    digits = 17 if tensor.dtype == torch.float64 else 9
     def plain(v):
         if not tensor.is_floating_point():
             return int(v)
-        return float(f"{v:.8g}") if math.isfinite(v) else str(v)  # which JSON has no numbers for
+        return float(f"{v:.{digits}g}") if math.isfinite(v) else str(v)  # which JSON has no numbers for
     return {"shape": list(tensor.shape), "dtype": kind,
             "values": [plain(v) for v in tensor.flatten().tolist()]}
 

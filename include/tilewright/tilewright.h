@@ -51,6 +51,7 @@
 #include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
+#include "graph/functions/linear_algebra/symmetric.h"
 #include "graph/functions/log.h"
 #include "graph/functions/ordering/sort.h"
 #include "graph/functions/pointwise/activations.h"

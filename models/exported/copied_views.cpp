@@ -13,10 +13,11 @@
 namespace tilewright::exported {
 namespace {
 
-constexpr std::array<std::string_view, 7> copied = {
-    "aten.diagonal.default",   "aten.linalg_diagonal.default", "aten.unfold.default",
-    "aten.as_strided.default", "aten.view_as_real.default",    "aten._conj.default",
-    "aten.conj.default"};
+constexpr std::array<std::string_view, 8> copied = {
+    "aten.diagonal.default",     "aten.linalg_diagonal.default",
+    "aten.unfold.default",       "aten.as_strided.default",
+    "aten.view_as_real.default", "aten._conj.default",
+    "aten.conj.default",         "aten.view.dtype"};
 
 // What a value is of: the value itself, or the one that it is a view of; and which node copies.
 struct Origin {
@@ -45,12 +46,13 @@ class Writes {
   void check() {
     for (std::size_t i = 0; i < program_.nodes.size(); ++i) {
       const Node& node = program_.nodes[i];
-      const auto first = first_tensor(node);
-      if (!first) continue;
       const auto op = find_operator(node.target);
-      const bool writes = op && op->writes_first();
-      if (writes) write(i, node, *first);
-      if (writes || is_view(node.target))
+      const auto written = op ? op->written_by(node) : std::vector<ValueId>();
+      for (ValueId id : written) write(i, node, id);
+      for (std::size_t k = 0; k < written.size(); ++k)
+        origins_[index(node.results[k])] = origin_of(node, written[k]);
+      const auto first = first_tensor(node);
+      if (first && is_view(node.target))
         for (ValueId id : node.results) origins_[index(id)] = origin_of(node, *first);
     }
   }

@@ -256,7 +256,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   exported::require_no_writes_to_copies(program);
   for (const Node& node : program.nodes)
     state->functions.push_back(*exported::find_operator(node.target));
-  state->writes = std::ranges::any_of(state->functions, &NamedOperator::writes_first);
+  state->writes = std::ranges::any_of(state->functions, &NamedOperator::writes);
   state->lifetimes = lifetimes_of(program);
   state->signature = signature_of(program);
   state->inputs = programs::described_inputs(state->signature);

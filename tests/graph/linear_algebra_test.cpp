@@ -8,6 +8,7 @@
 #include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
+#include "graph/functions/linear_algebra/symmetric.h"
 #include "graph/ir/text.h"
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
@@ -46,6 +47,48 @@ TEST(LinearAlgebra, RowsInOrderAreTheProductOfLAndU) {
                   rows_of_pivots(lu.pivots, m) - lu.rows};
         },
         {dice.floats({2, m, n})}, concat(m, " x ", n));
+}
+
+// With small diagonals, for which pairs of rows become blocks, and with zeros of them.
+TEST(LinearAlgebra, SymmetricMatricesAreSolvedByTheirFactors) {
+  Dice dice(9);
+  for (std::int64_t n : {1, 2, 5, 12})
+    for (double diagonal : {0.0, 0.01, 1.0, 8.0}) {
+      const Tensor half = dice.floats({2, n, n}).to(f64);
+      const Tensor off = (half + turned(half)) * (1.0 - one(n).to(f64));
+      const Tensor a = off + one(n).to(f64) * (n == 1 ? 2.0 : diagonal);
+      expect_zeros(
+          [](const Tensors& x) -> Tensors {
+            const LdlFactors ldl = ldl_factor(x[0]);
+            const Tensor one = x[1].select(0, 0);  // for both matrices
+            return {matmul(x[0], ldl_solve(ldl.factors, ldl.pivots, x[1])) - x[1], ldl.singular,
+                    matmul(x[0], ldl_solve(ldl.factors, ldl.pivots, one)) - one,
+                    // What is above the diagonal is not read.
+                    ldl_factor(tril(x[0])).factors - ldl.factors};
+          },
+          {a, dice.floats({2, n, 3}).to(f64)}, concat(n, " rows, diagonal ", diagonal));
+    }
+}
+
+TEST(LinearAlgebra, SymmetricFactorsAreThoseOfLapack) {
+  // The first two rows are a block, whose second is exchanged with the third.
+  const Tensor a = Tensor::from(std::vector<double>{0, 1, 2, 1, 3, 4, 2, 4, 0}, {3, 3});
+  const LdlFactors ldl = ldl_factor(a);
+  EXPECT_EQ(ldl.pivots.to_vector<std::int32_t>(), (std::vector<std::int32_t>{-3, -3, 3}));
+  EXPECT_EQ(ldl.factors.to_vector<double>(), (std::vector<double>{0, 0, 0, 2, 0, 0, 2, 0.5, -1}));
+  const LdlFactors none = ldl_factor(zeros({2, 2}));
+  EXPECT_EQ(none.singular.item<std::int32_t>(), 1);
+  EXPECT_EQ(none.pivots.to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, 2}));
+  EXPECT_THAT(error_of([] {
+                ldl_factor(zeros({2, 3}));
+              }),
+              HasSubstr("[ldl_factor] the matrices are [2, 3]; they must be square"));
+  EXPECT_THAT(
+      error_of([&] {
+        ldl_solve(ldl.factors, ldl.pivots, zeros({2, 1}));
+      }),
+      HasSubstr("[ldl_solve] factors [3x3], pivots [3] and b [2x1]; [.., n, n], [.., n] and "
+                "[.., n, k] are wanted, whose batches broadcast"));
 }
 
 TEST(LinearAlgebra, SolutionsSolve) {

@@ -9,7 +9,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/tensor/tensor.h"
@@ -21,6 +23,13 @@ inline nlohmann::json case_of(const std::filesystem::path& folder, const std::st
   return nlohmann::json::parse(file)[name];
 }
 
+inline std::optional<DType> integer_named(const std::string& name) {
+  for (const auto& [other, dtype] :
+       {std::pair{"int64", i64}, {"int32", i32}, {"int16", i16}, {"int8", i8}, {"uint8", u8}})
+    if (name == other) return dtype;
+  return std::nullopt;
+}
+
 inline Tensor tensor_of(const nlohmann::json& described) {
   const Shape shape(described["shape"].get<std::vector<std::int64_t>>());
   const std::string dtype = described["dtype"];
@@ -29,10 +38,9 @@ inline Tensor tensor_of(const nlohmann::json& described) {
     values.push_back(value.is_string() ? std::strtod(value.get<std::string>().c_str(), nullptr)
                                        : value.get<double>());
   if (dtype == "float64") return Tensor::from(values, shape);
-  if (dtype == "int64")
-    return Tensor::from(std::vector<std::int64_t>(values.begin(), values.end()), shape);
+  if (const auto kind = integer_named(dtype))
+    return Tensor::from(std::vector<std::int64_t>(values.begin(), values.end()), shape).to(*kind);
   Tensor floats = Tensor::from(std::vector<float>(values.begin(), values.end()), shape);
-  if (dtype == "int32") return floats.to(i32);
   if (dtype == "bfloat16") return floats.to(bf16);
   return dtype == "bool" ? floats.to(DType::boolean) : floats;
 }

@@ -129,11 +129,14 @@ TEST(ExportedComplex, OperatorsWithoutAMeaningAreRefused) {
                        .with("other", 1.0)
                        .with("alpha", std::complex<double>(0, 1))),
               HasSubstr("\"alpha\" is complex, which is not supported"));
-  EXPECT_THAT(said(of_self("aten.view.dtype", {1, 2}).with("dtype", f64)),
-              HasSubstr("\"dtype\" is another than f32, that of the parts"));
+  EXPECT_THAT(said(of_self("aten.inverse.default", {1, 2, 3, 4})),
+              HasSubstr("\"self\" is [2]; square matrices are wanted"));
   EXPECT_THAT(
       said(OneCall("aten.view.dtype").with("self", zeros({3})).with("dtype", ComplexType{f32})),
-      HasSubstr("pairs of f32 are wanted"));
+      HasSubstr("has an odd number of f32 along the last axis; pairs are wanted"));
+  EXPECT_THAT(said(OneCall("aten.view.dtype").with("self", zeros({})).with("dtype", f64)),
+              HasSubstr("[view] the bits of f32 [scalar] are seen as f64; the last axis must be a "
+                        "multiple of 2"));
 }
 
 // A complex parameter of one element, and how it lies.

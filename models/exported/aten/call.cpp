@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/functions/pointwise/arithmetic.h"
 #include "models/exported/complex/arithmetic.h"
 #include "models/files/reader.h"
 #include "runtime/base/error.h"
@@ -102,6 +103,7 @@ Tensor Call::as_tensor(const Value& value, std::string_view name) const {
     case Part::real: return both->real();
     case Part::imaginary: return both->imaginary();
     case Part::magnitude: return exported::magnitude(*both);
+    case Part::truth: return logical_or(both->real() != 0.0, both->imaginary() != 0.0);
     case Part::whole: break;
   }
   refuse(name, "is complex, which is not supported");
@@ -159,6 +161,7 @@ std::optional<Number> Call::as_scalar(const ArgumentValue& argument, std::string
     if (part_ == Part::whole || !has_name(numbers_of_same_kind, name))
       refuse(name, "is complex, which is not supported");
     if (part_ == Part::magnitude) return Number(std::abs(*both));
+    if (part_ == Part::truth) return Number(*both != std::complex<double>());
     return Number(part_ == Part::real ? both->real() : both->imag());
   }
   const bool is_number = !std::holds_alternative<TensorName>(argument);

@@ -26,8 +26,8 @@ using Results = std::vector<Value>;
 
 // What a call sees of its complex arguments: what is linear is computed of the parts, each as if
 // the values were real. Beside a complex value a real one has an imaginary part of zeros, where it
-// is of the same kind (a tensor to be joined, not one of indices).
-enum class Part : std::uint8_t { whole, real, imaginary, magnitude };
+// is of the same kind (a tensor to be joined, not one of indices). `truth` is whether one is not 0.
+enum class Part : std::uint8_t { whole, real, imaginary, magnitude, truth };
 
 class Call {
  public:

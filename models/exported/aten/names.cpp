@@ -44,6 +44,8 @@ constexpr auto same_functions = std::to_array<Pair>({
     {"special_exp2", "exp2"},
     {"special_expit", "sigmoid"},
     {"special_expm1", "expm1"},
+    {"special_gammainc", "igamma"},
+    {"special_gammaincc", "igammac"},
     {"special_gammaln", "lgamma"},
     {"special_i0", "i0"},
     {"special_log1p", "log1p"},
@@ -84,6 +86,55 @@ constexpr auto same_overloads = std::to_array<Pair>({
     {"aten.special_xlogy.self_scalar", "aten.xlogy.Scalar_Self"},
     {"aten.transpose_.default", "aten.transpose_.int"},
 });
+
+// Overloads that write to a tensor that is given, where neither the end of their name nor "default"
+// is what they are otherwise.
+constexpr auto same_but_out = std::to_array<Pair>({
+    {"add.out", "Tensor"},
+    {"all.all_out", "default"},
+    {"all.out", "dim"},
+    {"any.all_out", "default"},
+    {"any.out", "dim"},
+    {"arange.start_out", "start_step"},
+    {"copysign.out", "Tensor"},
+    {"div.out", "Tensor"},
+    {"div.out_mode", "Tensor_mode"},
+    {"ldexp.out", "Tensor"},
+    {"linspace.Scalar_Tensor_out", "Tensor_Tensor"},
+    {"linspace.Tensor_Scalar_out", "Tensor_Tensor"},
+    {"linspace.out", "Tensor_Tensor"},
+    {"logspace.Scalar_Tensor_out", "Tensor_Tensor"},
+    {"logspace.Tensor_Scalar_out", "Tensor_Tensor"},
+    {"logspace.out", "Tensor_Tensor"},
+    {"max.dim_max", "dim"},
+    {"max.out", "other"},
+    {"max.unary_out", "default"},
+    {"mean.dtype_out", "default"},
+    {"mean.out", "dim"},
+    {"median.dim_values", "dim"},
+    {"min.dim_min", "dim"},
+    {"min.out", "other"},
+    {"min.unary_out", "default"},
+    {"mul.out", "Tensor"},
+    {"nanmedian.dim_values", "dim"},
+    {"norm.dtype_out", "ScalarOpt_dim_dtype"},
+    {"norm.out", "ScalarOpt_dim"},
+    {"prod.int_out", "dim_int"},
+    {"sort.values_stable", "stable"},
+    {"std.out", "dim"},
+    {"sub.out", "Tensor"},
+    {"sum.IntList_out", "dim_IntList"},
+    {"var.out", "dim"},
+    {"xlogy.OutScalar_Other", "Scalar_Other"},
+    {"xlogy.OutScalar_Self", "Scalar_Self"},
+    {"xlogy.OutTensor", "Tensor"},
+});
+// The names of such overloads that are "default" otherwise.
+constexpr auto default_but_out = std::to_array<std::string_view>(
+    {"L", "LD", "U", "eigenvalues", "eigvals", "inverse", "out", "result", "values"});
+// Those of functions with lists of results, which are not supported.
+constexpr auto lists_of_results =
+    std::to_array<std::string_view>({"split_copy", "split_with_sizes_copy", "unbind_copy"});
 
 // What ends in an underscore and changes no element: how a tensor is seen. A program goes on with
 // the result, which is a view of the tensor as it was.
@@ -185,27 +236,40 @@ bool has(const std::array<std::string_view, count>& names, std::string_view name
   return std::ranges::find(names, name) != names.end();
 }
 
+// The overload that computes what this one writes to a tensor that is given, or nothing.
+std::string_view without_out(const Parts& parts) {
+  constexpr std::string_view out = "_out";
+  auto [function, overload] = parts;
+  if (has(lists_of_results, function)) return {};
+  if (auto other = other_name(same_functions, function); !other.empty()) function = other;
+  const std::string whole = std::string(function).append(".").append(overload);
+  if (auto other = other_name(same_but_out, whole); !other.empty()) return other;
+  if (has(default_but_out, overload)) return "default";
+  return overload.ends_with(out) ? overload.substr(0, overload.size() - out.size())
+                                 : std::string_view();
+}
+
 std::string_view without_underscore(std::string_view function) {
   const bool writes = function.ends_with("_") && !function.ends_with("__");
   return writes ? function.substr(0, function.size() - 1) : std::string_view();
 }
 
 // Under its own name and under others of the function.
-void add_names(std::vector<OperatorName>& names, const Parts& parts, bool writes_first) {
+void add_names(std::vector<OperatorName>& names, const Parts& parts, Written written) {
   auto [function, overload] = parts;
   auto add = [&](std::string_view of) {
-    names.push_back({joined(of, overload), writes_first, !has(views, of) && !has(seen_anew, of)});
+    names.push_back({joined(of, overload), written, !has(views, of) && !has(seen_anew, of)});
   };
   add(function);
   if (auto other = other_name(same_functions, function); !other.empty()) add(other);
-  if (auto other = other_name(same_overloads, names.front().row); !other.empty())
-    names.push_back({std::string(other), writes_first, true});
+  if (auto other = other_name(same_overloads, joined(function, overload)); !other.empty())
+    names.push_back({std::string(other), written, true});
   constexpr std::string_view copy = "_copy", unsafe = "unsafe_", private_unsafe = "_unsafe_";
   auto viewed = function;
   if (function.ends_with(copy)) viewed.remove_suffix(copy.size());
   if (function.starts_with(unsafe)) viewed.remove_prefix(unsafe.size());
   if (function.starts_with(private_unsafe)) viewed.remove_prefix(private_unsafe.size());
-  if (viewed != function) names.push_back({joined(viewed, overload), writes_first, true});
+  if (viewed != function) names.push_back({joined(viewed, overload), written, true});
 }
 
 }  // namespace
@@ -214,7 +278,9 @@ std::vector<OperatorName> names_of(std::string_view name) {
   std::vector<OperatorName> names;
   auto parts = parts_of(name);
   if (!parts) return {{std::string(name)}};
-  add_names(names, *parts, false);
+  add_names(names, *parts, Written::nothing);
+  if (const std::string_view overload = without_out(*parts); !overload.empty())
+    add_names(names, {parts->function, overload}, Written::last);
   std::string whole(name);
   if (auto other = other_name(same_overloads, name); !other.empty()) whole = other;
   parts = parts_of(whole);
@@ -222,7 +288,8 @@ std::vector<OperatorName> names_of(std::string_view name) {
     parts->function = other;
   const std::string_view function = without_underscore(parts->function);
   if (!function.empty() && !has(no_writes, function))
-    add_names(names, {function, parts->overload}, !has(seen_anew, function));
+    add_names(names, {function, parts->overload},
+              has(seen_anew, function) ? Written::nothing : Written::first);
   return names;
 }
 

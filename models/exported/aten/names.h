@@ -1,20 +1,26 @@
 // Under which names the table of operators may have what a program names.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tilewright::exported {
 
+// What results are written to: nothing; the first argument, as by relu_; the last ones, as many as
+// there are results, as by overloads that take "out".
+enum class Written : std::uint8_t { nothing, first, last };
+
 struct OperatorName {
   std::string row;
-  bool writes_first = false;  // the result is written to the first argument
-  bool must_own = false;      // PyTorch's result has memory of its own
+  Written written = Written::nothing;
+  bool must_own = false;  // PyTorch's result has memory of its own
 };
 
 // In the order in which they are to be looked up: the name itself, other names of the same
-// function, those that stand for a copy of a view, and for a write in place.
+// function, those that stand for a copy of a view, for a write in place, and for one to a tensor
+// that is given.
 std::vector<OperatorName> names_of(std::string_view name);
 
 // Whether PyTorch's result may be a view of the first argument, or that itself.

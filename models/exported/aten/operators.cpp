@@ -39,26 +39,52 @@ bool is_of_one(const std::vector<Tensor>& operands, const Tensor& result) {
                              [&](const Tensor& x) { return graph::are_of_one_memory(result, x); });
 }
 
-// Of the result's shape and the target's dtype.
-Value written(const Call& call, const Results& results) {
-  require(!call.node().arguments.empty() && results.size() == 1, "[exported] ", call.node().target,
-          " writes in place, and has no argument or not one result");
-  const std::string& name = call.node().arguments.front().name;
+// The result in the target, in the target's dtype.
+Value written(const Call& call, const std::string& name, const Value& result) {
   if (call.is_complex(name)) {
     ComplexTensor both = call.complex_tensor(name);
-    auto* value = std::get_if<ComplexTensor>(&results[0]);
+    auto* value = std::get_if<ComplexTensor>(&result);
     require(value != nullptr && value->shape() == both.shape(), "[exported] ", call.node().target,
             " writes to a complex tensor [", both.shape(), "] what is real or has another shape");
     both.copy_from(*value);
     return both;
   }
   Tensor target = call.tensor(name);
-  auto* value = std::get_if<Tensor>(&results[0]);
+  auto* value = std::get_if<Tensor>(&result);
   require(value != nullptr && value->shape() == target.shape(), "[exported] ", call.node().target,
           " writes to a tensor [", target.shape(), "] what has another shape",
           value == nullptr ? std::string() : concat(", [", value->shape(), "]"));
   target.copy_from(value->to(target.dtype()));
   return target;
+}
+
+// Of a tensor without elements PyTorch makes one of the shape that it needs.
+bool is_room_to_be_made(const Call& call, const std::string& name, const Value& result) {
+  auto* value = std::get_if<Tensor>(&result);
+  if (value == nullptr || !value->defined() || call.is_complex(name)) return false;
+  const Tensor target = call.tensor(name);
+  return target.count() == 0 && target.shape() != value->shape();
+}
+
+Results written_to_last(const Call& call, const Results& results) {
+  const std::vector<Argument>& arguments = call.node().arguments;
+  require(arguments.size() > results.size(), "[exported] ", call.node().target,
+          " writes to tensors that are given, and has ", arguments.size(), " arguments");
+  Results all;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::string& name = arguments[arguments.size() - results.size() + i].name;
+    if (is_room_to_be_made(call, name, results[i]))
+      all.push_back(std::get<Tensor>(results[i]).to(call.tensor(name).dtype()).clone());
+    else
+      all.push_back(written(call, name, results[i]));
+  }
+  return all;
+}
+
+Results written_to_first(const Call& call, const Results& results) {
+  require(!call.node().arguments.empty() && results.size() == 1, "[exported] ", call.node().target,
+          " writes in place, and has no argument or not one result");
+  return {written(call, call.node().arguments.front().name, results[0])};
 }
 
 }  // namespace
@@ -85,6 +111,7 @@ Results NamedOperator::complex_results(const Call& call) const {
     case same: return row_->compute(call);
     case row: return complex_.row->compute(call);
     case of_magnitudes: return of_part(call, Part::magnitude);
+    case of_truth: return of_part(call, Part::truth);
     case of_real_parts: return of_part(call, Part::real);
     case of_parts:
     case of_real_part_without_imaginary: break;
@@ -104,7 +131,8 @@ Results NamedOperator::complex_results(const Call& call) const {
 
 Results NamedOperator::compute(const Call& call, bool program_writes) const {
   Results results = call.takes_complex() ? complex_results(call) : real_results(call);
-  if (writes_first_) return {written(call, results)};
+  if (written_ == Written::first) return written_to_first(call, results);
+  if (written_ == Written::last) return written_to_last(call, results);
   if (!must_own_ || !program_writes) return results;
   const std::vector<Tensor> operands = call.operands();
   for (Value& result : results) {
@@ -116,10 +144,21 @@ Results NamedOperator::compute(const Call& call, bool program_writes) const {
   return results;
 }
 
+std::vector<ValueId> NamedOperator::written_by(const Node& node) const {
+  if (written_ == Written::nothing || node.arguments.size() < node.results.size()) return {};
+  const std::size_t start =
+      written_ == Written::first ? 0 : node.arguments.size() - node.results.size();
+  std::vector<ValueId> values;
+  for (std::size_t i = 0; i < node.results.size(); ++i)
+    if (auto* named = std::get_if<TensorName>(&node.arguments[start + i].value))
+      values.push_back(named->id);
+  return values;
+}
+
 std::optional<NamedOperator> find_operator(std::string_view name) {
   for (const OperatorName& each : names_of(name)) {
     const Operator* row = row_of(each.row);
-    const NamedOperator op(row, complex_meaning(each.row, row != nullptr), each.writes_first,
+    const NamedOperator op(row, complex_meaning(each.row, row != nullptr), each.written,
                            each.must_own);
     if (op.is_known()) return op;
   }
@@ -127,16 +166,39 @@ std::optional<NamedOperator> find_operator(std::string_view name) {
 }
 
 std::vector<std::span<const Operator>> operator_families() {
-  return {arrangement_operators(),   arithmetic_operators(),    complex_creation_operators(),
-          composite_operators(),     control_operators(),       convolution_operators(),
-          creation_operators(),      fourier_operators(),       function_operators(),
-          indexing_operators(),      joining_operators(),       linear_algebra_operators(),
-          loss_operators(),          normalisation_operators(), ordering_operators(),
-          pooling_operators(),       product_operators(),       quantile_operators(),
-          quantisation_operators(),  random_operators(),        recurrent_operators(),
-          reduction_operators(),     resampling_operators(),    run_operators(),
-          scan_operators(),          scatter_operators(),       short_time_operators(),
-          signal_window_operators(), size_operators(),          special_operators(),
+  return {arrangement_operators(),
+          arithmetic_operators(),
+          complex_creation_operators(),
+          composite_operators(),
+          control_operators(),
+          convolution_operators(),
+          creation_operators(),
+          fourier_operators(),
+          function_operators(),
+          histogram_operators(),
+          incomplete_gamma_operators(),
+          indexing_operators(),
+          joining_operators(),
+          linear_algebra_operators(),
+          loss_operators(),
+          normalisation_operators(),
+          ordering_operators(),
+          pooling_operators(),
+          product_operators(),
+          quantile_operators(),
+          quantisation_operators(),
+          random_operators(),
+          recurrent_operators(),
+          reduction_operators(),
+          reinterpretation_operators(),
+          resampling_operators(),
+          run_operators(),
+          scan_operators(),
+          scatter_operators(),
+          short_time_operators(),
+          signal_window_operators(),
+          size_operators(),
+          special_operators(),
           vision_operators()};
 }
 

@@ -6,6 +6,7 @@
 //   aten.multiply.Tensor     another name for aten.mul.Tensor
 //   aten.slice_copy.Tensor   aten.slice.Tensor: whether a result is a view matters to writes alone
 //   aten.relu_.default       aten.relu.default, whose result is written to the first argument
+//   aten.div.out             aten.div.Tensor, whose result is written to the last argument
 //
 // A program that was exported without run_decompositions() writes in place, also through views. So
 // what PyTorch gives memory of its own must have it in such a program too (`must_own`), where our
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "models/exported/aten/call.h"
+#include "models/exported/aten/names.h"
 
 namespace tilewright::exported {
 
@@ -61,7 +63,8 @@ struct ComplexMeaning {
     of_parts,                        // linear: what the row says, of either part
     of_real_parts,                   // the sizes of a tensor, say: of the real one
     of_real_part_without_imaginary,  // ones: the imaginary part of the result is 0
-    of_magnitudes
+    of_magnitudes,
+    of_truth  // whether elements are not 0
   };
   How how = How::none;
   const Operator* row = nullptr;
@@ -73,12 +76,13 @@ ComplexMeaning complex_meaning(std::string_view row, bool is_known_of_reals);
 class NamedOperator {
  public:
   // Of real values, and of complex ones; each may be missing, but not both.
-  NamedOperator(const Operator* row, const ComplexMeaning& complex, bool writes_first,
-                bool must_own)
-      : row_(row), complex_(complex), writes_first_(writes_first), must_own_(must_own) {}
+  NamedOperator(const Operator* row, const ComplexMeaning& complex, Written written, bool must_own)
+      : row_(row), complex_(complex), written_(written), must_own_(must_own) {}
 
-  // Whether the result is written to the first argument, which is the result then.
-  bool writes_first() const { return writes_first_; }
+  // Whether results are written to arguments, which are the results then.
+  bool writes() const { return written_ != Written::nothing; }
+  // The values that a node of this operator writes to, in the order of its results.
+  std::vector<ValueId> written_by(const Node& node) const;
   // Whether it may have arguments that are complex.
   bool takes_complex() const { return complex_.how != ComplexMeaning::How::none; }
   // `program_writes`: whether an operator of the program writes in place. Raises `Error` as the
@@ -94,7 +98,8 @@ class NamedOperator {
 
   const Operator* row_;
   ComplexMeaning complex_;
-  bool writes_first_, must_own_;
+  Written written_;
+  bool must_own_;
 };
 
 // The operator of that name, "aten.add.Tensor", or none.
@@ -113,6 +118,8 @@ std::span<const Operator> control_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
+std::span<const Operator> histogram_operators();
+std::span<const Operator> incomplete_gamma_operators();
 std::span<const Operator> indexing_operators();
 std::span<const Operator> joining_operators();
 std::span<const Operator> linear_algebra_operators();
@@ -126,6 +133,7 @@ std::span<const Operator> quantisation_operators();
 std::span<const Operator> random_operators();
 std::span<const Operator> recurrent_operators();
 std::span<const Operator> reduction_operators();
+std::span<const Operator> reinterpretation_operators();
 std::span<const Operator> resampling_operators();
 std::span<const Operator> run_operators();
 std::span<const Operator> scan_operators();
@@ -140,5 +148,8 @@ std::span<const Operator> complex_creation_operators();
 std::span<const Operator> fourier_operators();
 std::span<const Operator> short_time_operators();
 std::span<const Operator> complex_operators();
+std::span<const Operator> complex_function_operators();
+std::span<const Operator> complex_linear_algebra_operators();
+std::span<const Operator> complex_convolution_operators();
 
 }  // namespace tilewright::exported

@@ -4,6 +4,7 @@
 
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
+#include "models/exported/complex/functions.h"
 
 namespace tilewright::exported {
 namespace {
@@ -48,7 +49,8 @@ ComplexTensor product(const ComplexOperand& a, const ComplexOperand& b) {
           a.real * *b.imaginary + *a.imaginary * b.real};
 }
 
-// By the greater part of the divisor first (as R. Smith, Algorithm 116, 1962).
+// By the quotient of the divisor's parts, the lesser over the greater (R. Smith, Algorithm 116,
+// 1962). What is divided by 0 is as of real numbers.
 ComplexTensor quotient(const ComplexOperand& a, const ComplexOperand& b) {
   const DType dtype = dtype_of(a, b);
   if (!b.imaginary) {
@@ -56,10 +58,16 @@ ComplexTensor quotient(const ComplexOperand& a, const ComplexOperand& b) {
     return {x.real() / b.real, x.imaginary() / b.real};
   }
   const ComplexTensor x = whole(a, dtype), y = whole(b, dtype);
-  const Tensor scale = maximum(abs(y.real()), abs(y.imaginary()));
-  const Tensor c = y.real() / scale, d = y.imaginary() / scale;
-  const Tensor norm = (c * c + d * d) * scale;
-  return {(x.real() * c + x.imaginary() * d) / norm, (x.imaginary() * c - x.real() * d) / norm};
+  const Tensor &c = y.real(), &d = y.imaginary();
+  const Tensor is_real_greater = abs(c) >= abs(d);
+  const Tensor is_zero = logical_and(c == 0.0, d == 0.0);
+  const Tensor greater = where(is_real_greater, c, d), lesser = where(is_real_greater, d, c);
+  const Tensor ratio = lesser / greater, norm = greater + lesser * ratio;
+  const Tensor first = where(is_real_greater, x.real(), x.imaginary());
+  const Tensor second = where(is_real_greater, x.imaginary(), x.real());
+  const Tensor difference = where(is_real_greater, second - first * ratio, first * ratio - second);
+  return {where(is_zero, x.real() / abs(c), (first + second * ratio) / norm),
+          where(is_zero, x.imaginary() / abs(d), difference / norm)};
 }
 
 ComplexTensor power(const ComplexOperand& base, const ComplexOperand& exponent) {
@@ -100,48 +108,6 @@ ComplexTensor direction(const ComplexTensor& z) {
   const Tensor size = magnitude(z), is_zero = size == 0.0;
   return {where(is_zero, 0.0, z.real() / size), where(is_zero, 0.0, z.imaginary() / size)};
 }
-ComplexTensor exponential(const ComplexTensor& z) { return polar(exp(z.real()), z.imaginary()); }
-ComplexTensor logarithm(const ComplexTensor& z) { return {log(magnitude(z)), angle(z)}; }
-
-// Without a difference of nearly equal numbers.
-ComplexTensor square_root(const ComplexTensor& z) {
-  const Tensor greater = sqrt(0.5 * (magnitude(z) + abs(z.real())));
-  const Tensor is_zero = greater == 0.0;
-  const Tensor lesser = where(is_zero, 0.0, abs(z.imaginary()) / (2.0 * greater));
-  const Tensor is_right = z.real() >= 0.0;
-  return {where(is_right, greater, lesser),
-          copysign(where(is_right, lesser, greater), z.imaginary())};
-}
-
-ComplexTensor sine(const ComplexTensor& z) {
-  return {sin(z.real()) * cosh(z.imaginary()), cos(z.real()) * sinh(z.imaginary())};
-}
-ComplexTensor cosine(const ComplexTensor& z) {
-  return {cos(z.real()) * cosh(z.imaginary()), -sin(z.real()) * sinh(z.imaginary())};
-}
-ComplexTensor hyperbolic_sine(const ComplexTensor& z) {
-  return {sinh(z.real()) * cos(z.imaginary()), cosh(z.real()) * sin(z.imaginary())};
-}
-ComplexTensor hyperbolic_cosine(const ComplexTensor& z) {
-  return {cosh(z.real()) * cos(z.imaginary()), sinh(z.real()) * sin(z.imaginary())};
-}
-// In tanh of the real part and tan of the imaginary one (W. Kahan, Branch cuts for complex
-// elementary functions, 1987), which does not overflow.
-ComplexTensor hyperbolic_tangent(const ComplexTensor& z) {
-  const Tensor t = tan(z.imaginary()), beta = 1.0 + t * t;
-  const Tensor s = sinh(clamp(z.real(), -25.0, 25.0)), rho = sqrt(1.0 + s * s);
-  const Tensor norm = 1.0 + beta * s * s;
-  return {beta * rho * s / norm, t / norm};
-}
-ComplexTensor tangent(const ComplexTensor& z) {
-  const ComplexTensor turned = hyperbolic_tangent({-z.imaginary(), z.real()});
-  return {turned.imaginary(), -turned.real()};
-}
-ComplexTensor sigmoid(const ComplexTensor& z) {
-  const ComplexTensor power = exponential(negative(z));
-  return reciprocal({power.real() + 1.0, power.imaginary()});
-}
-
 ComplexTensor product_over(const ComplexTensor& z, int axis, bool keeps_axis) {
   auto part = [&](const ComplexTensor& x, std::int64_t start, std::int64_t end) {
     return ComplexTensor(x.real().slice(axis, start, end), x.imaginary().slice(axis, start, end));
@@ -167,6 +133,24 @@ ComplexTensor product_over(const ComplexTensor& z, int axis, bool keeps_axis) {
   }
   if (keeps_axis) return left;
   return {left.real().squeeze(axis), left.imaginary().squeeze(axis)};
+}
+
+// After k steps each element is the product of 2^k.
+ComplexTensor cumulative_product(const ComplexTensor& z, int axis) {
+  if (z.rank() == 0) return z;
+  if (axis < 0) axis += z.rank();
+  const std::int64_t count = z.shape()[axis];
+  ComplexTensor all = z;
+  for (std::int64_t step = 1; step < count; step *= 2) {
+    auto part = [&](std::int64_t start, std::int64_t end) {
+      return ComplexTensor(all.real().slice(axis, start, end),
+                           all.imaginary().slice(axis, start, end));
+    };
+    const ComplexTensor done = part(0, step);
+    const ComplexTensor more = product(part(step, count), part(0, count - step));
+    all = {cat({done.real(), more.real()}, axis), cat({done.imaginary(), more.imaginary()}, axis)};
+  }
+  return all;
 }
 
 }  // namespace tilewright::exported

@@ -1,7 +1,8 @@
-// Functions of complex numbers, in functions of real tensors.
+// Arithmetic of complex numbers, in functions of real tensors.
 //
-// Magnitudes and quotients do not overflow where the result does not. At branch cuts, and for
-// infinities and NaN, the results may differ from PyTorch's.
+// Magnitudes and quotients do not overflow where the result does not, and are PyTorch's for
+// infinities and NaN, too. A real factor multiplies both parts, where PyTorch's has an imaginary
+// part of 0, so that the product of an infinity and a real number has no NaN here.
 #pragma once
 
 #include "models/exported/complex/complex_tensor.h"
@@ -20,19 +21,10 @@ ComplexTensor conjugate(const ComplexTensor& z);
 ComplexTensor negative(const ComplexTensor& z);
 ComplexTensor reciprocal(const ComplexTensor& z);
 ComplexTensor direction(const ComplexTensor& z);  // of magnitude 1, or 0
-ComplexTensor exponential(const ComplexTensor& z);
-ComplexTensor logarithm(const ComplexTensor& z);
-ComplexTensor square_root(const ComplexTensor& z);
-ComplexTensor sine(const ComplexTensor& z);
-ComplexTensor cosine(const ComplexTensor& z);
-ComplexTensor hyperbolic_sine(const ComplexTensor& z);
-ComplexTensor hyperbolic_cosine(const ComplexTensor& z);
-ComplexTensor hyperbolic_tangent(const ComplexTensor& z);
-ComplexTensor tangent(const ComplexTensor& z);
-ComplexTensor sigmoid(const ComplexTensor& z);
 
-// Over an axis.
+// Over an axis: one product, and all from the first element on.
 ComplexTensor product_over(const ComplexTensor& z, int axis, bool keeps_axis);
+ComplexTensor cumulative_product(const ComplexTensor& z, int axis);
 
 // Of a function that is linear in each operand, both tensors, as products of matrices are.
 template <typename F>

@@ -191,18 +191,24 @@ Tensor from_half(const Call& call) {
                   extent.points[extent.points.rank() - 1], scale);
 }
 // The other direction of the two before, for a spectrum that is real.
+template <const std::vector<int>& missing>
 Tensor real_spectrum(const Call& call) {
   const ComplexTensor z = call.complex_tensor("self");
-  const Extent extent = real_extent(call, z.shape(), every);
-  return to_reals(z, extent.axes, extent.points[0],
+  const Extent extent = real_extent(call, z.shape(), missing);
+  return to_reals(resized(z, extent, extent.axes.size() - 1), extent.axes,
+                  extent.points[extent.points.rank() - 1],
                   scale_of(norm_named(call, true), points_of(extent)), true);
 }
+template <const std::vector<int>& missing>
 Value half_of_real_spectrum(const Call& call) {
-  const Tensor x = call.tensor("self");
-  const Extent extent = extent_of(call, x.shape(), every);
+  const ComplexTensor given = call.complex_tensor("self");
+  const Extent extent = extent_of(call, given.shape(), missing);
+  if (extent.axes.empty()) call.refuse("dim", "names no axis");
   const double scale = scale_of(norm_named(call, false), points_of(extent));
-  const Tensor taken = of_size(x, extent.axes[0], extent.points[0]);
-  return ComplexTensor(half_fourier(taken, extent.axes[0], options(false, scale)));
+  std::vector<int> others = extent.axes;
+  others.pop_back();
+  const Tensor x = resized(given, extent, extent.axes.size()).real();
+  return over_axes(half_fourier(x, extent.axes.back(), options(false, scale)), others, false, 1);
 }
 
 constexpr Operator rows[] = {
@@ -213,8 +219,12 @@ constexpr Operator rows[] = {
     {"aten.fft_ifft.default", by<whole<false, every>>},
     {"aten.fft_rfft.default", by<half<every>>},
     {"aten.fft_irfft.default", by<from_half<every>>},
-    {"aten.fft_hfft.default", by<real_spectrum>},
-    {"aten.fft_ihfft.default", by<half_of_real_spectrum>},
+    {"aten.fft_hfft.default", by<real_spectrum<every>>},
+    {"aten.fft_ihfft.default", by<half_of_real_spectrum<every>>},
+    {"aten.fft_hfft2.default", by<real_spectrum<last_two>>},
+    {"aten.fft_ihfft2.default", by<half_of_real_spectrum<last_two>>},
+    {"aten.fft_hfftn.default", by<real_spectrum<every>>},
+    {"aten.fft_ihfftn.default", by<half_of_real_spectrum<every>>},
     {"aten.fft_fft2.default", by<whole<true, last_two>>},
     {"aten.fft_ifft2.default", by<whole<false, last_two>>},
     {"aten.fft_rfft2.default", by<half<last_two>>},

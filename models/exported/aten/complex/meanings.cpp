@@ -1,5 +1,6 @@
 // What operators mean where an argument is complex: by rows of their own (operators.cpp), or by
-// what they say of real tensors. These are named without overloads: "sum" of "aten.sum.default".
+// what they say of real tensors. These are named without overloads, "sum" of "aten.sum.default",
+// where all of them are meant.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -12,30 +13,37 @@ namespace {
 
 // Linear in all arguments that are complex, or where elements lie alone.
 constexpr auto of_parts = std::to_array<std::string_view>({
+    "_chunk_cat",
     "_unsafe_index",
     "_unsafe_index_put",
     "_unsafe_view",
     "add",
     "alias",
     "as_strided",
+    "as_strided_scatter",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
     "block_diag",
     "broadcast_tensors",
     "broadcast_to",
+    "cartesian_prod",
     "cat",
+    "channel_shuffle",
     "chunk",
     "clone",
     "column_stack",
+    "combinations",
     "constant_pad_nd",
     "contiguous",
     "copy",
     "cumsum",
+    "cumulative_trapezoid.dx",
     "detach",
     "detach_",
     "diag",
     "diag_embed",
+    "diagflat",
     "diagonal",
     "diagonal_scatter",
     "diff",
@@ -60,6 +68,12 @@ constexpr auto of_parts = std::to_array<std::string_view>({
     "gather",
     "hsplit",
     "hstack",
+    "gradient.array",
+    "gradient.scalararray",
+    "gradient.scalarint",
+    "gradient.scalarrayarray",
+    "gradient.scalarrayint",
+    "im2col",
     "index",
     "index_add",
     "index_copy",
@@ -68,6 +82,7 @@ constexpr auto of_parts = std::to_array<std::string_view>({
     "index_select",
     "lift_fresh",
     "lift_fresh_copy",
+    "linalg_diagonal",
     "mT",
     "masked_fill",
     "masked_scatter",
@@ -75,6 +90,7 @@ constexpr auto of_parts = std::to_array<std::string_view>({
     "mean",
     "meshgrid",
     "movedim",
+    "nan_to_num",
     "narrow",
     "narrow_copy",
     "neg",
@@ -85,7 +101,10 @@ constexpr auto of_parts = std::to_array<std::string_view>({
     "numpy_T",
     "pad",
     "permute",
+    "pixel_shuffle",
+    "pixel_unshuffle",
     "positive",
+    "put",
     "ravel",
     "reflection_pad1d",
     "reflection_pad2d",
@@ -95,6 +114,8 @@ constexpr auto of_parts = std::to_array<std::string_view>({
     "replication_pad2d",
     "reshape",
     "reshape_as",
+    "resize",
+    "resize_as",
     "resolve_conj",
     "resolve_neg",
     "roll",
@@ -123,6 +144,7 @@ constexpr auto of_parts = std::to_array<std::string_view>({
     "tile",
     "trace",
     "transpose",
+    "trapezoid.dx",
     "tril",
     "triu",
     "unbind",
@@ -147,16 +169,23 @@ constexpr auto without_imaginary =
 constexpr auto of_magnitudes =
     std::to_array<std::string_view>({"frobenius_norm", "linalg_vector_norm", "norm"});
 
+constexpr auto of_truth = std::to_array<std::string_view>(
+    {"all", "any", "argwhere", "count_nonzero", "logical_and", "logical_or", "logical_xor",
+     "nonzero", "nonzero_numpy", "nonzero_static"});
+
 template <std::size_t count>
 bool has(const std::array<std::string_view, count>& names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
+// Behind the first dot.
+std::string_view without_library(std::string_view row) {
+  constexpr std::string_view library = "aten.";
+  return row.starts_with(library) ? row.substr(library.size()) : std::string_view();
+}
 // Between the dots.
 std::string_view function_of(std::string_view row) {
-  constexpr std::string_view library = "aten.";
-  if (!row.starts_with(library)) return {};
-  row.remove_prefix(library.size());
+  row = without_library(row);
   return row.substr(0, row.find('.'));
 }
 
@@ -164,7 +193,9 @@ using Table = std::unordered_map<std::string_view, const Operator*>;
 const Table& own_rows() {
   static const Table table = [] {
     Table rows;
-    for (auto family : {complex_operators(), fourier_operators(), short_time_operators()})
+    for (auto family :
+         {complex_operators(), complex_function_operators(), complex_linear_algebra_operators(),
+          complex_convolution_operators(), fourier_operators(), short_time_operators()})
       for (const Operator& row : family) rows.emplace(row.name, &row);
     return rows;
   }();
@@ -180,7 +211,8 @@ ComplexMeaning complex_meaning(std::string_view row, bool is_known_of_reals) {
   const std::string_view function = function_of(row);
   if (!is_known_of_reals) return {};
   if (has(same, row)) return {How::same};
-  if (has(of_parts, function)) return {How::of_parts};
+  if (has(of_parts, function) || has(of_parts, without_library(row))) return {How::of_parts};
+  if (has(of_truth, function)) return {How::of_truth};
   if (has(of_real_parts, function)) return {How::of_real_parts};
   if (has(without_imaginary, function)) return {How::of_real_part_without_imaginary};
   return has(of_magnitudes, function) ? ComplexMeaning{How::of_magnitudes} : ComplexMeaning{};

@@ -6,6 +6,7 @@
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
+#include "models/exported/aten/ops/reinterpretation.h"
 #include "models/exported/complex/arithmetic.h"
 #include "runtime/base/error.h"
 
@@ -29,14 +30,6 @@ Value of_each_part(const ComplexTensor& z, const F& function) {
   return ComplexTensor(function(z.real()), function(z.imaginary()));
 }
 
-ComplexTensor square(const ComplexTensor& z) { return product(z, z); }
-ComplexTensor inverse_root(const ComplexTensor& z) { return reciprocal(square_root(z)); }
-template <int base>
-ComplexTensor logarithm_to(const ComplexTensor& z) {
-  const double scale = 1 / std::log(static_cast<double>(base));
-  const ComplexTensor natural = logarithm(z);
-  return {natural.real() * scale, natural.imaginary() * scale};
-}
 Tensor imaginary_part(const ComplexTensor& z) { return z.imaginary(); }
 Tensor pairs_of(const ComplexTensor& z) { return z.pairs(); }
 Tensor has_nan(const ComplexTensor& z) { return logical_or(isnan(z.real()), isnan(z.imaginary())); }
@@ -49,6 +42,8 @@ Tensor has_finite_parts(const ComplexTensor& z) {
 Tensor is_zero(const ComplexTensor& z) {
   return logical_and(z.real() == 0.0, z.imaginary() == 0.0);
 }
+
+Tensor has_no_imaginary_part(const ComplexTensor& z) { return z.imaginary() == 0.0; }
 
 Value divided(const Call& call) {
   if (call.has("rounding_mode")) call.refuse("rounding_mode", "is given of complex numbers");
@@ -79,25 +74,25 @@ Value converted_as_other(const Call& call) {
   return converted_to(call, ComplexType{call.complex_tensor("other").real().dtype()}, {});
 }
 
-// The bytes as another type: pairs of numbers are complex ones.
+// The bits as another type: pairs of numbers are complex ones.
 Value viewed_as_type(const Call& call) {
   const auto complex = call.complex_type();
-  if (call.is_complex("self")) {
-    const ComplexTensor z = call.complex_tensor("self");
-    const DType own = z.real().dtype();
-    if (complex && complex->parts == own) return z;
-    if (complex || call.dtype() != own)
-      call.refuse("dtype", concat("is another than ", own, ", that of the parts"));
-    Shape sizes = z.shape();
-    if (sizes.rank() == 0) call.refuse("self", "has no axes");
-    sizes[sizes.rank() - 1] *= 2;
-    return z.pairs().reshape(sizes);
-  }
-  const Tensor x = call.tensor("self");
-  if (x.rank() == 0 || x.dtype() != complex->parts || x.size(-1) % 2 != 0)
-    call.refuse("self", concat("is ", x.dtype(), " [", x.shape(), "]; pairs of ", complex->parts,
-                               " are wanted"));
+  const bool was_complex = call.is_complex("self");
+  if (was_complex && complex && complex->parts == call.complex_tensor("self").real().dtype())
+    return call.complex_tensor("self");
+  Tensor x = was_complex ? call.complex_tensor("self").pairs() : call.tensor("self");
+  if (x.rank() < (was_complex ? 2 : 1)) call.refuse("self", "has no axes");
   Shape sizes = x.shape();
+  if (was_complex) {
+    sizes.pop_back();
+    sizes[sizes.rank() - 1] *= 2;
+  }
+  x = reinterpreted(x.reshape(sizes), complex ? complex->parts : call.dtype().value());
+  if (!complex) return x;
+  if (x.size(-1) % 2 != 0)
+    call.refuse("self", concat("has an odd number of ", complex->parts,
+                               " along the last axis; pairs are wanted"));
+  sizes = x.shape();
   sizes[sizes.rank() - 1] /= 2;
   sizes.push_back(2);
   return ComplexTensor::of_pairs(x.reshape(sizes));
@@ -224,6 +219,25 @@ Value multiplied_over(const Call& call) {
   return product_over({z.real().reshape({count}), z.imaginary().reshape({count})}, 0, false);
 }
 
+Value multiplied_along(const Call& call) {
+  ComplexTensor z = call.complex_tensor("self");
+  if (const auto type = call.complex_type())
+    z = {z.real().to(type->parts), z.imaginary().to(type->parts)};
+  return cumulative_product(z, call.axis("dim"));
+}
+
+// By magnitudes; equal infinities are close.
+Tensor is_close(const Call& call) {
+  const ComplexTensor a = call.complex_tensor("self"), b = call.complex_tensor("other");
+  const Tensor distance =
+      magnitude(ComplexTensor(a.real() - b.real(), a.imaginary() - b.imaginary()));
+  const Tensor allowed = call.number("rtol", 1e-5) * magnitude(b) + call.number("atol", 1e-8);
+  const Tensor is_near = logical_and(isfinite(distance), distance <= allowed);
+  const Tensor close = logical_or(is_equal(a, b), is_near);
+  return call.flag("equal_nan", false) ? logical_or(close, logical_and(has_nan(a), has_nan(b)))
+                                       : close;
+}
+
 Value interpolated(const Call& call) {
   const ComplexTensor start = call.complex_tensor("self"), end = call.complex_tensor("end");
   const ComplexTensor way{end.real() - start.real(), end.imaginary() - start.imaginary()};
@@ -234,16 +248,6 @@ Value added_of_two(const Call& call) {
   ComplexTensor y = function(call.complex_operand("tensor1"), call.complex_operand("tensor2"));
   if (call.has("value")) y = product(y, call.complex_operand("value"));
   return sum_of(call.complex_tensor("self"), y);
-}
-
-// A sum over both parts of what PyTorch says of the differences from the mean.
-Tensor variance(const Call& call) {
-  const ComplexTensor z = call.complex_tensor("self");
-  const std::int64_t correction =
-      call.has("unbiased") ? call.flag("unbiased", true) : call.integer("correction", 1);
-  const bool keeps = call.flag("keepdim", false);
-  return var(z.real(), call.axes("dim"), correction, keeps) +
-         var(z.imaginary(), call.axes("dim"), correction, keeps);
 }
 
 constexpr Operator rows[] = {
@@ -263,23 +267,23 @@ constexpr Operator rows[] = {
     {"aten.bmm.default", by<product_of_matrices>},
     {"aten.conj.default", of_one<conjugate>},
     {"aten.conj_physical.default", of_one<conjugate>},
-    {"aten.cos.default", of_one<cosine>},
-    {"aten.cosh.default", of_one<hyperbolic_cosine>},
     {"aten.div.Scalar", by<divided>},
     {"aten.div.Tensor", by<divided>},
+    {"aten.cumprod.default", by<multiplied_along>},
     {"aten.dot.default", by<product_of_matrices>},
     {"aten.einsum.default", by<contraction>},
     {"aten.eq.Scalar", by<compared>},
     {"aten.eq.Tensor", by<compared>},
-    {"aten.exp.default", of_one<exponential>},
     {"aten.imag.default", real_of_one<imaginary_part>},
     {"aten.inner.default",
      [](const Call& c) {
        return product_by(c, [](const Tensor& a, const Tensor& b) { return inner(a, b); });
      }},
+    {"aten.isclose.default", by<is_close>},
     {"aten.isfinite.default", real_of_one<has_finite_parts>},
     {"aten.isinf.default", real_of_one<has_infinity>},
     {"aten.isnan.default", real_of_one<has_nan>},
+    {"aten.isreal.default", real_of_one<has_no_imaginary_part>},
     {"aten.kron.default",
      [](const Call& c) {
        return product_by(c, [](const Tensor& a, const Tensor& b) { return kron(a, b); });
@@ -294,9 +298,6 @@ constexpr Operator rows[] = {
        return of_each_part(all, [&](const Tensor& part) { return sum(part, {axis}); });
      }},
     {"aten.linear.default", by<with_bias>},
-    {"aten.log.default", of_one<logarithm>},
-    {"aten.log10.default", of_one<logarithm_to<10>>},
-    {"aten.log2.default", of_one<logarithm_to<2>>},
     {"aten.logical_not.default", real_of_one<is_zero>},
     {"aten.mH.default", by<conjugate_transposed>},
     {"aten.matmul.default", by<product_of_matrices>},
@@ -313,17 +314,7 @@ constexpr Operator rows[] = {
     {"aten.pow.Tensor_Tensor", by<raised>},
     {"aten.prod.default", by<multiplied_over>},
     {"aten.prod.dim_int", by<multiplied_over>},
-    {"aten.reciprocal.default", of_one<reciprocal>},
-    {"aten.rsqrt.default", of_one<inverse_root>},
-    {"aten.sgn.default", of_one<direction>},
-    {"aten.sigmoid.default", of_one<sigmoid>},
-    {"aten.sin.default", of_one<sine>},
-    {"aten.sinh.default", of_one<hyperbolic_sine>},
-    {"aten.sqrt.default", of_one<square_root>},
-    {"aten.square.default", of_one<square>},
-    {"aten.tan.default", of_one<tangent>},
     {"aten.tensordot.default", by<contraction_of_axes>},
-    {"aten.tanh.default", of_one<hyperbolic_tangent>},
     {"aten.to.device", by<converted>},
     {"aten.to.dtype", by<converted>},
     {"aten.to.dtype_layout", by<converted>},
@@ -331,9 +322,6 @@ constexpr Operator rows[] = {
     {"aten.to.prim_Device", by<converted>},
     {"aten.to.prim_dtype", by<converted>},
     {"aten.type_as.default", by<converted_as_other>},
-    {"aten.var.correction", by<variance>},
-    {"aten.var.default", by<variance>},
-    {"aten.var.dim", by<variance>},
     {"aten.vdot.default", by<product_with_conjugate>},
     {"aten.view.dtype", by<viewed_as_type>},
     {"aten.view_as_real.default", real_of_one<pairs_of>},

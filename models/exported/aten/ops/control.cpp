@@ -25,7 +25,7 @@ Results run_values(const Subgraph& graph, const Results& inputs,
   for (std::size_t i = 0; i < inputs.size(); ++i)
     values[static_cast<std::size_t>(graph.inputs[i])] = inputs[i];
   const bool writes = std::ranges::any_of(
-      graph.nodes, [](const Node& node) { return find_operator(node.target)->writes_first(); });
+      graph.nodes, [](const Node& node) { return find_operator(node.target)->writes(); });
   for (const Node& node : graph.nodes) {
     const std::vector<Value> seen = cast_to ? autocast(node, values, *cast_to) : values;
     Call call(node, seen, {is_used.get(), values.size()});

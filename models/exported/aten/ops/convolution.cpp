@@ -1,8 +1,11 @@
 // Convolutions, of one to three axes.
 #include "graph/functions/convolving/convolution.h"
 
+#include <functional>
+
 #include "models/exported/aten/operators.h"
 #include "models/exported/aten/windows.h"
+#include "models/exported/complex/arithmetic.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -35,10 +38,12 @@ bool keeps_sizes(const Call& call) {
 
 enum class Padding : std::uint8_t { sizes, word };
 
+// What a call says besides its tensors: a function of the input, the weight and the bias, of which
+// the last may be undefined.
+using Run = std::function<Tensor(const Tensor& x, const Tensor& weight, const Tensor& bias)>;
+
 template <Padding padding>
-Tensor convolved(const Call& call) {
-  Tensor weight = call.tensor("weight");
-  const int rank = rank_of(weight);
+Run convolved(const Call& call, int rank) {
   const Shape ones_of_rank(static_cast<std::size_t>(rank), 1);
   ConvolutionOptions options{.stride = positive(call, "stride", rank, ones_of_rank),
                              .dilation = positive(call, "dilation", rank, ones_of_rank),
@@ -47,52 +52,90 @@ Tensor convolved(const Call& call) {
     options.padding = not_negative(call, "padding", rank);
   else
     options.keeps_sizes = keeps_sizes(call);
-  return convolutions[rank - 1](call.tensor("input"), weight, call.optional_tensor("bias"),
-                                options);
+  return [=](const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    return convolutions[rank - 1](x, weight, bias, options);
+  };
 }
 
-Tensor transposed_convolution(const Call& call) {
-  Tensor weight = call.tensor("weight");
-  const int rank = rank_of(weight);
+Run transposed_convolution(const Call& call, int rank) {
   const Shape ones_of_rank(static_cast<std::size_t>(rank), 1);
-  return transposed(call.tensor("input"), weight, call.optional_tensor("bias"), rank,
-                    {.stride = positive(call, "stride", rank, ones_of_rank),
-                     .padding = not_negative(call, "padding", rank),
-                     .output_padding = not_negative(call, "output_padding", rank),
-                     .dilation = positive(call, "dilation", rank, ones_of_rank),
-                     .groups = call.integer("groups", 1)});
+  const TransposedConvolutionOptions options{
+      .stride = positive(call, "stride", rank, ones_of_rank),
+      .padding = not_negative(call, "padding", rank),
+      .output_padding = not_negative(call, "output_padding", rank),
+      .dilation = positive(call, "dilation", rank, ones_of_rank),
+      .groups = call.integer("groups", 1)};
+  return [=](const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    return transposed(x, weight, bias, rank, options);
+  };
 }
 
-Tensor convolution(const Call& call) {
-  if (call.flag("transposed", false)) return transposed_convolution(call);
-  const int rank = rank_of(call.tensor("weight"));
+Run convolution(const Call& call, int rank) {
+  if (call.flag("transposed", false)) return transposed_convolution(call, rank);
   not_negative(call, "output_padding", rank);
-  return convolved<Padding::sizes>(call);
+  return convolved<Padding::sizes>(call, rank);
 }
 
 // With how its libraries were to compute it.
-Tensor convolution_by_library(const Call& call) {
+Run convolution_by_library(const Call& call, int rank) {
   for (const char* name : {"benchmark", "deterministic", "cudnn_enabled", "allow_tf32"})
     (void)call.has(name);
-  return convolution(call);
+  return convolution(call, rank);
 }
 
+using Kind = Run (*)(const Call& call, int rank);
+template <Kind kind>
+constexpr auto of_reals = [](const Call& c) {
+  const Tensor weight = c.tensor("weight");
+  return kind(c, rank_of(weight))(c.tensor("input"), weight, c.optional_tensor("bias"));
+};
+// Of the parts, a bias being added to each channel of the result.
+template <Kind kind>
+constexpr auto of_complex = [](const Call& c) -> Value {
+  const ComplexTensor weight = c.complex_tensor("weight");
+  const int rank = rank_of(weight.real());
+  const Run run = kind(c, rank);
+  const ComplexTensor y =
+      of_bilinear(c.complex_operand("input"), weight,
+                  [&](const Tensor& x, const Tensor& by) { return run(x, by, {}); });
+  if (!c.has("bias")) return y;
+  const ComplexTensor bias = c.complex_tensor("bias");
+  Shape sizes(static_cast<std::size_t>(rank + 1), 1);
+  sizes[0] = bias.real().count();
+  return ComplexTensor(y.real() + bias.real().reshape(sizes),
+                       y.imaginary() + bias.imaginary().reshape(sizes));
+};
+
 constexpr Operator rows[] = {
-    {"aten._convolution.default", by<convolution_by_library>},
-    {"aten.convolution.default", by<convolution>},
-    {"aten.conv1d.default", by<convolved<Padding::sizes>>},
-    {"aten.conv2d.default", by<convolved<Padding::sizes>>},
-    {"aten.conv3d.default", by<convolved<Padding::sizes>>},
-    {"aten.conv1d.padding", by<convolved<Padding::word>>},
-    {"aten.conv2d.padding", by<convolved<Padding::word>>},
-    {"aten.conv3d.padding", by<convolved<Padding::word>>},
-    {"aten.conv_transpose1d.default", by<transposed_convolution>},
-    {"aten.conv_transpose2d.input", by<transposed_convolution>},
-    {"aten.conv_transpose3d.input", by<transposed_convolution>},
+    {"aten._convolution.default", of_reals<convolution_by_library>},
+    {"aten.convolution.default", of_reals<convolution>},
+    {"aten.conv1d.default", of_reals<convolved<Padding::sizes>>},
+    {"aten.conv2d.default", of_reals<convolved<Padding::sizes>>},
+    {"aten.conv3d.default", of_reals<convolved<Padding::sizes>>},
+    {"aten.conv1d.padding", of_reals<convolved<Padding::word>>},
+    {"aten.conv2d.padding", of_reals<convolved<Padding::word>>},
+    {"aten.conv3d.padding", of_reals<convolved<Padding::word>>},
+    {"aten.conv_transpose1d.default", of_reals<transposed_convolution>},
+    {"aten.conv_transpose2d.input", of_reals<transposed_convolution>},
+    {"aten.conv_transpose3d.input", of_reals<transposed_convolution>},
+};
+constexpr Operator complex_rows[] = {
+    {"aten._convolution.default", of_complex<convolution_by_library>},
+    {"aten.convolution.default", of_complex<convolution>},
+    {"aten.conv1d.default", of_complex<convolved<Padding::sizes>>},
+    {"aten.conv2d.default", of_complex<convolved<Padding::sizes>>},
+    {"aten.conv3d.default", of_complex<convolved<Padding::sizes>>},
+    {"aten.conv1d.padding", of_complex<convolved<Padding::word>>},
+    {"aten.conv2d.padding", of_complex<convolved<Padding::word>>},
+    {"aten.conv3d.padding", of_complex<convolved<Padding::word>>},
+    {"aten.conv_transpose1d.default", of_complex<transposed_convolution>},
+    {"aten.conv_transpose2d.input", of_complex<transposed_convolution>},
+    {"aten.conv_transpose3d.input", of_complex<transposed_convolution>},
 };
 
 }  // namespace
 
 std::span<const Operator> convolution_operators() { return rows; }
+std::span<const Operator> complex_convolution_operators() { return complex_rows; }
 
 }  // namespace tilewright::exported

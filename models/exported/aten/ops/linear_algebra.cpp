@@ -9,6 +9,8 @@
 #include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
+#include "graph/functions/linear_algebra/symmetric.h"
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
 #include "models/files/reader.h"
@@ -348,6 +350,37 @@ Results solved_with_factors_and_info(const Call& call) {
   return {solved(call), lu.factors, lu.pivots, info_of(lu.factors)};
 }
 
+// Of real matrices "hermitian" says nothing.
+template <bool has_info>
+Results symmetric_factors(const Call& call) {
+  call.flag("hermitian", false);
+  call.flag("check_errors", false);
+  const LdlFactors ldl = ldl_factor(call.tensor("self"));
+  if (has_info) return {ldl.factors, ldl.pivots, ldl.singular};
+  return {ldl.factors, ldl.pivots};
+}
+Tensor solved_by_symmetric_factors(const Call& call) {
+  call.flag("hermitian", false);
+  return ldl_solve(call.tensor("LD"), call.tensor("pivots"), call.tensor("B"));
+}
+
+// A = U H, of the singular values: U is the nearest matrix with orthonormal columns.
+Results polar_factors(const Call& call) {
+  Tensor a = call.tensor("A");
+  if (a.rank() < 2 || a.size(-2) < a.size(-1))
+    call.refuse("A", concat("is [", a.shape(), "]; at least as many rows as columns are wanted"));
+  const SingularValues svd = singular_values(a.to(f64));
+  const Tensor symmetric = matmul(svd.right * svd.values.unsqueeze(-2), turned(svd.right));
+  return {matmul(svd.left, turned(svd.right)).to(a.dtype()), symmetric.to(a.dtype())};
+}
+// Of a symmetric matrix, by its eigenvalues, of which those below 0 count as 0.
+Tensor square_root_of_matrix(const Call& call) {
+  Tensor a = call.tensor("self");
+  auto [values, vectors] = eigh(a.to(f64));
+  const Tensor roots = sqrt(clamp_min(values, 0.0));
+  return matmul(vectors * roots.unsqueeze(-2), turned(vectors)).to(a.dtype());
+}
+
 // Whether LAPACK found nothing wrong is not asked: a function here gives what it gives (infinities,
 // say), decomposed or not.
 Results passed_over(const Call& call) {
@@ -429,6 +462,11 @@ constexpr Operator rows[] = {
        c.has("driver");
        return singular_values(c.tensor("A")).values;
      }},
+    {"aten.linalg_ldl_factor.default", by<symmetric_factors<false>>},
+    {"aten.linalg_ldl_factor_ex.default", by<symmetric_factors<true>>},
+    {"aten.linalg_ldl_solve.default", by<solved_by_symmetric_factors>},
+    {"aten.linalg_polar.default", by<polar_factors>},
+    {"aten.linalg_matrix_sqrth.default", by<square_root_of_matrix>},
     {"aten.linalg_cond.default", by<condition>},
     {"aten.linalg_matrix_rank.atol_rtol_tensor", by<rank_of>},
     {"aten.linalg_matrix_rank.atol_rtol_float", by<rank_of>},

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Writes tests/models/operators: programs of a few operators each, with run_decompositions() and
+without, with what PyTorch makes of them. Complex tensors of the caller's are written as pairs.
+
+usage: operator_cases.py [NAME...]    (these programs alone; wants PyTorch 2.8 or later)"""
+
+import json
+import math
+import pathlib
+import sys
+
+import torch
+from torch import nn
+
+from complex_cases import seen
+from undecomposed_cases import pack
+
+FOLDER = pathlib.Path(__file__).parent.parent / "tests/models/operators"
+
+
+class Given(nn.Module):
+    """What is written to tensors that are given: whole ones, views, some of another dtype, an
+    argument, several at once, and one that has no elements yet."""
+
+    def forward(self, x, y):
+        first = torch.empty_like(x)
+        torch.div(x, y, out=first)
+        torch.add(first, y, alpha=2, out=first)
+        whole = torch.zeros(4, 4)
+        torch.mul(x, y, out=whole[1:3])
+        torch.exp(x, out=whole[0:2])
+        values, places = torch.empty(2), torch.empty(2, dtype=torch.int64)
+        torch.max(x, dim=1, out=(values, places))
+        wide = torch.empty(2, 4, dtype=torch.float64)
+        torch.div(x, y, rounding_mode="floor", out=wide)
+        torch.sum(x, 1, out=wide[:, 0])
+        none = torch.empty(0)
+        torch.pow(x, 2, out=none)
+        product = torch.empty(2, 2)
+        torch.mm(x, y.T, out=product)
+        flags = torch.empty(2, 4, dtype=torch.bool)
+        torch.gt(x, 0.5, out=flags)
+        both = torch.empty(4, 4)
+        torch.cat([x, y], out=both)
+        torch.clamp(x, 0, 1, out=y)
+        return first, whole, values, places, wide, none, product, flags, both
+
+
+class Bits(nn.Module):
+    """Elements seen as other types of the same, of a smaller and of a greater size."""
+
+    def forward(self, x, wide, whole, bytes):
+        half = x.to(torch.bfloat16)
+        return (x.view(torch.int32), x.view(torch.int64), x.view(torch.int16), x.view(torch.uint8),
+                wide.view(torch.int64), wide.view(torch.int32), wide.view(torch.int8),
+                half.view(torch.int16), half.view(torch.int32), whole.view(torch.float32),
+                (whole.view(torch.float32) * 2).view(torch.int32),
+                bytes.view(torch.float8_e4m3fn).to(torch.float32), bytes.view(torch.int32),
+                bytes.view(torch.float16).view(torch.int16), (bytes & 1).view(torch.bool),
+                x.view(torch.complex64) * 2, x.view(torch.complex64).view(torch.int64),
+                wide[0, 0].view(torch.int64))
+
+
+class Equations(nn.Module):
+    """Systems of complex equations, and products of several matrices and vectors."""
+
+    def forward(self, a, b, x):
+        square, linalg = a @ b, torch.linalg
+        return (linalg.inv(square), linalg.solve(square, a), linalg.solve(square, a[..., 0]),
+                linalg.solve(square, b, left=False), linalg.solve(square, x.to(a.dtype)), linalg.solve_ex(square, a)[0],
+                linalg.multi_dot([a[0], b[0], a[1]]), linalg.cross(a, b.mT), torch.cross(a, a.conj(), dim=1),
+                torch.addr(square[0], a[0, :, 0], b[0, 0], beta=2j, alpha=3),
+                torch.addbmm(square[0], a, b, beta=0.5))
+
+
+class Convolutions(nn.Module):
+    """Of complex inputs and weights, with and without a bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Conv1d(2, 4, 3, stride=2, padding=1, groups=2, dtype=torch.complex64)
+        self.plane = nn.Conv2d(3, 4, 3, padding="same", bias=False, dtype=torch.complex64)
+        self.up = nn.ConvTranspose1d(4, 2, 3, stride=2, output_padding=1, dtype=torch.complex64)
+
+    def forward(self, a, b):
+        y = self.line(a)
+        return y, self.plane(b), self.up(y), torch.conv1d(a, self.line.weight.conj(), groups=2)
+
+
+class Histograms(nn.Module):
+    """Between edges that are given, and of several axes."""
+
+    def forward(self, x, weight, edges):
+        flat, points = x.flatten(), x.view(-1, 2)
+        several = torch.histogramdd(points[:13], [3, 2])
+        some = torch.histogramdd(points, [2, 4], range=[-1.0, 1.0, 0.0, 2.0], weight=weight, density=True)
+        given = torch.histogramdd(points, [edges, edges * 2], weight=weight)
+        counts, _ = torch.histogram(flat, edges)
+        dense, _ = torch.histogram(flat, edges, weight=flat.abs(), density=True)
+        alike = torch.histogramdd(points[:13], 3)
+        return (several[0], *several[1], some[0], *some[1], given[0], *given[1], counts, dense, alike[0])
+
+
+class Gamma(nn.Module):
+    """The incomplete gamma functions, of numbers and of all pairs of special values."""
+
+    def forward(self, a, x, s):
+        lower, upper = torch.special.gammainc, torch.special.gammaincc
+        return (lower(a, x), upper(a, x), lower(a.float(), x.float()), upper(s[:, None], s),
+                lower(s[:, None], s), torch.igamma(a[:2].float(), torch.tensor(2.0)))
+
+
+class Factors(nn.Module):
+    """What symmetric and other matrices are made of."""
+
+    def forward(self, a, s, few, none):
+        ldl = [torch.linalg.ldl_factor_ex(x) for x in (s, few, none, s[:, :1, :1])]
+        right = torch.cat([a[:, :4], torch.ones(2, 4, 1)], -1)
+        return (*ldl[0], *ldl[1], *ldl[2], *ldl[3], torch.linalg.ldl_solve(*ldl[0][:2], right),
+                torch.linalg.ldl_solve(*ldl[1][:2], torch.ones(9, 1).double()), *torch.linalg.ldl_factor(s),
+                *torch.linalg.polar(a), *torch.linalg.polar(s.double()), torch.linalg.matrix_sqrth(s),
+                torch.linalg.matrix_sqrth(s @ s.mT))
+
+
+ELEMENTARY = ("exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "rsqrt", "reciprocal", "sin", "cos",
+              "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "sigmoid")
+
+
+class Elementary(nn.Module):
+    """Functions of one complex number, in both widths."""
+
+    def forward(self, z):
+        narrow = z.to(torch.complex64)
+        return tuple(getattr(torch, name)(x) for name in ELEMENTARY for x in (z, narrow))
+
+
+def elementary_case():
+    """Each pair of parts out of special values, and numbers of several sizes that complex64 has. What
+    is right is complex128's for numbers and complex64's else, where PyTorch has the signs of zeros
+    that C has. Of log1p an infinity beside NaN is C's of log."""
+    parts = (0.0, -0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan)
+    special = torch.tensor([complex(a, b) for a in parts for b in parts], dtype=torch.complex128)
+    numbers = torch.cat([torch.randn(4, dtype=torch.complex64) * size
+                         for size in (1e-9, 1e-4, 0.1, 1, 3, 20)]).to(torch.complex128)
+    references = {}
+    for name in ELEMENTARY:
+        f = getattr(torch, name)
+        of_special = f(special.to(torch.complex64)).to(torch.complex128)
+        if name == "log1p":
+            mixed = special.isinf() & special.isnan()
+            of_special = torch.where(mixed, torch.log(special), of_special)
+        references[name] = seen(torch.cat([of_special, f(numbers)]))
+    z = torch.cat([special, numbers])
+    return z, {"inputs": [seen(z)], "special": len(special), "references": references}
+
+
+class Spectra(nn.Module):
+    """Real spectra of several axes, and back."""
+
+    def forward(self, x, z):
+        fft = torch.fft
+        return (fft.hfft2(z), fft.hfft2(z, s=(3, 7), norm="ortho"), fft.hfftn(z), fft.hfftn(x),
+                fft.hfftn(z, s=(4, 6), dim=(1, 0), norm="forward"), fft.ihfft2(x),
+                fft.ihfft2(x, s=(3, 8), norm="forward"), fft.ihfftn(x), fft.ihfftn(x, dim=(1,)),
+                fft.ihfftn(x, s=(5,), dim=(0,), norm="ortho"), fft.hfftn(z, dim=(0,)))
+
+
+class Complex(nn.Module):
+    """Truths, closeness, spread, products along an axis, and what arranges elements."""
+
+    def forward(self, a, b, x):
+        some = torch.where(x > 0, a, 0)
+        return (some.any(1), some.all(), torch.count_nonzero(some, 1), some.logical_and(b),
+                some.logical_xor(x), torch.isclose(a, a + 1e-7), torch.isclose(a, b, rtol=2.0),
+                torch.isreal(some), a.cumprod(1), torch.cumprod(a, 0), a.std(), a.std(1, correction=0),
+                *torch.var_mean(a, 0), *torch.std_mean(a), torch.exp2(a), torch.sinc(a), torch.sinc(some),
+                torch.nn.functional.silu(a), torch.nan_to_num(a / some, nan=3.0, posinf=4.0),
+                torch.diagflat(a[0]), torch.cartesian_prod(a[0], b[1]), torch.combinations(a[0]),
+                torch.trapezoid(a, dx=0.5), torch.gradient(a, dim=1)[0],
+                torch.pixel_shuffle(a.view(1, 4, 1, 2), 2), a.clone().put_(torch.tensor([1, 3]), b[0, :2]))
+
+
+def main():
+    FOLDER.mkdir(exist_ok=True)
+    known = FOLDER / "cases.json"
+    cases = json.loads(known.read_text()) if known.exists() else {}
+    torch.manual_seed(7)
+
+    z, elementary = elementary_case()
+    a = torch.exp(torch.rand(40, dtype=torch.float64) * 14 - 4)
+    x = a * torch.exp(torch.randn(40, dtype=torch.float64) * torch.tensor([0.02, 0.2, 0.5, 1.5]).repeat(10))
+    special = torch.tensor([0.0, 1.0, -1.0, 0.5, 100.0, math.inf, -math.inf, math.nan], dtype=torch.float64)
+    symmetric = torch.randn(2, 4, 4)
+    few = torch.randn(9, 9, dtype=torch.float64) * (1 - torch.eye(9) * 0.99)  # which makes blocks
+    singular = torch.tensor([[0.0, 2, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 3]])
+    programs = {
+        "elementary": (Elementary, (z,)),
+        "gamma": (Gamma, (a, x, special)),
+        "factors": (Factors, (torch.randn(2, 5, 3), symmetric + symmetric.mT,
+                              few + few.mT, singular)),
+        "equations": (Equations, (torch.randn(2, 3, 3, dtype=torch.complex64),
+                                  torch.randn(2, 3, 3, dtype=torch.complex64), torch.randn(2, 3, 3))),
+        "convolutions": (Convolutions, (torch.randn(2, 2, 7, dtype=torch.complex64),
+                                        torch.randn(1, 3, 4, 5, dtype=torch.complex64))),
+        "histograms": (Histograms, (torch.cat([torch.randn(13, 2), torch.tensor([[0.25, math.nan], [2, 2]])]),
+                                    torch.rand(15), torch.tensor([-1.0, 0.0, 0.25, 2.0]))),
+        "spectra": (Spectra, (torch.randn(4, 5), torch.randn(4, 5, dtype=torch.complex64))),
+        "complex": (Complex, (torch.randn(2, 4, dtype=torch.complex64),
+                              torch.randn(2, 4, dtype=torch.complex64), torch.randn(2, 4))),
+        "given": (Given, (torch.randn(2, 4), torch.rand(2, 4) + 0.5)),
+        # Numbers of few bits, which are written without loss.
+        "bits": (Bits, (torch.randint(-99, 99, (3, 8)) / 8, torch.randint(-99, 99, (2, 2)).double() / 8,
+                        torch.randint(-2**31, 2**31 - 1, (2, 4), dtype=torch.int32),
+                        torch.randint(0, 256, (2, 8), dtype=torch.int32).to(torch.uint8))),
+    }
+    for name, (kind, inputs) in programs.items():
+        if len(sys.argv) > 1 and name not in sys.argv[1:]:
+            continue
+        model = kind()
+        with torch.no_grad():
+            program = torch.export.export(model, tuple(x.clone() for x in inputs))
+            torch.export.save(program, FOLDER / f"{name}.pt2")
+            torch.export.save(program.run_decompositions(), FOLDER / f"{name}_decomposed.pt2")
+            for path in FOLDER.glob(f"{name}*.pt2"):
+                pack(path)
+            given = [seen(x) for x in inputs]
+            outputs = model(*inputs)
+        if name == "elementary":
+            cases[name] = elementary
+            continue
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        cases[name] = {"inputs": given, "after": [seen(x) for x in inputs],
+                       "outputs": [seen(x) for x in outputs]}
+    known.write_text(json.dumps(cases, separators=(",", ":")) + "\n")
+
+
+if __name__ == "__main__":
+    main()
