@@ -15,7 +15,8 @@ begin, end = "<!-- figures: tools/figures.py -->\n", "<!-- end of figures -->"
 beside_begin, beside_end = "<!-- beside others: tools/figures.py -->\n", "<!-- end of beside others -->"
 cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
                 "attention": "attention", "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
-                "exported": "eight exported networks", "compile": "first calls, cold"}
+                "exported": "eight exported networks", "compile": "first calls, cold",
+                "ordering": "running sums, sorts, largest elements and histograms"}
 llama_formats = {"bf16": "bf16 weights", "int8": "int8 weights", "int4": "int4 weights",
                  "w8a8": "int8 weights and activations", "w4a8": "int4 weights, int8 activations"}
 gpu_begin, gpu_end = "<!-- figures of GPUs: tools/figures.py -->\n", "<!-- end of figures of GPUs -->"
@@ -57,13 +58,17 @@ def best_of_others(row):
     return row["peers"][name]["seconds"] / row["seconds"], name
 
 
+def case_name(row):
+    return f"{row['case']} of {'x'.join(map(str, row['shape']))}" if "shape" in row else row["case"]
+
+
 def beside_sections():
     """(what, processor, file, [(case, ratio, the best of the others)]) of each section and machine."""
     files = [(path.name, what) for section, what in cpu_sections.items()
              for path in (results / f"cpu_{section}.json", results / f"cpu_{section}_intel.json") if path.exists()]
     for name, what in files:
         result = load(name)
-        rows = [(r["case"], *best_of_others(r)) for r in result["results"] if "ratio" in r]
+        rows = [(case_name(r), *best_of_others(r)) for r in result["results"] if "ratio" in r]
         yield what, result["device"], name, rows
 
 
