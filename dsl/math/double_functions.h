@@ -1,5 +1,4 @@
-// The elementary functions on f64, for machines whose own library has none: a GPU. On the host f64
-// stays with the C library.
+// The elementary functions on f64. (A host takes sin and cos from its C library.)
 //
 // Apart from functions.h since nothing but the names is shared: at 53 bits other polynomials, other
 // splits of ln2 and pi and another width of bits are at work. Each is within 2 units in the last

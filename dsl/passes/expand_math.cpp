@@ -1,9 +1,9 @@
 // Replaces the elementary functions by arithmetic (dsl/math), so that one definition serves every
 // target and can be checked through the interpreter. f16 and bf16 are widened to f32, expanded and
-// rounded back. f64 stays on the host, for the C library's own functions, and is expanded for a
-// GPU. Afterwards no such function is left, but f64's on the host, and on a GPU exp2 and rsqrt of
-// f32, which it has instructions for. Results may differ from the interpreter's in the last two
-// places; on the host in a part of 2^17 where they are rounded to 16 bits (HalfValues).
+// rounded back. Afterwards no such function is left, but for those of f64 that a host takes
+// from the C library, and on a GPU exp2 and rsqrt of f32, which it has instructions for. Results
+// may differ from the interpreter's in the last two places; on the host in a part of 2^17 where
+// they are rounded to 16 bits (HalfValues).
 #include <algorithm>
 #include <array>
 #include <span>
@@ -177,7 +177,8 @@ class Expander {
     if (inst.results.empty()) return {};
     DType dtype = function_.type(inst.results[0]).dtype;
     bool gpu = target_.is_gpu();
-    if (dtype == DType::f64) return {gpu ? found(double_expansions, inst.op) : nullptr, {}};
+    if (dtype == DType::f64)
+      return {stays_in_double(inst.op) ? nullptr : found(double_expansions, inst.op), {}};
     if (gpu && stays_on_gpu(inst.op) && dtype == DType::f32) return {};
     Formula formula = found(expansions, inst.op);
     if (formula == nullptr) return {};
@@ -188,6 +189,12 @@ class Expander {
   }
 
  private:
+  // A host takes from the C library what takes it no longer than a formula for any argument, and
+  // all of f64 where it has no fused multiplication, for which each would call that library.
+  bool stays_in_double(ir::Op op) const {
+    return !target_.is_gpu() && (!target_.has_fma || op == ir::Op::sin_ || op == ir::Op::cos_);
+  }
+
   const ir::Function& function_;
   const Target& target_;
   HalfValues half_;

@@ -88,5 +88,42 @@ TYPED_TEST(Remainder, OfRandomNumbersIsThatOfC) {
   expect_fmod(x, y);
 }
 
+// Whole multiples and their neighbours, where a rounded quotient may be whole that is none, about
+// the number of binary places too that a float has.
+TYPED_TEST(Remainder, AboutMultiplesIsThatOfC) {
+  constexpr int digits = std::numeric_limits<TypeParam>::digits;
+  constexpr auto infinity = std::numeric_limits<TypeParam>::infinity();
+  std::mt19937_64 random(12);
+  std::uniform_real_distribution<TypeParam> part(1, 2);
+  std::uniform_int_distribution<int> exponent(-digits - 100, 100);
+  std::vector<TypeParam> x, y;
+  for (int places = 0; places <= 3 * digits; ++places)
+    for (int i = 0; i < 8; ++i) {
+      const TypeParam b = std::ldexp(part(random), exponent(random));
+      const TypeParam count = std::floor(std::ldexp(part(random), places));
+      for (TypeParam a : {count * b, std::nextafter(count * b, infinity),
+                          std::nextafter(count * b, TypeParam(0))}) {
+        x.push_back(i % 2 == 0 ? a : -a);
+        y.push_back(i % 3 == 0 ? b : -b);
+      }
+    }
+  expect_fmod(x, y);
+}
+
+// All pairs of exponents from the least subnormal's to the greatest number's.
+TYPED_TEST(Remainder, OfAllSizesIsThatOfC) {
+  using Limits = std::numeric_limits<TypeParam>;
+  constexpr int least = Limits::min_exponent - Limits::digits, step = Limits::digits / 3;
+  std::mt19937_64 random(13);
+  std::uniform_real_distribution<TypeParam> part(TypeParam(0.5), 1);
+  std::vector<TypeParam> x, y;
+  for (int p = least; p <= Limits::max_exponent; p += step)
+    for (int q = least; q <= p; q += step) {
+      x.push_back(std::ldexp(part(random), p));
+      y.push_back(std::ldexp(part(random), q));
+    }
+  expect_fmod(x, y);
+}
+
 }  // namespace
 }  // namespace tilewright::dsl

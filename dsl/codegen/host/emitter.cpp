@@ -46,12 +46,14 @@ void Emitter::run(const std::string& entry_name) {
     if (argument.getType()->isPointerTy()) argument.addAttr(llvm::Attribute::NoAlias);
   program(program_fn);
   host_function(entry_name, program_fn);
-  for (llvm::Function* f : {program_fn, module_.getFunction(entry_name)}) {
-    f->addFnAttr("target-cpu", target_.cpu);
-    f->addFnAttr("target-features", target_.features);
-    f->addFnAttr("prefer-vector-width", std::to_string(target_.lanes * 32));
-    f->addFnAttr("min-legal-vector-width", std::to_string(target_.lanes * 32));
-    f->addFnAttr(llvm::Attribute::NoUnwind);
+  guard_long_divisions();
+  for (llvm::Function& f : module_) {
+    if (f.isDeclaration()) continue;
+    f.addFnAttr("target-cpu", target_.cpu);
+    f.addFnAttr("target-features", target_.features);
+    f.addFnAttr("prefer-vector-width", std::to_string(target_.lanes * 32));
+    f.addFnAttr("min-legal-vector-width", std::to_string(target_.lanes * 32));
+    f.addFnAttr(llvm::Attribute::NoUnwind);
   }
 }
 

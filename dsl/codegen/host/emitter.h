@@ -183,6 +183,11 @@ class Emitter : Arithmetic {
   Lanes with_bits_exchanged(const Slot& source, int axis, std::int64_t bits,
                             const Position& position);
 
+  // emit_remainder.cpp
+  llvm::Value* remainder(llvm::Value* x, llvm::Value* y) override;
+  llvm::Function* long_division(llvm::Type* type);
+  void guard_long_divisions();
+
   // emit_lookup.cpp
   llvm::Value* scale(llvm::Value* x, llvm::Value* n) override;
   llvm::Value* widen_upper_half(llvm::Value* value) override;
@@ -351,7 +356,8 @@ class Emitter : Arithmetic {
   std::vector<int> use_counts_;
   std::set<ir::Value> only_multiplied_;  // of bf16, by instructions that take subnormals as zeros
   llvm::Value* scratch_ = nullptr;
-  llvm::Value* masked_place_ = nullptr;  // where atomics act that are masked off
+  llvm::Value* masked_place_ = nullptr;          // where atomics act that are masked off
+  std::vector<llvm::Function*> long_divisions_;  // of remainders, one for each type
   llvm::Value* program_id_[3] = {};
   llvm::Value* grid_[3] = {};
   std::unordered_map<const ir::Inst*, llvm::Value*> scratch_best_;  // of argmax across rows

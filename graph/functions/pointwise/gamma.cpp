@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "dsl/math/half_turns.h"
 #include "dsl/math/log_gamma.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/tensor/functional.h"
@@ -22,26 +23,27 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity(), pi = std::numbers::pi;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// What x is beyond the nearest integer, by which sin(pi x) and its kin are exact near its zeros.
-Formula beyond_integer(const Formula& x) { return x - round(x); }
 Formula is_integer(const Formula& x) { return x == floor(x); }
 
-// By the recurrence up to 10, and from there the asymptotic series (Abramowitz and Stegun 6.3.5,
-// 6.3.18); below 0 mirrored (6.3.7).
+// By the recurrence from y + 10 if y is below 10, and from there the asymptotic series (Abramowitz
+// and Stegun 6.3.5, 6.3.18); below 0 mirrored (6.3.7). The sum of 1 / (y + i) for i up to 9 is one
+// quotient of polynomials in terms of y (y + 9), and with pi / tan(pi x) one division.
 Formula psi(const Formula& x) {
-  Formula is_below = x < 0, y = choice(is_below, 1 - x, x), sum = x.number(0);
-  for (int i = 0; i < 10; ++i) {
-    Formula is_small = y < 10;
-    sum = sum - choice(is_small, 1 / y, 0.0);
-    y = choice(is_small, y + 1, y);
-  }
-  Formula w = 1 / (y * y);
+  Formula is_below = x < 0, y = choice(is_below, 1 - x, x), is_small = y < 10;
+  Formula v = y * (y + 9);
+  Formula over = (y + y + 9) * polynomial(v, {40320, 24352, 3924, 240, 5});
+  Formula under = v * polynomial(v, {40320, 12176, 1308, 60, 1});
+  over = choice(is_small, over, 0.0);
+  under = choice(is_small, under, 1.0);
+  Formula r = x - round(x);
+  Formula sine = choice(is_below, dsl::formulas::sine_of_half_turns(r), 1.0);
+  Formula cosine = choice(is_below, dsl::formulas::cosine_of_half_turns(r) * pi, 0.0);
+  Formula taken_away = (over * sine + under * cosine) / (under * sine);
+  Formula from = choice(is_small, y + 10, y), inverse = 1 / from, w = inverse * inverse;
   Formula series = w * polynomial(w, {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132,
                                       -691.0 / 32760, 1.0 / 12});
-  Formula value = sum + log(y) - 0.5 / y - series;
-  Formula r = beyond_integer(x) * pi;
-  Formula below = choice(is_integer(x), nan, value - pi * cos(r) / sin(r));
-  return choice(x == 0, -1 / x, choice(is_below, below, value));
+  Formula value = log(from) - inverse * 0.5 - series - taken_away;
+  return choice(is_below & (r == 0), nan, value);
 }
 
 Formula power(const Formula& base, const Formula& exponent) { return exp(exponent * log(base)); }
