@@ -2,6 +2,7 @@
 
 #include "graph/functions/indexing/scatters.h"
 #include "graph/functions/pointwise/formula.h"
+#include "graph/functions/reducing/cumulative.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
@@ -17,25 +18,13 @@ using std::source_location;
 
 namespace {
 
-// Sums up to each element of i64 [n]: each joins one that is twice as far away as in the step
-// before (Hillis and Steele, 1986).
-Formula running_sums(Formula x) {
-  const source_location w = x.where();
-  const std::int64_t count = x.tensor().count();
-  for (std::int64_t distance = 1; distance < count; distance *= 2) {
-    Tensor none = graph::constant(DType::i64, {distance}, 0, w);
-    x = x + Formula(cat({none, x.tensor().slice(0, 0, count - distance, 1, w)}, 0, w), w);
-  }
-  return x;
-}
-
 // Which bag each of `count` indices is in.
 Formula bag_of_each(const Tensor& offsets, std::int64_t count, std::int64_t bags,
                     source_location w) {
   Tensor starts = graph::constant(DType::i64, {count + 1}, 0, w);
   Tensor first = offsets.slice(0, 0, bags, 1, w);
   starts = index_add({starts, w}, 0, first, graph::constant(DType::i64, {bags}, 1, w));
-  Formula begun = running_sums({starts.slice(0, 0, count, 1, w), w});
+  Formula begun(cumsum({starts.slice(0, 0, count, 1, w), w}, 0), w);
   return begun - begun.number(1);
 }
 

@@ -56,8 +56,9 @@ Number neutral(ir::ReduceKind kind, DType dtype) {
 // The recorded ops of one call, of operands that fit.
 class JoiningOps {
  public:
-  JoiningOps(const Joining& joining, const Tensor& index)
-      : joining_(joining), index_(index), w_(joining.where) {}
+  // `of_slices`: the index with one element along all other axes, where slices join.
+  JoiningOps(const Joining& joining, const Tensor& index, const Tensor& of_slices)
+      : joining_(joining), index_(index), of_slices_(of_slices), w_(joining.where) {}
 
   Tensor result(const Tensor& x, const Tensor& source) const {
     const ir::ReduceKind kind = kind_of(joining_.reduction);
@@ -66,8 +67,7 @@ class JoiningOps {
     const DType carried = widens ? accumulator(dtype) : dtype;
     Tensor base = x;
     if (!joining_.includes_self) {
-      Tensor nowhere = constant(DType::boolean, x.shape(), 0);
-      Tensor is_joined = joined(nowhere, constant(DType::boolean, index_.shape(), 1));
+      Tensor is_joined = number_of_joined(x.shape(), DType::boolean, 0);
       base = choice(is_joined, constant(dtype, x.shape(), neutral(kind, dtype)), x);
     }
     Tensor all = joined(base.to(carried, w_), source.to(carried, w_), kind).to(dtype, w_);
@@ -81,25 +81,39 @@ class JoiningOps {
   Tensor choice(const Tensor& condition, const Tensor& a, const Tensor& b) const {
     return graph::apply(Op::where, {condition, a, b}, {}, w_);
   }
-  Tensor joined(const Tensor& x, const Tensor& source,
-                ir::ReduceKind kind = ir::ReduceKind::sum) const {
+  Tensor joined(const Tensor& x, const Tensor& source, ir::ReduceKind kind) const {
+    return joined_at(index_, x, source, kind);
+  }
+  Tensor joined_at(const Tensor& index, const Tensor& x, const Tensor& source,
+                   ir::ReduceKind kind) const {
     Attributes attributes;
     attributes.axes = {joining_.axis};
     attributes.reduction = kind;
-    return graph::apply(Op::scatter_reduce, {x, index_, source}, attributes, w_);
+    return graph::apply(Op::scatter_reduce, {x, index, source}, attributes, w_);
+  }
+  // How many join each element, and `before` them; of bool whether some do. Elements of a slice
+  // have as many.
+  Tensor number_of_joined(const Shape& shape, DType dtype, int before) const {
+    const Tensor& index = of_slices_.defined() ? of_slices_ : index_;
+    Shape counted = shape;
+    for (int axis = 0; of_slices_.defined() && axis < shape.rank(); ++axis)
+      if (axis != joining_.axis) counted[axis] = 1;
+    Tensor counts = joined_at(index, constant(dtype, counted, before),
+                              constant(dtype, index.shape(), 1), ir::ReduceKind::sum);
+    return graph::broadcast_to(counts, shape, joining_.name, w_);
   }
   // By how many have joined, counted as PyTorch does: in the sums' dtype.
   Tensor divided(const Tensor& sums) const {
     const DType dtype = sums.dtype();
-    Tensor before = constant(accumulator(dtype), sums.shape(), joining_.includes_self ? 1 : 0);
-    Tensor counts = joined(before, constant(accumulator(dtype), index_.shape(), 1)).to(dtype, w_);
+    const int before = joining_.includes_self ? 1 : 0;
+    Tensor counts = number_of_joined(sums.shape(), accumulator(dtype), before).to(dtype, w_);
     Tensor zero = constant(dtype, sums.shape(), 0), one = constant(dtype, sums.shape(), 1);
     counts = choice(graph::apply(Op::eq, {counts, zero}, {}, w_), one, counts);
     return graph::apply(is_floating(dtype) ? Op::div : Op::floor_divide, {sums, counts}, {}, w_);
   }
 
   const Joining& joining_;
-  const Tensor& index_;
+  const Tensor &index_, &of_slices_;
   source_location w_;
 };
 
@@ -146,15 +160,16 @@ Tensor call(Joining joining, const TensorOperand& operand, const Tensor& index,
   auto function = [joining, w](std::span<const Tensor> tensors) {
     Tensor to = with_axis(tensors[0], w), named = with_axis(tensors[1], w),
            from = with_axis(tensors[2], w);
+    Tensor of_slices;
     if (joining.goes_by_slices) {
       Shape along(from.shape().size(), 1);
       along[joining.axis] = named.count();
-      named = graph::broadcast_to(graph::reshape_operand(named, along, w), from.shape(),
-                                  joining.name, w);
+      of_slices = graph::reshape_operand(named, along, w);
+      named = graph::broadcast_to(of_slices, from.shape(), joining.name, w);
     }
     for (int i = 0; i < named.rank(); ++i)
       if (named.shape()[i] < from.shape()[i]) from = from.slice(i, 0, named.shape()[i], 1, w);
-    Tensor result = JoiningOps(joining, named).result(to, from);
+    Tensor result = JoiningOps(joining, named, of_slices).result(to, from);
     return std::vector{graph::reshape_operand(result, tensors[0].shape(), w)};
   };
   const std::vector<Number> settings = {joining.axis, static_cast<int>(joining.reduction),
