@@ -82,9 +82,12 @@ KnownRange KnownRanges::computed(const Node& node, int depth) {
     }
     case Op::arange: {
       const Attributes& at = node.attributes;
-      const std::int64_t count = std::max<std::int64_t>(node.shape[0], 1),
-                         last = at.start + (count - 1) * at.step;
-      return {std::min(at.start, last), std::max(at.start, last)};
+      const std::int64_t steps = std::max<std::int64_t>(node.shape[0], 1) - 1;
+      const auto last =
+          sum_of({at.start, at.start},
+                 product_of({at.step, at.step}, {steps, steps}).value_or(KnownRange{}));
+      if (!last) return all;
+      return joined({at.start, at.start}, *last);
     }
     case Op::argsort: return places_along(node.operands[0], -1);
     case Op::argmax:

@@ -262,6 +262,27 @@ TEST(Scatters, OfSixteenBitsAreRoundedAsPyTorchDoes) {
   EXPECT_EQ(put(x, index, source, true).to(f32).to_vector<float>(), (Floats{256}));
 }
 
+// Also where many join one element, each time rounded.
+TEST(Scatters, OfSixteenBitsKeepTheOrderOfManySources) {
+  constexpr std::int64_t sources = 2000;
+  Floats from = values(sources, 5);
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] += static_cast<float>(i % 7) / 16;
+  const Tensor source = Tensor::from(from, {sources}).to(bf16);
+  const Integers index = numbers(sources, 3, 6);
+  Floats wanted(3);
+  const Floats rounded = source.to(f32).to_vector<float>();
+  for (std::size_t i = 0; i < rounded.size(); ++i) {
+    float& at = wanted[static_cast<std::size_t>(index[i])];
+    at = Tensor::scalar(at + rounded[i]).to(bf16).to(f32).item<float>();
+  }
+  auto function = [&](const Tensor& i, const Tensor& s) {
+    return index_add(zeros({3}, bf16), 0, i, s).to(f32);
+  };
+  EXPECT_EQ(
+      compile(function, fullgraph())(Tensor::from(index, {sources}), source).to_vector<float>(),
+      wanted);
+}
+
 TEST(Scatters, ANotANumberWins) {
   Tensor x = Tensor::from(Floats{1, 2}, {2});
   Tensor index = Tensor::from(Integers{0, 0, 1}, {3});

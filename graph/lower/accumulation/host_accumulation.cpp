@@ -3,7 +3,8 @@
 // Where one program would have the whole target and there are many sources, as in a histogram, they
 // are dealt out to copies of the target, which join it in the end: one for each thread, and of
 // single elements several for a thread, since a processor that has seen a sum depend on the one
-// stored before it has all of them wait for each other. Copies begin as what changes nothing.
+// stored before it has all of them wait for each other. Copies begin as what changes nothing. Sums
+// of 16 bits, in which the order of many sources shows, keep it.
 #include <algorithm>
 
 #include "dsl/ir/scalar.h"
@@ -52,8 +53,9 @@ bool is_dense(const StridedView& view) {
 Copies copies_for(const Task& task, const AccumulationShape& shape) {
   const std::int64_t sources = shape.rows.size;
   Copies copies{1, sources, 1};
+  const bool is_coarse = is_floating(task.dtype) && bit_width(task.dtype) < 32;
   if (shape.columns.size > most_columns || !shape.others.empty() || is_boolean(task.dtype) ||
-      !is_dense(task.place))
+      is_coarse || !is_dense(task.place))
     return copies;
   // What copies cost must stay below what their sources do.
   const std::int64_t affordable = 2 * sources / std::max<std::int64_t>(shape.row_count, 1);
