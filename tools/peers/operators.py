@@ -209,8 +209,7 @@ def main():
             results.append(measured(arguments, name, function, tuple(operands)))
             print(results[-1], file=sys.stderr, flush=True)
     ratios = [result["ratio"] for result in results]
-    json.dump({"bench": "operators", "command": " ".join(["tools/peers/operators.py",
-                                                          *sys.argv[1:]]),
+    json.dump({"bench": "operators", "command": f"tools/peers/operators.py FOLDER --rounds {arguments.rounds}",
                "date": datetime.date.today().isoformat(), "device": processor(),
                "threads": arguments.threads, "mode": "reduce-overhead", "torch": torch.__version__,
                "geomean_ratio": math.exp(statistics.fmean(map(math.log, ratios))),

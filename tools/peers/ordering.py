@@ -112,8 +112,7 @@ def main():
     def mean(cases):
         return math.exp(statistics.fmean(math.log(case["ratio"]) for case in cases))
 
-    json.dump({"bench": "ordering", "command": " ".join(["tools/peers/ordering.py",
-                                                         *sys.argv[1:]]),
+    json.dump({"bench": "ordering", "command": f"tools/peers/ordering.py FOLDER --rounds {arguments.rounds}",
                "date": datetime.date.today().isoformat(), "device": processor(),
                "threads": arguments.threads, "mode": "reduce-overhead", "torch": torch.__version__,
                "geomean_ratio": mean(results),
