@@ -36,7 +36,8 @@ if(TILEWRIGHT_HARDEN)
 endif()
 if(TILEWRIGHT_SANITIZE)
   target_compile_options(tilewright_options INTERFACE
-    -fsanitize=${TILEWRIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+    -fsanitize=${TILEWRIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1
+    $<$<BOOL:$<TARGET_PROPERTY:TILEWRIGHT_IS_TEST>>:-fno-sanitize=undefined>)
   target_link_options(tilewright_options INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE})
 endif()
 
