@@ -14,8 +14,9 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr std::size_t most_tasks = 96;  // in a region
-constexpr std::int64_t little = 16;     // less than one of so many bytes
+constexpr std::size_t most_tasks = 96;        // in a region
+constexpr std::int64_t little = 16;           // less than one of so many bytes
+constexpr std::int64_t many_bytes = 1 << 16;  // a launch takes less time than to go through them
 
 struct Candidate {
   std::int64_t score;
@@ -200,11 +201,12 @@ class Fuser {
   // Pointwise steps that share next to nothing, as an optimizer's for two parameters share a rate:
   // those of one kind can be one launch of one program as they are (graph/run/batches.h), and those
   // of different sizes would be a program that is cut by neither, so that what is small and free
-  // would cost the large one its parallelism.
+  // would cost the large one its parallelism. So do rows that are reduced: a program of two keeps a
+  // row of each at once, which is dearer than a launch where there is much of both.
   bool stay_apart(RegionId a, RegionId b, std::int64_t saved) const {
     const std::vector<TaskId>&x = regions_.tasks(a), &y = regions_.tasks(b);
-    if (!is_pointwise(x) || !is_pointwise(y)) return false;
     const auto [less, more] = std::minmax({most_bytes(x), most_bytes(y)});
+    if (!is_pointwise(x) || !is_pointwise(y)) return saved * little < less && less >= many_bytes;
     return saved * little < more && (less != more || are_alike(x, y));
   }
   bool is_pointwise(const std::vector<TaskId>& tasks) const {
