@@ -6,6 +6,7 @@
 #include "graph/compile/segmented_call.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/memory/memory_overlap.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
 #include "runtime/base/error.h"
@@ -68,6 +69,11 @@ void CompiledSignature::raise_aliases(std::size_t written, std::size_t other) co
                      text_of_input(other), " besides; pass a clone of one of them"));
 }
 
+static Elements elements_of(const Tensor& tensor) {
+  const TensorBody& body = *tensor.body();
+  return {body.buffer.get(), body.dtype, body.view};
+}
+
 // A kernel that writes an input in place reads all others as if they were elsewhere. Captured
 // tensors were compared with each other when they were captured.
 void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
@@ -82,7 +88,10 @@ void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments)
     for (std::size_t i = 0; i < others; ++i) {
       if (i == written) continue;
       auto [other_low, other_high] = bytes_spanned(input(i, arguments));
-      if (other_low < high && low < other_high) raise_aliases(written, i);
+      if (other_low < high && low < other_high &&
+          !are_blocks_apart(elements_of(input(written, arguments)),
+                            elements_of(input(i, arguments))))
+        raise_aliases(written, i);
     }
   }
 }

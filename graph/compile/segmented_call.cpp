@@ -87,6 +87,7 @@ std::optional<Captured> SegmentedCall::attempt(const TensorFunction& function,
   const std::vector<Tensor> symbols = begin();
   returned = call(function, symbols);
   capture_.note_results(returned.tensors);
+  capture_.own_results(returned.tensors);
   if (!capture_.is_broken()) {
     const std::optional<GraphBreak> lasting = lasting_state(returned, symbols);
     if (!lasting) {

@@ -1,6 +1,7 @@
 #include "graph/compile/verify_capture.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "graph/ir/text.h"
@@ -58,6 +59,15 @@ void require_same_nodes(const Graph& before, const Graph& now) {
           line_of(before, static_cast<NodeId>(both)));
 }
 
+// Of tensors that a function makes of numbers of the host, whole ones or views of those.
+bool have_equal_bytes(const TensorBody& a, const TensorBody& b) {
+  return a.dtype == b.dtype && a.view == b.view &&
+         a.buffer->size_bytes() == b.buffer->size_bytes() &&
+         (a.buffer->size_bytes() == 0 ||
+          std::memcmp(a.buffer->data(), b.buffer->data(),
+                      static_cast<std::size_t>(a.buffer->size_bytes())) == 0);
+}
+
 bool is_same(const Mutation& a, const Mutation& b) {
   return a.input == b.input && a.value == b.value;
 }
@@ -88,6 +98,12 @@ void require_same_capture(const CaptureView& before, const CaptureView& now) {
     const TensorBody &a = *before.captured[i].body(), &b = *now.captured[i].body();
     bool is_result = b.token.count != nullptr;  // of a recorded step: kept as a copy
     if (is_result || (a.buffer == b.buffer && a.view.offset == b.view.offset)) continue;
+    if (a.is_made_inside && b.is_made_inside) {
+      if (have_equal_bytes(a, b)) continue;
+      raise(concat("makes a tensor of shape ", b.view.shape,
+                   " of other numbers than when it was captured"),
+            use_of(now.graph, now.graph.inputs[arguments + i]));
+    }
     raise(concat("uses another tensor of shape ", b.view.shape, " than when it was captured"),
           use_of(now.graph, now.graph.inputs[arguments + i]));
   }
@@ -100,6 +116,7 @@ SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& si
   for (const ArgumentType& argument : signature)
     symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));
   SymbolicRun result{.returned = function(symbols)};
+  capture.own_results(result.returned.tensors);
   Returned tensors(result.returned.tensors, symbols);
   result.captured = capture.finish(std::exchange(result.returned.tensors, {}));
   result.origins = tensors.origins(result.captured);

@@ -140,6 +140,7 @@ Capture::Input& Capture::input_of(const Tensor& concrete, std::string_view opera
   // soon.
   inputs_.push_back(
       {is_broken_ ? concrete.body() : std::make_shared<TensorBody>(body), node, node, {}});
+  if (!is_broken_) inputs_.back().body->is_made_inside = is_made(body);
   memory_of_inputs_.push_back(body.buffer.get());
   return inputs_.back();
 }
@@ -280,7 +281,8 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
                            std::source_location where) {
   NodeId node = node_of(value, operation, where);
   TensorBody& body = *target.body();
-  if (body.buffer) {
+  if (body.buffer && !make_own(target, where)) {
+    require_of_all_calls(body, operation, where);
     require_writable(body, operation, where);
     require_own_elements(body, operation, where);
     Input& input = input_of(target, operation, where);
@@ -425,20 +427,6 @@ std::vector<Mutation> Capture::mutations(const Graph& graph) const {
   for (const Input& input : inputs_)
     if (input.is_written()) result.push_back({input.node, input.newest});
   return result;
-}
-
-bool Capture::make_own(const Tensor& concrete, std::source_location where) {
-  const std::shared_ptr<TensorBody>& body = concrete.body();
-  auto is_it = [&](const std::weak_ptr<TensorBody>& empty) { return empty.lock() == body; };
-  if (!body->buffer || body->buffer.use_count() > 1 || std::ranges::none_of(empties_, is_it))
-    return false;
-  std::erase_if(empties_, is_it);
-  body->node = constant(ir::Scalar::of(body->dtype, 0), body->view.shape, where);
-  body->capture = segment_serial_;
-  body->buffer = nullptr;
-  body->view = {body->view.shape, {}, 0};
-  if (spare_ != nullptr) bodies_.push_back(body);
-  return true;
 }
 
 void Capture::break_here(const Break& at) {

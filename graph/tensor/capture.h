@@ -79,6 +79,9 @@ class Capture {
   void note_read(const Buffer* memory) { read_.insert(memory); }
   void note_guard(Guard guard);                     // the first of each value counts
   std::uint64_t serial() const { return serial_; }  // of all captures of this process, from 1
+  // What handles that are read now are marked with: for bodies the serial of the function around,
+  // since what a body's closure holds may end with that.
+  std::uint64_t reader() const { return around_ == nullptr ? serial_ : around_->reader(); }
 
   // What is recorded may be run before the function's end. `spare` keeps bodies of symbols for
   // later ones, also of other captures.
@@ -145,11 +148,16 @@ class Capture {
   std::vector<Logged> take_logged() { return std::exchange(logged_, {}); }
   // An operation takes elements of this index as numbers of elements, rows, ... of another tensor.
   void note_index(const Tensor& index, IndexRange range);
-  // Memory that the function has allocated. Where nobody has seen it before a launch writes it, it
-  // need not be the same in all calls, and `make_own` has the tensor be a value of the function,
-  // zeros so far; false: somebody may have its address, or a view of it.
+  // Memory that the function has allocated, and memory that it has filled with numbers of the host.
+  // Each call has some of its own: what is read only may be the first call's, but before it is
+  // written `make_own` has the tensor be a value of the function, those numbers so far, or zeros.
+  // False: it is not of the function, or somebody may have its address, or a view of it.
   void note_empty(const std::shared_ptr<TensorBody>& body) { empties_.push_back(body); }
+  void note_made(const std::shared_ptr<TensorBody>& body) { made_.push_back(body->buffer); }
+  bool is_made(const TensorBody& concrete) const;
   bool make_own(const Tensor& concrete, std::source_location where);
+  // Results in memory that the function made become copies, which a caller may write.
+  void own_results(std::vector<Tensor>& results);
   // Of regions of the function (RecordedGraph).
   std::uint32_t open_mark(const std::string& name) { return graph_.open_mark(name); }
   void close_mark(std::uint32_t mark) { graph_.close_mark(mark); }
@@ -212,6 +220,9 @@ class Capture {
   void expose(const TensorBody& body, bool may_be_written, std::string_view operation,
               std::source_location where);
   void forget_empty(const TensorBody& body);  // something happens to its memory
+  bool can_own(const TensorBody& concrete) const;
+  void require_of_all_calls(const TensorBody& concrete, std::string_view operation,
+                            std::source_location where) const;
   bool is_exposed(const Buffer* memory, bool may_be_written) const;
   bool must_break_before(const Tensor& operand) const;
   bool can_record_write(const Tensor& target, const Tensor& value) const;
@@ -247,6 +258,7 @@ class Capture {
   };
   std::vector<LateIndex> late_indices_;
   std::vector<std::weak_ptr<TensorBody>> empties_;
+  std::vector<std::weak_ptr<Buffer>> made_;
   HandleAssignments assignments_;
   std::function<void(const Break&)> settle_;
   std::vector<std::shared_ptr<TensorBody>>* spare_ = nullptr;

@@ -1,7 +1,9 @@
 // Where a capture breaks: what the function is about to do that the graph so far cannot hold.
 #include <algorithm>
+#include <map>
 #include <utility>
 
+#include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/memory/memory_overlap.h"
 
@@ -41,6 +43,60 @@ void Capture::before_const_address(const TensorBody& body, std::string_view oper
   expose(body, false, operation, where);
 }
 
+bool Capture::is_made(const TensorBody& concrete) const {
+  return concrete.buffer && std::ranges::any_of(made_, [&](const std::weak_ptr<Buffer>& made) {
+           return made.lock() == concrete.buffer;
+         });
+}
+
+// Segments run at once, and so write the memory of their own call.
+bool Capture::make_own(const Tensor& concrete, std::source_location where) {
+  const std::shared_ptr<TensorBody>& body = concrete.body();
+  auto is_it = [&](const std::weak_ptr<TensorBody>& empty) { return empty.lock() == body; };
+  const bool is_empty = body->buffer && std::ranges::any_of(empties_, is_it);
+  if (!is_empty && (is_broken_ || !can_own(*body))) return false;
+  if (is_empty && body->buffer.use_count() > 1) return false;
+  std::erase_if(empties_, is_it);
+  body->node = is_empty ? constant(ir::Scalar::of(body->dtype, 0), body->view.shape, where)
+                        : input_of(concrete, "a write", where).newest;
+  body->capture = segment_serial_;
+  body->buffer = nullptr;
+  body->view = {body->view.shape, {}, 0};
+  body->views = static_cast<int>(std::ranges::count(bodies_, body, &TensorBody::base));
+  if (spare_ != nullptr) bodies_.push_back(body);
+  return true;
+}
+
+// Nobody sees the memory besides the tensor and what was captured of it.
+bool Capture::can_own(const TensorBody& concrete) const {
+  if (!is_made(concrete)) return false;
+  const auto captured = std::ranges::count_if(
+      inputs_, [&](const Input& input) { return input.body->buffer == concrete.buffer; });
+  return concrete.buffer.use_count() <= 1 + captured;
+}
+
+void Capture::require_of_all_calls(const TensorBody& concrete, std::string_view operation,
+                                   std::source_location where) const {
+  if (is_broken_ || !is_made(concrete)) return;
+  throw GraphBreak(
+      concat("[", operation, "] a tensor of shape ", concrete.view.shape,
+             " that the function makes ", "of numbers of the host is written (at ", At{where},
+             "), and there are views of it; ",
+             "write a clone() of it, or make it outside the function if calls are to share it"),
+      {operation, "writes what it makes of numbers of the host, and has a view of it", where});
+}
+
+void Capture::own_results(std::vector<Tensor>& results) {
+  if (made_.empty() || is_broken_) return;
+  std::map<const TensorBody*, Tensor> owned;
+  for (Tensor& result : results) {
+    if (!result.defined() || !is_made(*result.body())) continue;
+    Tensor& own = owned[result.body().get()];
+    if (!own.defined()) own = copy(result, "compile", std::source_location::current());
+    result = own;
+  }
+}
+
 void Capture::forget_empty(const TensorBody& body) {
   std::erase_if(empties_, [&](const std::weak_ptr<TensorBody>& empty) {
     const auto known = empty.lock();
@@ -51,6 +107,7 @@ void Capture::forget_empty(const TensorBody& body) {
 void Capture::expose(const TensorBody& body, bool may_be_written, std::string_view operation,
                      std::source_location where) {
   forget_empty(body);
+  std::erase_if(made_, [&](const auto& made) { return made.lock() == body.buffer; });
   const bool is_pending = !body.buffer || is_written(body);
   if (!settle_ && is_pending) throw DataReadError(operation, where);
   if (!settle_) return;
@@ -108,6 +165,7 @@ void Capture::break_before_use(std::span<const Tensor> operands, std::string_vie
 // As `can_record_write`, of a function that has not broken yet.
 bool Capture::can_record_first_write(const TensorBody& target, const TensorBody* value) const {
   if (!target.buffer) return true;
+  if (is_made(target)) return can_own(target);
   const Input* own_input = find_input(target);
   for (const Input& input : inputs_)
     if (&input != own_input && overlap(*input.body, target)) return false;

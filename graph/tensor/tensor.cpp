@@ -105,6 +105,7 @@ Tensor Tensor::from_bytes(const void* data, std::int64_t bytes, const Shape& sha
   auto buffer = Buffer::allocate(bytes, nullptr);
   Tensor tensor = graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
   if (bytes > 0) std::memcpy(tensor.body_->buffer->data(), data, static_cast<std::size_t>(bytes));
+  if (Capture* capture = Capture::active()) capture->note_made(tensor.body());
   return tensor;
 }
 

@@ -25,6 +25,7 @@ struct TensorBody {
   // operands lie.
   bool is_constant = false;
   bool is_setting = false;  // set between calls, whatever is promised of weights (mark_setting)
+  bool is_made_inside = false;  // of a captured tensor: the function made it of the host's numbers
   graph::StepToken token;   // of a tensor over memory that a function uses again
   std::shared_ptr<const SizeMarks> size_marks;  // of a concrete body; null: there are none
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/control/control_flow.h"
 #include "graph/tensor/tensor_body.h"
 #include "tests/errors.h"
 #include "tests/every_device.h"
@@ -145,6 +146,33 @@ TEST(HandleChanges, NothingIsCapturedAgainWhereNoHandleChanged) {
   EXPECT_EQ(runs, 1);
   unrelated(x);
   EXPECT_EQ(captures(unrelated), 2);
+}
+
+// The closures end with the capture, as do those of imported recurrent networks.
+TEST(HandleChanges, BodiesMayHoldWeightsOfTheirOwn) {
+  const Tensor weight = ramp({4, 4});
+  int runs = 0;
+  auto function = [&](const Tensor& x) {
+    ++runs;
+    auto step = [weight](const Tensors& state, const Tensors& slice) -> Turn {
+      Tensor h = matmul(state[0] + slice[0], weight);
+      return {{h}, {h}};
+    };
+    Tensor last = scan(step, {ones({1, 4})}, {x.unsqueeze(1)}).first[0];
+    last = while_loop(
+        [weight](const Tensors& s) { return sum(s[0]) + sum(weight) * 0 < 1.0; },
+        [weight](const Tensors& s) -> Tensors { return {s[0] * 0 + weight.slice(0, 0, 1) + 2}; },
+        {last * 0})[0];
+    return cond(
+        sum(x) > 0, [weight](const Tensors& s) -> Tensors { return {matmul(s[0], weight)}; },
+        [weight](const Tensors& s) -> Tensors { return {s[0] - sum(weight)}; }, {last})[0];
+  };
+  Compiled fast = compile(function, {.fullgraph = true});
+  const Tensor x = ramp({40, 4});
+  for (int i = 0; i < 4; ++i) fast(x);
+  EXPECT_EQ(captures(fast), 1);
+  EXPECT_EQ(runs, 1);
+  expect_near(fast(x), function(x));
 }
 
 TEST(HandleChanges, FrozenWeightsArePackedAnew) {

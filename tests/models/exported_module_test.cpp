@@ -175,7 +175,7 @@ TEST_F(Exported, ChecksInputsAgainstTheProgram) {
   EXPECT_EQ(error({zeros({2, 3})}), "no error");
   EXPECT_EQ(error({zeros({8, 3})}), "no error");
   EXPECT_THAT(error({zeros({9, 3})}),
-              HasSubstr("input \"x\": axis 0 has size 9; the program allows 2 to 8"));
+              HasSubstr("input \"x\": axis 0 has size 9; the program allows 0 to 8"));
   EXPECT_THAT(error({zeros({4, 4})}),
               HasSubstr("input \"x\": axis 1 has size 4; the program takes 3, and no other"));
   EXPECT_THAT(error({zeros({4})}), HasSubstr("rank 1; the program takes rank 2"));

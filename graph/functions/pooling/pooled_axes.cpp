@@ -34,9 +34,15 @@ PooledAxes pooled_axes(std::string_view name, int rank, const Tensor& x,
   axes.windows.dilation = pool_values(name, "the dilation", rank, settings.dilation, 1, 1, w);
   const Shape padding = pool_values(name, "the padding", rank, settings.padding, 0, 0, w);
   for (int i = 0; i < rank; ++i) {
-    const std::int64_t size = x.size(x.rank() - rank + i), kernel = axes.windows.kernel[i],
-                       stride = axes.windows.stride[i], pad = padding[i],
-                       span = axes.windows.dilation[i] * (kernel - 1) + 1,
+    const std::int64_t size = x.size(x.rank() - rank + i), stride = axes.windows.stride[i],
+                       pad = padding[i];
+    std::int64_t& kernel = axes.windows.kernel[i];
+    const std::int64_t beyond = kernel - (size + 2 * pad);
+    // One window that reaches over everything, of which nothing counts that is further away.
+    if (settings.ceil_mode && axes.windows.dilation[i] == 1 && size > 0 && beyond > 0 &&
+        beyond < stride && 2 * pad <= kernel)
+      kernel -= beyond;
+    const std::int64_t span = axes.windows.dilation[i] * (kernel - 1) + 1,
                        room = size + 2 * pad - span;
     require(2 * pad <= kernel && room >= 0, "[", name, "] a kernel of ", kernel,
             " with a padding of ", pad, " does not fit an axis of ", size, " (at ", At{w},

@@ -2,6 +2,7 @@
 
 #include "graph/functions/dynamic_scalar.h"
 #include "graph/functions/random/generator_state.h"
+#include "graph/tensor/capture.h"
 
 namespace tilewright {
 
@@ -20,12 +21,16 @@ std::uint64_t value_of(const Tensor& tensor, source_location w) {
 
 // Made at once where a function is being captured, too: its numbers are data of that.
 Generator::Generator(std::uint64_t seed, const Device& device) : state_(std::make_shared<State>()) {
-  graph::CapturePause pause;
-  const auto w = source_location::current();
-  state_->seed = Tensor::scalar(static_cast<std::int64_t>(seed)).to(device, w);
-  state_->offset = Tensor::scalar(std::int64_t{0}).to(device, w);
-  graph::mark_setting(state_->seed);
-  graph::mark_setting(state_->offset);
+  {
+    graph::CapturePause pause;
+    const auto w = source_location::current();
+    state_->seed = Tensor::scalar(static_cast<std::int64_t>(seed)).to(device, w);
+    state_->offset = Tensor::scalar(std::int64_t{0}).to(device, w);
+    graph::mark_setting(state_->seed);
+    graph::mark_setting(state_->offset);
+  }
+  if (graph::Capture* capture = graph::Capture::active())
+    for (const Tensor& number : {state_->seed, state_->offset}) capture->note_made(number.body());
 }
 
 void Generator::manual_seed(std::uint64_t seed, source_location w) {
@@ -43,7 +48,11 @@ std::uint64_t Generator::initial_seed(source_location w) const { return value_of
 std::uint64_t Generator::offset(source_location w) const { return value_of(state_->offset, w); }
 
 const Generator& default_generator() {
-  static const Generator& generator = *new Generator;
+  // Of the process, also where the first function that asks for it is being captured.
+  static const Generator& generator = [] -> const Generator& {
+    graph::CapturePause pause;
+    return *new Generator;
+  }();
   return generator;
 }
 

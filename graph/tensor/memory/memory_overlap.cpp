@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -34,6 +37,30 @@ bool share_bytes(const Elements& a, const Elements& b) {
   auto [a_low, a_high] = extent_of(a);
   auto [b_low, b_high] = extent_of(b);
   return begin(a) + a_low < begin(b) + b_high && begin(b) + b_low < begin(a) + a_high;
+}
+
+// The distance is a number of steps along each axis, where what both cover of the axes within fits
+// into one step of the axis around.
+bool are_blocks_apart(const Elements& a, const Elements& b) {
+  if (a.buffer != b.buffer || a.dtype != b.dtype || a.view.strides != b.view.strides) return false;
+  std::vector<int> axes(static_cast<std::size_t>(a.view.shape.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  std::ranges::sort(axes, std::greater{}, [&](int axis) { return a.view.strides[axis]; });
+  const StridedView &first = a.view.offset <= b.view.offset ? a.view : b.view,
+                    &second = &first == &a.view ? b.view : a.view;
+  std::int64_t distance = second.offset - first.offset, room = INT64_MAX;
+  bool are_apart = false;
+  for (int axis : axes) {
+    const std::int64_t stride = first.strides[axis];
+    if (stride <= 0) return false;
+    const std::int64_t steps = distance / stride;
+    const std::int64_t covered = std::max(first.shape[axis], steps + second.shape[axis]);
+    if (covered > room / stride) return false;
+    are_apart = are_apart || steps >= first.shape[axis];
+    distance -= steps * stride;
+    room = stride;
+  }
+  return are_apart || distance != 0;  // what is left is less than a step
 }
 
 }  // namespace tilewright::graph

@@ -16,5 +16,8 @@ struct Elements {
 bool overlap(const Elements& a, const Elements& b);
 // The same by bytes between the first and the last element, as a plan asks before it writes.
 bool share_bytes(const Elements& a, const Elements& b);
+// Whether they are blocks of one array without an element in common, such as halves of its columns:
+// by their sizes and strides alone. False: they may have one.
+bool are_blocks_apart(const Elements& a, const Elements& b);
 
 }  // namespace tilewright::graph

@@ -64,6 +64,9 @@ class ProgramReader {
         return value == nullptr ? missing : fields_.as_integer(*value, which);
       };
       SymbolRange sizes{bound("min_val", 0), bound("max_val", INT64_MAX)};
+      // PyTorch traces no axis that varies with 0 or 1, and writes that down as a least size of 2,
+      // but runs its programs with these sizes too.
+      if (sizes.min == 2) sizes.min = 0;
       fields_.expect(sizes.min <= sizes.max, "it goes from ", sizes.min, " to ", sizes.max);
       program_.symbols.emplace(name, sizes);
     }

@@ -49,6 +49,12 @@ Frame frame_of(const Call& call, const Shape& shape, const Shape& given) {
       before = after = 0;
     }
     std::int64_t room = size + before + after - span;
+    // One window that reaches over everything, of which nothing counts that is further away.
+    if (rounds_up && frame.windows.dilation[i] == 1 && size > 0 && room < 0 && -room < stride) {
+      frame.windows.kernel[i] += room;
+      span += room;
+      room = 0;
+    }
     require(room >= 0, "[onnx] windows of [", kernel, "] do not fit [", shape,
             "]; each must lie within it and its pads");
     std::int64_t count = (room + (rounds_up ? stride - 1 : 0)) / stride + 1;

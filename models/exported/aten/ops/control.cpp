@@ -67,12 +67,16 @@ Tensors joined(const Tensors& first, const Tensors& second) {
   return all;
 }
 
-// (condition, graph, graph, operands)
+// (condition, graph, graph, operands); the condition is a tensor, or a flag that sizes decide.
 Tensors chosen(const Call& call) {
   const Subgraph &if_true = call.graph("1"), &if_false = call.graph("2");
+  const TensorOperand condition = call.operand("0");
+  const Tensors operands = call.tensors("3");
+  if (!condition.tensor.defined())
+    return run(condition.number.as_double() != 0 ? if_true : if_false, operands);
   return cond(
-      call.tensor("0"), [&](const Tensors& x) { return run(if_true, x); },
-      [&](const Tensors& x) { return run(if_false, x); }, call.tensors("3"));
+      condition.tensor, [&](const Tensors& x) { return run(if_true, x); },
+      [&](const Tensors& x) { return run(if_false, x); }, operands);
 }
 
 // (graph, graph, carried, others)

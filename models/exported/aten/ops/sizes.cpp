@@ -1,4 +1,5 @@
 // Numbers that programs compute beside tensors: sizes, and what follows from them.
+#include <algorithm>
 #include <cmath>
 
 #include "models/exported/aten/operators.h"
@@ -28,6 +29,21 @@ bool floor_quotient(std::int64_t a, std::int64_t b, std::int64_t* result) {
   if (b == 0 || (a == INT64_MIN && b == -1)) return false;
   *result = a / b - (a % b != 0 && (a < 0) != (b < 0));
   return true;
+}
+
+// Of integers an integer, as long as the exponent is none below 0.
+Value power(const Call& call) {
+  Number a = call.scalar("a"), b = call.scalar("b");
+  if (!a.is_integral() || !b.is_integral() || b.as_integer() < 0)
+    return std::pow(a.as_double(), b.as_double());
+  std::int64_t result = 1, base = a.as_integer();
+  for (std::int64_t left = b.as_integer(); left > 0; left /= 2) {
+    require((left % 2 == 0 || !__builtin_mul_overflow(result, base, &result)) &&
+                (left < 2 || !__builtin_mul_overflow(base, base, &base)),
+            "[exported] ", a.as_integer(), " to the power ", b.as_integer(),
+            " does not fit into 64 bits");
+  }
+  return result;
 }
 
 // The only element of a tensor, as a number. Inside compile() the graph breaks here.
@@ -123,6 +139,23 @@ constexpr Operator rows[] = {
      }},
     {"_operator.truediv",
      [](const Call& c) -> Value { return c.scalar("a").as_double() / c.scalar("b").as_double(); }},
+    {"_operator.pow", by<power>},
+    {"torch.sym_float", [](const Call& c) -> Value { return c.scalar("a").as_double(); }},
+    {"torch.sym_int",
+     [](const Call& c) -> Value { return static_cast<std::int64_t>(c.scalar("a").as_double()); }},
+    {"torch.sym_not", [](const Call& c) -> Value { return c.scalar("a").as_double() == 0; }},
+    {"torch.sym_max",
+     [](const Call& c) {
+       return of_both(
+           c, [](auto a, auto b, auto* r) { return *r = std::max(a, b), true; },
+           [](double a, double b) { return std::max(a, b); });
+     }},
+    {"torch.sym_min",
+     [](const Call& c) {
+       return of_both(
+           c, [](auto a, auto b, auto* r) { return *r = std::min(a, b), true; },
+           [](double a, double b) { return std::min(a, b); });
+     }},
     {"_operator.neg", [](const Call& c) -> Value { return -c.integer("a"); }},
     {"_operator.eq",
      [](const Call& c) { return compared(c, [](auto a, auto b) { return a == b; }); }},
