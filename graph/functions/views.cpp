@@ -102,6 +102,8 @@ Tensor Tensor::expand(const Shape& sizes, source_location w) const {
 
 Tensor Tensor::slice(int axis, std::int64_t start, std::int64_t end, std::int64_t step,
                      source_location w) const {
+  require(step > 0, "[slice] step is ", step, " (at ", At{w},
+          "); it must be positive, and flip goes backwards");
   Attributes attributes;
   attributes.axes = {graph::axis_of(axis, shape(), "slice", w)};
   std::int64_t size = shape()[attributes.axes[0]];

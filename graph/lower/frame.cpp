@@ -4,12 +4,18 @@
 
 #include "graph/regions/region_key.h"
 #include "runtime/base/error.h"
+#include "runtime/host_caches.h"
 
 namespace tilewright::graph {
 namespace {
 
-// A value that will have left the cache before it is read: a core's, a GPU's.
-constexpr std::int64_t streaming_bytes = 4 << 20, gpu_streaming_bytes = 64 << 20;
+// A value that will have left the cache before it is read: a GPU's, or a host's. There it is half
+// of what cores share, within bounds: others share it too, and it may be cut into more caches than
+// the system tells.
+constexpr std::int64_t gpu_streaming_bytes = 64 << 20;
+std::int64_t host_streaming_bytes() {
+  return std::clamp<std::int64_t>(shared_cache_bytes() / 2, 4 << 20, 16 << 20);
+}
 
 }  // namespace
 
@@ -166,7 +172,7 @@ dsl::Tile apply_pointwise(const Task& task, const std::vector<dsl::Operand>& ope
 // Memory of the caller's may begin anywhere, which stores past the cache do not allow.
 ir::CachePolicy cache_policy(const TaskList& list, const Task& task, const dsl::Target& target) {
   bool is_ours = list.storages[task.storage].kind == StorageKind::result;
-  std::int64_t most = target.is_gpu() ? gpu_streaming_bytes : streaming_bytes;
+  std::int64_t most = target.is_gpu() ? gpu_streaming_bytes : host_streaming_bytes();
   return is_ours && task.bytes() > most ? ir::CachePolicy::evict_first : ir::CachePolicy::normal;
 }
 

@@ -9,7 +9,7 @@
 //
 // Most regions are tables of rows (regions/region.h), which fusion makes of tasks whose kinds it
 // understands. An op that has no rows to speak of, as attention, or a sort, becomes an opaque task:
-// fusion leaves it alone, but for the epilogue of ops that take one (regions/epilogue.h), and
+// fusion leaves it alone, but for what joins some of them (regions/opaque_region.h), and
 // everything that must be known of it is in its lowering. To add one,
 // say a scan along an axis, `cumsum`:
 //

@@ -407,11 +407,19 @@ Tile RowsProgram::gather(std::size_t slot, const Columns& columns) {
   return matrix.load(row_number(slot, 1), column(columns), {1, width_of(table.shape[1], columns)});
 }
 
+// Numbers of elements so far apart, in 32 bits where they come so and reach all: twice as many of
+// these are looked up at once.
+Tile RowsProgram::numbers(const Tile& ids, std::int64_t count, std::int64_t stride) {
+  const bool reaches = std::abs(stride) <= INT32_MAX &&
+                       count <= INT32_MAX / std::max<std::int64_t>(std::abs(stride), 1);
+  return ids.dtype() == DType::i32 && reaches ? ids : dsl::cast(ids, DType::i64);
+}
+
 Tile RowsProgram::gathered_elements(std::size_t slot, const Columns& columns) {
   const Task& t = task(slot);
   const StridedView& table = t.operands[0].view;
   const Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
-  const Tile ids = dsl::cast(operand(slot, 1, columns), DType::i64);
+  const Tile ids = numbers(operand(slot, 1, columns), table.shape[0], table.strides[0]);
   return dsl::load(base + ids * table.strides[0], (ids >= 0) & (ids < table.shape[0]));
 }
 
@@ -455,10 +463,10 @@ void RowsProgram::store(std::size_t slot, const Columns& columns) {
   Tile x = spread(value(slot, columns), width_of(table.width, columns), blocks_.rows);
   if (t.scatters_elements()) {
     const Tile base = parameters_.pointer(t.storage) + Offset(access.offset);
-    Tile ids = spread(dsl::cast(operand(slot, 1, columns), DType::i64),
+    Tile ids = spread(numbers(operand(slot, 1, columns), t.scatter_size, t.scatter_stride),
                       width_of(table.width, columns), blocks_.rows);
     if (columns.part == Part::chunk)
-      ids = filled(ids, table.width, columns, ir::Scalar::of_integer(DType::i64, -1));
+      ids = filled(ids, table.width, columns, ir::Scalar::of_integer(ids.dtype(), -1));
     return dsl::store(base + ids * t.scatter_stride, x, (ids >= 0) & (ids < t.scatter_size));
   }
   if (t.kind == TaskKind::scatter) {

@@ -178,6 +178,7 @@ class RowsProgram {
   Tile row_number(std::size_t slot, std::size_t i);
   // A row outside the table reads as zeros.
   Tile gather(std::size_t slot, const Columns& columns);
+  static Tile numbers(const Tile& ids, std::int64_t count, std::int64_t stride);
   Tile gathered_elements(std::size_t slot, const Columns& columns);
   // Values that are wider than a tile, and are this program's alone, are stored in chunks, all that
   // are equally wide together; before the first chunk overwrites anything, what they and the others

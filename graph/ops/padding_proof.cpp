@@ -118,6 +118,8 @@ Value expanded(const Site& site) {
 Value sliced(const Site& site) {
   auto axis = static_cast<std::size_t>(site.given.attributes.axes.at(0));
   need(is_simple(site.operands[0][axis]), "it takes a part of an axis that was joined with others");
+  need(site.given.attributes.step > 0 || !is_padded(site.operands[0][axis]),
+       "it goes backwards along an axis that is padded");
   Value result = site.operands[0];
   result[axis] = site.plain()[axis];
   return result;

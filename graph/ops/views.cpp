@@ -41,10 +41,13 @@ ValueType slice(const Application& a) {
   int axis = single_axis(a);
   const Attributes& at = a.attributes;
   std::int64_t size = a.shape(0)[axis];
-  a.need(at.step > 0, "step is ", at.step, "; it must be positive");
-  a.need(0 <= at.start && at.start <= at.end && at.end <= size, "range ", at.start, " to ", at.end,
-         " does not lie in axis ", axis, " of size ", size,
+  a.need(at.step != 0, "step is 0; it must be positive, or negative to go backwards");
+  a.need(at.step < 0 || (0 <= at.start && at.start <= at.end && at.end <= size), "range ", at.start,
+         " to ", at.end, " does not lie in axis ", axis, " of size ", size,
          "; it must satisfy 0 <= start <= end <= size");
+  a.need(at.step > 0 || (-1 <= at.end && at.end <= at.start && at.start < size), "range ", at.start,
+         " back to ", at.end, " does not lie in axis ", axis, " of size ", size,
+         "; it must satisfy -1 <= end <= start < size");
   ValueType result = a.operands[0];
   result.shape[axis] = count_of_range(at.start, at.end, at.step);
   return result;

@@ -54,9 +54,15 @@ std::optional<Attributes> composed(Op op, const Attributes& inner, const Attribu
   } else if (op == Op::slice) {
     if (inner.axes != outer.axes) return std::nullopt;
     result.start = inner.start + outer.start * inner.step;
+    result.step = inner.step * outer.step;
+    if (inner.step < 0 || outer.step < 0) {
+      const std::int64_t count = count_of_range(outer.start, outer.end, outer.step);
+      const std::int64_t last = result.start + (count - 1) * result.step;
+      result.end = count == 0 ? result.start : last + (result.step < 0 ? -1 : 1);
+      return result;
+    }
     result.end = std::min(inner.start + outer.end * inner.step, inner.end);
     result.end = std::max(result.end, result.start);
-    result.step = inner.step * outer.step;
   }
   return result;
 }
@@ -107,6 +113,15 @@ std::optional<NodeId> simplify_cast(const NodeToRewrite& s) {
   return s.rewriter.builder(s.node).append(s.node.op, {source}, {}, s.node.dtype);
 }
 
+// One node, or two of the same number.
+bool are_equal(const NodeToRewrite& s, std::size_t i, std::size_t j) {
+  if (s.x[i] == s.x[j]) return true;
+  if (!s.is_full(i) || !s.is_full(j)) return false;
+  const ir::Scalar a = value_of_full(s.operand(i)), b = value_of_full(s.operand(j));
+  return a.integer == b.integer && a.floating == b.floating &&
+         std::signbit(a.floating) == std::signbit(b.floating);
+}
+
 // Arithmetic on constants.
 std::optional<NodeId> fold_constants(const NodeToRewrite& s) {
   auto tile_op = info(s.node.op).tile_op;
@@ -135,11 +150,12 @@ std::optional<NodeId> drop_neutral(const NodeToRewrite& s) {
   return std::nullopt;
 }
 
-// A choice by a constant, and an operation undone by itself.
+// A choice by a constant or between equal values, and an operation undone by itself.
 std::optional<NodeId> decide(const NodeToRewrite& s) {
   auto tile_op = info(s.node.op).tile_op;
   if (tile_op == ir::Op::select_ && s.is_full(0))
     return value_of_full(s.operand(0)).integer != 0 ? s.x[1] : s.x[2];
+  if (tile_op == ir::Op::select_ && are_equal(s, 1, 2)) return s.x[1];
   bool undoes = tile_op == ir::Op::neg_ || tile_op == ir::Op::not_;
   if (undoes && s.operand(0).op == s.node.op) return s.operand(0).operands[0];
   return std::nullopt;

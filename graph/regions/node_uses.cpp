@@ -16,10 +16,12 @@ NodeUses::NodeUses(const Graph& graph)
     : last_use_(graph.nodes.size(), 0),
       in_place_(graph.nodes.size(), false),
       only_scattered_(graph.nodes.size(), false),
-      mutation_(graph.nodes.size()) {
+      mutation_(graph.nodes.size()),
+      whole_(graph.nodes.size()) {
   for (const Mutation& m : graph.mutations) mutation_[m.input] = m.value;
   find_last_uses(graph);
   find_scattered(graph);
+  find_wholes(graph);
   find_in_place(graph);
 }
 
@@ -78,6 +80,21 @@ void NodeUses::find_scattered(const Graph& graph) {
         is_kind(graph, source, Kind::concat) && uses[source] == 1 &&
         graph.node(source).attributes.axes[0] != graph.node(id).attributes.axes[0];
   }
+}
+
+void NodeUses::find_wholes(const Graph& graph) {
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    if (!is_kind(graph, id, Kind::concat) || only_scattered_[id]) continue;
+    for (NodeId part : graph.node(id).operands)
+      if (is_kind(graph, part, Kind::concat) && !whole_[part]) whole_[part] = id;
+  }
+  auto keep_apart = [&](NodeId id) { whole_[id].reset(); };
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const bool may_share = is_kind(graph, id, Kind::concat) || graph.node(id).op == Op::slice;
+    if (!may_share) std::ranges::for_each(graph.node(id).operands, keep_apart);
+  }
+  std::ranges::for_each(graph.outputs, keep_apart);
+  for (const Mutation& m : graph.mutations) keep_apart(m.value);
 }
 
 }  // namespace tilewright::graph

@@ -17,6 +17,9 @@ class NodeUses {
   explicit NodeUses(const Graph& graph);
   // A cat whose one use is as the source of a scatter along another axis.
   bool goes_only_to_scatter(NodeId id) const { return only_scattered_[id]; }
+  // Of a cat the first one that it is a part of, if all that use it are such and slices: then it
+  // may lie in that one's memory from the beginning.
+  std::optional<NodeId> whole_of(NodeId cat) const { return whole_[cat]; }
   // A scatter that writes the memory of a mutated input directly; its value is that memory.
   bool is_in_place(NodeId id) const { return in_place_[id]; }
   bool is_mutated(NodeId input) const { return mutation_[input].has_value(); }
@@ -26,6 +29,7 @@ class NodeUses {
   void find_last_uses(const Graph& graph);
   void find_in_place(const Graph& graph);
   void find_scattered(const Graph& graph);
+  void find_wholes(const Graph& graph);
   // Whether a scatter into the input's memory would read the value there while it writes.
   bool is_read_as_written(const Graph& graph, NodeId value, NodeId input) const;
   bool is_kind(const Graph& graph, NodeId id, Kind kind) const {
@@ -34,6 +38,7 @@ class NodeUses {
   std::vector<NodeId> last_use_;  // of the node's data, views followed; outputs: past the end
   std::vector<bool> in_place_, only_scattered_;
   std::vector<std::optional<NodeId>> mutation_;  // of inputs: the value that is left in them
+  std::vector<std::optional<NodeId>> whole_;     // of cats
 };
 
 }  // namespace tilewright::graph

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "graph/regions/epilogue.h"
+#include "graph/regions/opaque_region.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -170,13 +170,15 @@ class RegionSolver {
   }
   Region result() { return region_; }
 
-  // Nothing is known of its rows, so nothing joins it but its epilogue.
+  // Nothing is known of its rows, so nothing joins it but an epilogue or a prologue.
   std::optional<Region> opaque() {
     if (region_.tasks.size() == 1) {
       region_.stored = {true};
       return result();
     }
-    if (!is_with_epilogue(list_, region_.tasks)) return std::nullopt;
+    const bool is_prologue = builder_.limits_.accumulations_compute_sources &&
+                             source_reads(list_, region_.tasks).has_value();
+    if (!is_prologue && !is_with_epilogue(list_, region_.tasks)) return std::nullopt;
     find_stored();
     return result();
   }

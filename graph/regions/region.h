@@ -47,8 +47,8 @@ struct Table {
 
 struct Region {
   std::vector<TaskId> tasks;  // ascending
-  // Of each task. None of an opaque one, which is a region by itself or with its epilogue
-  // (epilogue.h).
+  // Of each task. None where one is opaque, by itself or with its epilogue or prologue
+  // (opaque_region.h).
   std::vector<Table> tables;
   std::vector<bool> stored;  // of each task: its value goes to memory
   std::int64_t rows = 1;
@@ -85,6 +85,9 @@ struct RegionLimits {
   std::int64_t rows_of_computed_operands = INT64_MAX;
   // Products of more rows take their weights from memory: blocks of rows would each compute them.
   std::int64_t rows_of_computed_weights = 16;
+  // Accumulations may have a prologue (opaque_region.h). On a GPU each program goes through all of
+  // the source, so that what it is made of would be read and computed many times.
+  bool accumulations_compute_sources = true;
 };
 
 class RegionBuilder {

@@ -1,3 +1,4 @@
+// Long because a case of each kind of node shares the maker's state.
 #include "graph/regions/task.h"
 
 #include <algorithm>
@@ -139,12 +140,14 @@ class TaskMaker {
     task.operands = {operand};
     return task;
   }
-  // The value in memory, where the task needs it there.
+  static bool is_negative(std::int64_t stride) { return stride < 0; }
+  // The value in memory, where the task needs it there; from its first element on.
   TaskOperand in_memory(NodeId id) {
     const TaskOperand& value = values_[id];
     const Node& n = graph_.node(id);
     if (element_count(n.shape) == 0) return {{}, new_storage(n.dtype, 0), row_major(n.shape), {}};
-    return value.number ? add(copy_of(id, value, graph_.node(id).dtype)) : value;
+    const bool goes_back = !value.number && std::ranges::any_of(value.view.strides, is_negative);
+    return value.number || goes_back ? add(copy_of(id, value, graph_.node(id).dtype)) : value;
   }
 
   void constant(NodeId id, const Node& n) {
@@ -251,7 +254,8 @@ class TaskMaker {
   void contraction(NodeId id, const Node& n) {
     if (graph_.node(n.operands[0]).shape[-1] == 0) return zeros(id, n);
     Task task = new_task(TaskKind::contraction, id, n.dtype, n.shape);
-    task.operands = {values_[n.operands[0]], in_memory(n.operands[1])};
+    const TaskOperand& left = values_[n.operands[0]];
+    task.operands = {left.number ? left : in_memory(n.operands[0]), in_memory(n.operands[1])};
     values_[id] = add(std::move(task));
   }
 
@@ -353,16 +357,35 @@ class TaskMaker {
 
   void concat_parts(NodeId id, const Node& n) {
     if (uses_.goes_only_to_scatter(id)) return;  // which writes the parts itself
-    StridedView whole = row_major(n.shape);
-    StorageId storage = new_storage(n.dtype, element_count(n.shape));
+    const TaskOperand whole = place_of_cat(id);
     TaskId first = next_task();
-    for_each_part(n, whole, [&](NodeId part, const StridedView& place) {
-      Task task = copy_of(id, values_[part], n.dtype);
-      task.storage = storage;
+    for_each_part(n, whole.view, [&](NodeId part, const StridedView& place) {
+      const TaskOperand& value = values_[part];
+      if (!value.number && value.storage == whole.storage && value.view == place) return;
+      Task task = copy_of(id, value, n.dtype);
+      task.storage = whole.storage;
       task.place = place;
       add_into(std::move(task), first);
     });
-    values_[id] = {std::nullopt, storage, whole, {}};
+    values_[id] = whole;
+  }
+  // A storage of its own, or its place in the cat that it is a part of.
+  TaskOperand place_of_cat(NodeId id) {
+    if (auto known = places_.find(id); known != places_.end()) return known->second;
+    const Node& n = graph_.node(id);
+    TaskOperand place{std::nullopt, 0, row_major(n.shape), {}};
+    if (auto whole = uses_.whole_of(id)) {
+      const TaskOperand outer = place_of_cat(*whole);
+      std::optional<StridedView> first;
+      for_each_part(graph_.node(*whole), outer.view, [&](NodeId part, const StridedView& view) {
+        if (part == id && !first) first = view;
+      });
+      place.storage = outer.storage;
+      place.view = *first;
+    } else {
+      place.storage = new_storage(n.dtype, element_count(n.shape));
+    }
+    return places_[id] = place;
   }
 
   void scatter(NodeId id, const Node& n) {
@@ -486,6 +509,7 @@ class TaskMaker {
   NodeUses uses_;
   TaskList list_;
   std::vector<TaskOperand> values_;
+  std::map<NodeId, TaskOperand> places_;                // of cats
   std::map<NodeId, std::vector<TaskOperand>> results_;  // 1, 2, ... of nodes that have several
 };
 

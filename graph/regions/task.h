@@ -7,7 +7,8 @@
 //   view          operands carry the composed strided view; where a reshape has no strides, a copy
 //                 task makes a row-major value first
 //   cat           one copy task a part, each writing its slice of one storage. A part's producer
-//                 and its copy fuse like any other pair, and the part is then written in place.
+//                 and its copy fuse like any other pair, and the part is then written in place. A
+//                 part that is a cat itself is made where it will lie.
 //   index_copy    a scatter task that writes rows of a storage at positions loaded at run time. If
 //                 the storage belongs to an input that the graph mutates and nobody reads its old
 //                 value later, it writes there; otherwise a copy is made first. An accumulation is
@@ -72,8 +73,8 @@ enum class TaskKind : std::uint8_t {
   contraction,  // operands [.., M, K] and [.., K, N]
   gather,       // operands table [V, C] and ids; of a table with one column as free as pointwise
   scatter,  // a copy to places that depend on operand 1, row numbers; of single elements as free
-  opaque    // `op` of the operands, all in memory: a region by itself or with its epilogue
-            // (epilogue.h), with its own lowering; it alone may have several results
+  opaque    // `op` of the operands, all in memory: a region by itself, or with what joins it there
+            // (opaque_region.h), with its own lowering; it alone may have several results
 };
 
 // Results 1, 2, ... of an opaque task, each all of a storage of its own.

@@ -34,6 +34,7 @@ FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
   if (verifies) verify(result.list);
   RegionLimits limits;
   limits.rows_of_computed_operands = is_gpu ? few_rows_of_gpus : dsl::PackedProduct::least_rows - 1;
+  limits.accumulations_compute_sources = !is_gpu;
   std::vector<MarkId> marks;
   if (!graph.marks.empty())
     for (const Task& task : result.list.tasks) marks.push_back(graph.node(task.node).origin.mark);

@@ -38,6 +38,69 @@ TEST(Arranging, FlipsAxes) {
   expect_contains(error_of([&] { flipud(zeros({})); }), "one at least");
 }
 
+// Vectors that are turned round, and what is left behind the last one; and what is done with them.
+TEST(Arranging, FlipsLinesOfEveryLength) {
+  Dice dice(2);
+  for (std::int64_t width : {2, 15, 16, 17, 64, 100, 1000}) {
+    const Shape sizes = {3, width};
+    Tensor x = dice.integers(sizes, -100, 100);
+    const Integers of_x = x.to_vector<std::int64_t>();
+    auto flipped = [&](const Place& at) {
+      return of_x[number_of(sizes, {at[0], width - 1 - at[1]})];
+    };
+    const Integers turned = elements<std::int64_t>(sizes, flipped);
+    Integers wanted = turned, sums(3, 0);
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      wanted[i] = wanted[i] * 2 + of_x[i];
+      sums[i / static_cast<std::size_t>(width)] +=
+          turned[i] * static_cast<std::int64_t>(i % static_cast<std::size_t>(width));
+    }
+    for (DType dtype : {DType::i64, DType::i32, DType::i16, DType::i8, DType::f32, DType::f64}) {
+      SCOPED_TRACE(width);
+      auto sum_with = [&](const Tensors& t) {
+        return Tensors{(flip(t[0].to(dtype), {1}).to(DType::i64) * 2 + t[0]).to(DType::i64)};
+      };
+      expect_equal<std::int64_t>(sum_with, {x}, sizes, wanted);
+      auto alone = [&](const Tensors& t) { return Tensors{flip(t[0], {1})}; };
+      expect_equal<std::int64_t>(
+          [&](const Tensors& t) { return Tensors{alone({t[0].to(dtype)})[0].to(DType::i64)}; }, {x},
+          sizes, turned);
+    }
+    auto weighted = [&](const Tensors& t) {
+      return Tensors{
+          sum({flip(t[0], {1}) * arange(0, width), std::source_location::current()}, {1})};
+    };
+    expect_equal<std::int64_t>(weighted, {x}, {3}, sums);
+  }
+}
+
+// What is flipped is a copy, also where nothing changes places.
+TEST(Arranging, AFlippedTensorIsItsOwn) {
+  for (std::int64_t width : {1, 5}) {
+    auto written = [](Tensor x) {
+      Tensor y = flip(x, {0});
+      y.copy_from(y * 0 + 7);
+      return x * 1;
+    };
+    auto given = [](const Tensor& x) { return flip(x, {0}); };
+    Tensor x = ones({width});
+    EXPECT_EQ(compile(written)(x).to_vector<float>(), x.to_vector<float>());
+    Tensor y = compile(given)(x);
+    y.copy_from(y * 0 + 7);
+    EXPECT_EQ(x.to_vector<float>(), ones({width}).to_vector<float>());
+  }
+}
+
+// A product takes its operands from the front.
+TEST(Arranging, ProductsOfWhatIsFlippedAreThoseOfACopy) {
+  Dice dice(3);
+  Tensor a = dice.integers({5, 20}, -4, 5).to(f32), b = dice.integers({20, 30}, -4, 5).to(f32);
+  auto product = [](const Tensors& t) { return Tensors{matmul(flip(t[0], {1}), flip(t[1], {0}))}; };
+  expect_equal<float>(product, {a, b}, {5, 30}, matmul(a, b).to_vector<float>());
+  auto rows = [](const Tensors& t) { return Tensors{matmul(flip(t[0], {0}), flip(t[1], {1}))}; };
+  expect_equal<float>(rows, {a, b}, {5, 30}, flip(matmul(a, b), {0, 1}).to_vector<float>());
+}
+
 TEST(Arranging, RollsAlongAxes) {
   Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5, 6}, {2, 3});
   auto rolled = [](const Shape& shifts, const std::vector<int>& axes) {

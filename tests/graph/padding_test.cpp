@@ -64,6 +64,34 @@ TEST(Pad, BeginsWithTheLastAxis) {
                 {2, 5, 3, 6, 1, 4, 2, 5, 3, 6});
 }
 
+// Each axis goes around what the axes behind it have become.
+TEST(Pad, GoesAroundSeveralAxes) {
+  const std::int64_t rows = 5, columns = 33, more[4] = {3, 2, 4, 1};
+  Floats line;
+  for (int i = 0; i < 2 * rows * columns; ++i) line.push_back(static_cast<float>(i));
+  Tensor x = Tensor::from(line, {2, rows, columns});
+  const Shape shape = {2, rows + more[2] + more[3], columns + more[0] + more[1]};
+  auto from = [](PadMode mode, std::int64_t place, std::int64_t size) {
+    if (place >= 0 && place < size) return place;
+    if (mode == PadMode::reflect) return place < 0 ? -place : 2 * size - 2 - place;
+    if (mode == PadMode::circular) return (place + size) % size;
+    if (mode == PadMode::replicate) return place < 0 ? std::int64_t{0} : size - 1;
+    return std::int64_t{-1};
+  };
+  for (PadMode mode :
+       {PadMode::constant, PadMode::reflect, PadMode::replicate, PadMode::circular}) {
+    Floats wanted;
+    for (std::int64_t i = 0; i < element_count(shape); ++i) {
+      const std::int64_t row = from(mode, i / shape[2] % shape[1] - more[2], rows);
+      const std::int64_t column = from(mode, i % shape[2] - more[0], columns);
+      const std::int64_t image = i / (shape[1] * shape[2]);
+      const auto place = static_cast<std::size_t>((image * rows + row) * columns + column);
+      wanted.push_back(row < 0 || column < 0 ? 7.0F : line[place]);
+    }
+    expect_padded(x, {more[0], more[1], more[2], more[3]}, mode, shape, wanted);
+  }
+}
+
 TEST(Pad, SaysWhatDoesNotFit) {
   Tensor line = zeros({4});
   auto error = [&](const Shape& sizes, PadMode mode) {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/indexing/gathering.h"
 #include "runtime/base/half.h"
 #include "runtime/cpu/parallel.h"
 #include "tests/errors.h"
@@ -143,6 +144,60 @@ TEST(Scatters, OfSlicesAreThoseOfALoop) {
     EXPECT_EQ(twice(a, i, b).to_vector<float>(), wanted);
     EXPECT_EQ(compile(twice, fullgraph())(a, i, b).to_vector<float>(), wanted);
   }
+}
+
+// As the rows of a graph's nodes join along its edges, times a weight an edge: what the rows are
+// gathered from is read where it lies, whatever it looks like there.
+TEST(Scatters, OfGatheredRowsAreThoseOfALoop) {
+  const std::int64_t nodes = 11, edges = 60;
+  const Integers from = numbers(edges, nodes, 3), to = numbers(edges, nodes, 4);
+  const Floats weights = values(edges, 5);
+  Tensor a = Tensor::from(from, {edges}), b = Tensor::from(to, {edges}),
+         each = Tensor::from(weights, {edges, 1});
+  for (std::int64_t width : {1, 7, 8, 33, 200, 1100}) {
+    const Floats x = values(nodes * width, 1);
+    Floats wanted(x.size()), differences(x.size());
+    for (std::size_t i = 0; i < from.size(); ++i)
+      for (std::int64_t k = 0; k < width; ++k) {
+        const float one = x[static_cast<std::size_t>(from[i] * width + k)];
+        const auto place = static_cast<std::size_t>(to[i] * width + k);
+        wanted[place] += one * weights[i];
+        differences[place] += one - x[place];
+      }
+    auto weighted = [&](const Tensor& t, const Tensor& w) {
+      return index_add(zeros({nodes, width}), 0, b, index_select(t, 0, a) * w);
+    };
+    auto of_differences = [&](const Tensor& t, const Tensor&) {
+      return index_add(zeros({nodes, width}), 0, b, index_select(t, 0, a) - index_select(t, 0, b));
+    };
+    Tensor rows = Tensor::from(x, {nodes, width});
+    Tensor turned = rows.transpose(0, 1).clone().transpose(0, 1);
+    Tensor apart = cat({rows, rows}, 1).slice(1, width, 2 * width);
+    for (const Tensor& t : {rows, turned, apart}) {
+      EXPECT_EQ(compile(weighted, fullgraph())(t, each).to_vector<float>(), wanted) << width;
+      EXPECT_EQ(compile(of_differences, fullgraph())(t, each).to_vector<float>(), differences);
+    }
+  }
+}
+
+// Rows that a tensor gives to itself are those that it had before.
+TEST(Scatters, OfRowsOfTheTargetReadWhatWasThere) {
+  const Shape sizes = {6, 16};
+  const Floats x = values(element_count(sizes), 1);
+  const Integers from = numbers(20, 6, 2), to = numbers(20, 6, 3);
+  Floats wanted = x;
+  for (std::size_t i = 0; i < from.size(); ++i)
+    for (std::int64_t k = 0; k < 16; ++k)
+      wanted[static_cast<std::size_t>(to[i] * 16 + k)] +=
+          x[static_cast<std::size_t>(from[i] * 16 + k)];
+  Tensor a = Tensor::from(from, {20}), b = Tensor::from(to, {20});
+  auto function = [&](Tensor t) {
+    t.copy_from(index_add(t, 0, b, index_select(t, 0, a)));
+    return t * 2;
+  };
+  Tensor changed = Tensor::from(x, sizes);
+  compile(function, fullgraph())(changed);
+  EXPECT_EQ(changed.to_vector<float>(), wanted);
 }
 
 // The order is that of the sources, also where many programs run.

@@ -145,6 +145,20 @@ llvm::Value* Emitter::load_every_other(llvm::Value* pointer, llvm::Type* type, l
   return b_.CreateShuffleVector(halves[0], halves[1], even);
 }
 
+// Neighbours of which the first lane is the last in memory: read as they lie, and turned round.
+llvm::Value* Emitter::load_backwards(llvm::Value* pointer, llvm::FixedVectorType* vector,
+                                     llvm::Align align, llvm::Value* mask, llvm::Value* rest) {
+  auto* first = b_.CreateConstGEP1_64(vector->getElementType(), pointer,
+                                      static_cast<std::uint64_t>(std::int64_t{1} - lanes_));
+  llvm::Value* lanes = nullptr;
+  if (mask == nullptr)
+    lanes = b_.CreateAlignedLoad(vector, first, align);
+  else
+    lanes = b_.CreateMaskedLoad(vector, first, align, b_.CreateVectorReverse(mask),
+                                b_.CreateVectorReverse(rest));
+  return b_.CreateVectorReverse(lanes);
+}
+
 Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* other) {
   llvm::Type* type = memory_type(dtype);
   llvm::Align align(static_cast<std::uint64_t>(size_bytes(dtype)));
@@ -174,6 +188,8 @@ Lanes Emitter::load(const Address& address, DType dtype, int lane, llvm::Value* 
     return {from_memory(b_.CreateMaskedLoad(vector, address.pointer, align, mask, rest), dtype),
             false};
   }
+  if (address.pointers == nullptr && address.lane_stride.known == -1)
+    return {from_memory(load_backwards(address.pointer, vector, align, mask, rest), dtype), false};
   if (address.pointers == nullptr && other == nullptr && size_bytes(dtype) == 4 &&
       address.lane_stride.known == 2 && lanes_ >= least_lanes_apart)
     return {from_memory(load_every_other(address.pointer, type, mask), dtype), false};

@@ -204,6 +204,8 @@ class Emitter : Arithmetic {
                        const Position& position);
   Address pointer_address(ir::Value pointer, std::optional<ir::Value> mask,
                           const Position& position);
+  llvm::Value* load_backwards(llvm::Value* pointer, llvm::FixedVectorType* vector,
+                              llvm::Align align, llvm::Value* mask, llvm::Value* rest);
   llvm::Value* load_every_other(llvm::Value* pointer, llvm::Type* type, llvm::Value* mask);
   Lanes load(const Address& address, DType dtype, int lane, llvm::Value* other);
   void store(const Address& address, DType dtype, int lane, Lanes value, bool streaming);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/functions/convolving/windows.h"
+#include "graph/functions/indexing/numbered.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
@@ -13,23 +14,6 @@ using graph::At;
 using std::source_location;
 
 namespace {
-
-// Elements start, start - 1, .. of an axis.
-Tensor backwards(const Tensor& x, int axis, std::int64_t start, std::int64_t count,
-                 source_location w) {
-  std::vector<int> order = {axis};
-  for (int i = 0; i < x.rank(); ++i)
-    if (i != axis) order.push_back(i);
-  Tensor front = x.permute(order, w);
-  Shape sizes = front.shape();
-  Tensor table = front.reshape({sizes[0], front.count() / sizes[0]}, w);
-  Tensor numbers = TensorOperand(start, w) - TensorOperand(arange(0, count, 1, DType::i64, w), w);
-  sizes[0] = count;
-  std::vector<int> back;
-  for (int i = 1; i < x.rank(); ++i) back.push_back(i);
-  back.insert(back.begin() + axis, 0);
-  return embedding({numbers, w}, table).reshape(sizes, w).permute(back, w);
-}
 
 struct Edge {
   int axis;
@@ -42,7 +26,8 @@ Tensor part_beyond(const Tensor& x, const Edge& edge, PadMode mode, source_locat
   const std::int64_t size = x.size(axis);
   if (mode == PadMode::circular)
     return is_front ? x.slice(axis, size - count, size, 1, w) : x.slice(axis, 0, count, 1, w);
-  if (mode == PadMode::reflect) return backwards(x, axis, is_front ? count : size - 2, count, w);
+  if (mode == PadMode::reflect)
+    return graph::backwards(x, axis, is_front ? count : size - 2, count, w);
   Tensor last = is_front ? x.slice(axis, 0, 1, 1, w) : x.slice(axis, size - 1, size, 1, w);
   Shape sizes = x.shape();
   sizes[axis] = count;

@@ -1,6 +1,8 @@
 #include "graph/functions/indexing/advanced_indexing.h"
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 
 #include "graph/functions/indexing/numbered.h"
 #include "graph/functions/indexing/replacement.h"
@@ -194,21 +196,42 @@ Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, con
   return graph::apply_function("index_put", operands, settings, function, w)[0];
 }
 
+namespace {
+
+// Of flags of 0 and 1 the places of those that are 1, along each axis, row-major. Eight at once are
+// passed over where they are 0, and a line along the last axis shares its other places.
+std::vector<std::int64_t> places_of_ones(std::span<const std::uint8_t> flags, const Shape& shape) {
+  constexpr std::size_t at_once = 8;
+  const auto line = static_cast<std::size_t>(shape.empty() ? 1 : shape[-1]);
+  std::vector<std::int64_t> places, place(static_cast<std::size_t>(shape.rank()), 0);
+  places.reserve((flags.size() - static_cast<std::size_t>(std::ranges::count(flags, 0))) *
+                 place.size());
+  for (std::size_t start = 0; start < flags.size(); start += line) {
+    for (std::size_t i = 0; i < line; ++i) {
+      std::uint64_t word = 1;
+      if (i + at_once <= line) std::memcpy(&word, flags.data() + start + i, at_once);
+      if (word == 0) i += at_once - 1;
+      if (word == 0 || flags[start + i] == 0) continue;
+      if (!place.empty()) place.back() = static_cast<std::int64_t>(i);
+      places.insert(places.end(), place.begin(), place.end());
+    }
+    for (int axis = shape.rank() - 2; axis >= 0; --axis) {
+      if (++place[static_cast<std::size_t>(axis)] < shape[axis]) break;
+      place[static_cast<std::size_t>(axis)] = 0;
+    }
+  }
+  return places;
+}
+
+}  // namespace
+
 Tensor nonzero(const TensorOperand& x) {
   auto w = x.where;
   const Tensor& given = graph::tensor_of(x, "nonzero");
-  std::vector<bool> is_set;
-  Tensor flags = given.to(DType::boolean, w).to(DType::u8, w);
-  for (std::uint8_t flag : flags.to_vector<std::uint8_t>(w)) is_set.push_back(flag != 0);
-  Strides strides = row_major_strides(given.shape());
-  std::vector<std::int64_t> places;
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < is_set.size(); ++i) {
-    if (!is_set[i]) continue;
-    ++count;
-    for (int axis = 0; axis < given.rank(); ++axis)
-      places.push_back(static_cast<std::int64_t>(i) / strides[axis] % given.shape()[axis]);
-  }
+  const std::vector<std::uint8_t> flags =
+      given.to(DType::boolean, w).to(DType::u8, w).to_vector<std::uint8_t>(w);
+  const std::vector<std::int64_t> places = places_of_ones(flags, given.shape());
+  const auto count = static_cast<std::int64_t>(flags.size()) - std::ranges::count(flags, 0);
   Tensor result = Tensor::from(places, {count, given.rank()});
   return given.is_symbolic() ? result : result.to(given.device(w), w);
 }

@@ -53,11 +53,9 @@ Tensor flip(const TensorOperand& x, const std::vector<int>& axes) {
     Tensor result = graph::with_axis(t[0], w);
     for (int axis : along) {
       const std::int64_t size = result.size(axis);
-      Formula places = graph::places_along({size}, 0, w);
-      Formula back = places.number(size - 1) - places;
-      result = graph::parts_at(result, axis, back.tensor(), w);
+      if (size > 1) result = graph::backwards(result, axis, size - 1, size, w);
     }
-    return {result.reshape(t[0].shape(), w)};
+    return {graph::reshape_operand(result, t[0].shape(), w).clone(w)};
   };
   return graph::apply_function("flip", {&given, 1}, {along.begin(), along.end()}, function, w)[0];
 }

@@ -53,9 +53,9 @@ void require_bags(const Tensor& indices, const Tensor& table, const Tensor& offs
       ") must be as many as indices, of the table's dtype, and are for sums alone");
 }
 
-// [bags, C] of indices [n] that are in these bags; those of bag `bags` are in none.
+// [bags, C] of indices [n] that are in these bags; those of bag `bags`, if there are such, in none.
 Tensor bags_of_rows(const Tensor& indices, const Tensor& table, const Formula& bag,
-                    const Tensor& weights, std::int64_t bags, BagMode mode) {
+                    const Tensor& weights, std::int64_t bags, bool has_ignored, BagMode mode) {
   const source_location w = bag.where();
   const DType carried = mode == BagMode::max ? table.dtype() : accumulator(table.dtype());
   const std::int64_t count = indices.count(), width = table.size(1);
@@ -64,7 +64,7 @@ Tensor bags_of_rows(const Tensor& indices, const Tensor& table, const Formula& b
     Tensor each = graph::reshape_operand(weights.to(carried, w), {count, 1}, w);
     rows = rows * Formula(graph::broadcast_to(each, {count, width}, "embedding_bag", w), w);
   }
-  Tensor none = graph::constant(carried, {bags + 1, width}, 0, w);
+  Tensor none = graph::constant(carried, {bags + (has_ignored ? 1 : 0), width}, 0, w);
   ScatterReduction reduction = ScatterReduction::sum;
   if (mode == BagMode::mean) reduction = ScatterReduction::mean;
   if (mode == BagMode::max) reduction = ScatterReduction::amax;
@@ -104,7 +104,8 @@ Tensor embedding_bag(const TensorOperand& operand, const Tensor& table, const Te
     }
     Tensor weights =
         tensors[3].defined() ? graph::reshape_operand(tensors[3], {count}, w) : Tensor();
-    return std::vector{bags_of_rows(rows, tensors[1], bag, weights, bags, mode)};
+    return std::vector{
+        bags_of_rows(rows, tensors[1], bag, weights, bags, ignored.has_value(), mode)};
   };
   return graph::apply_function(
       "embedding_bag", std::vector{indices, table, offsets, options.weights},

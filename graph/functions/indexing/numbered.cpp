@@ -107,6 +107,17 @@ Tensor with_parts_at(const Tensor& x, int axis, const Tensor& places, const Tens
       .reshape(x.shape(), w);
 }
 
+Tensor backwards(const Tensor& x, int axis, std::int64_t start, std::int64_t count,
+                 source_location w) {
+  Attributes attributes;
+  attributes.axes = {axis};
+  attributes.start = start;
+  attributes.end = start - count;
+  attributes.step = -1;
+  Tensor part = apply(Op::slice, {x}, attributes, w);
+  return part.is_symbolic() ? part.clone(w) : part;  // and no view that could be written through
+}
+
 Tensor index_operand(const Tensor& index, std::string_view operation, source_location w) {
   const Tensor given = tensor_of({index, w}, operation);
   require(given.dtype() == DType::i32 || given.dtype() == DType::i64, "[", operation,

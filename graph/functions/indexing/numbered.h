@@ -41,6 +41,10 @@ Tensor parts_at(const Tensor& x, int axis, const Tensor& places, std::source_loc
 Tensor with_parts_at(const Tensor& x, int axis, const Tensor& places, const Tensor& values,
                      std::source_location w);
 
+// Of x the elements start, start - 1, .. of an axis, so many, as a value of their own.
+Tensor backwards(const Tensor& x, int axis, std::int64_t start, std::int64_t count,
+                 std::source_location w);
+
 // The operand, which must be i32 or i64.
 Tensor index_operand(const Tensor& index, std::string_view operation, std::source_location w);
 // Raises `Error` unless all of the index are in [least, size): at once, or as Options::index_checks

@@ -85,31 +85,39 @@ void require_sampled(const Tensor& x, const Tensor& grid, source_location w) {
           x.shape(), " (at ", At{w}, "); the axes that are sampled must have elements");
 }
 
-// Sampling of channels, which lie last: [N * elements, C].
+// Sampling of each channel of x, [N, C, ..]: what is known of a point is computed once for all.
 struct Sampler {
-  Tensor table;
+  Tensor x;
   Shape sizes;   // of the axes that are sampled
   Shape points;  // [N, ..]: where the grid has a position
   source_location where;
 
-  // The channels at these places of each point, [points.., C]; 0 where one is outside.
+  Shape all() const {  // [N, C, ..] of the result
+    Shape result = points;
+    result.insert(result.begin() + 1, x.size(1));
+    return result;
+  }
+  // The elements at these places of each point, for all channels; 0 where one is outside.
   Formula at(const std::vector<Formula>& places) const {
-    Formula number = graph::places_along(points, 0, where);
+    const DType dtype = graph::dtype_of_numbers(x.count());
+    const std::int64_t elements = element_count(sizes);
+    Formula number = graph::places_along(points, 0, where, dtype);
+    number = number * number.number(x.size(1));
     std::optional<Formula> is_inside;
     for (int i = 0; i < sizes.rank(); ++i) {
       const Formula& place = places[static_cast<std::size_t>(i)];
       Formula inside = (place >= 0) & (place <= place.number(sizes[i] - 1));
       is_inside = is_inside ? *is_inside & inside : inside;
-      number = number * static_cast<double>(sizes[i]) + choice(inside, place, 0).to(DType::i64);
+      number = number * number.number(sizes[i]) + choice(inside, place, 0).to(dtype);
     }
-    Formula elements(graph::parts_at(table, 0, number.tensor(), where), where);
-    return choice(of_channels(*is_inside), elements, 0);
+    Formula channel = graph::places_along(all(), 1, where, dtype);
+    Formula numbers = of_channels(number) + channel * channel.number(elements);
+    Formula found(graph::elements_at(x, numbers.tensor(), where), where);
+    return choice(of_channels(*is_inside), found, 0);
   }
   // A value a point for all of its channels.
-  Formula of_channels(const Formula& x) const {
-    Shape all = points;
-    all.push_back(table.size(1));
-    return graph::spread(x.tensor().unsqueeze(-1, where), all, where);
+  Formula of_channels(const Formula& value) const {
+    return graph::spread(value.tensor().unsqueeze(1, where), all(), where);
   }
   // The sum over all choices of a tap an axis.
   Formula sum_of(const std::vector<std::vector<Tap>>& taps) const {
@@ -134,19 +142,6 @@ struct Sampler {
   }
 };
 
-// [N, C, ..] as [N, .., C], and the other way round.
-std::vector<int> channels_last(int rank) {
-  std::vector<int> order = {0};
-  for (int axis = 2; axis < rank; ++axis) order.push_back(axis);
-  order.push_back(1);
-  return order;
-}
-std::vector<int> channels_second(int rank) {
-  std::vector<int> order = {0, rank - 1};
-  for (int axis = 1; axis < rank - 1; ++axis) order.push_back(axis);
-  return order;
-}
-
 }  // namespace
 
 Tensor grid_sample(const TensorOperand& x, const Tensor& grid, const GridSampleOptions& options) {
@@ -159,19 +154,14 @@ Tensor grid_sample(const TensorOperand& x, const Tensor& grid, const GridSampleO
     const DType own = t[0].dtype(), wide = accumulator(own);
     const Shape sizes(t[0].shape().begin() + 2, t[0].shape().end());
     const Shape points(t[1].shape().begin(), t[1].shape().end() - 1);
-    const std::int64_t channels = t[0].shape()[1];
-    Tensor table = graph::reshape_operand(t[0], t[0].shape(), w)
-                       .permute(channels_last(t[0].rank()), w)
-                       .reshape({t[0].shape()[0] * element_count(sizes), channels}, w)
-                       .to(wide, w);
+    Tensor wide_x = graph::reshape_operand(t[0], t[0].shape(), w).to(wide, w);
     Tensor wide_grid = graph::reshape_operand(t[1], t[1].shape(), w).to(wide, w);
     std::vector<std::vector<Tap>> taps;
     for (int i = 0; i < sizes.rank(); ++i) {
       Formula coordinate(wide_grid.select(-1, sizes.rank() - 1 - i, w), w);
       taps.push_back(SampledAxis{sizes[i], options}.taps(coordinate));
     }
-    Tensor result = Sampler{table, sizes, points, w}.sum_of(taps).tensor();
-    return {result.to(own, w).permute(channels_second(result.rank()), w)};
+    return {Sampler{wide_x, sizes, points, w}.sum_of(taps).tensor().to(own, w)};
   };
   return graph::apply_function(
       "grid_sample", operands,

@@ -18,14 +18,23 @@ namespace tilewright::graph {
 using dsl::Tile;
 using Axis = AccumulationShape::Axis;
 
-AccumulationShape::AccumulationShape(const Task& task, bool is_gpu) {
+bool AccumulationShape::Axis::joins(const Axis& inner) const {
+  if (target != inner.target * inner.size || index != inner.index * inner.size) return false;
+  return std::ranges::equal(reads, inner.reads, [&](std::int64_t own, std::int64_t other) {
+    return own == other * inner.size;
+  });
+}
+
+AccumulationShape::AccumulationShape(const TaskList& list, const Region& region, bool is_gpu)
+    : reads(*source_reads(list, region.tasks)) {
+  const Task& task = list.tasks[region.tasks.back()];
   const StridedView &target = task.place, &index = task.operands[1].view;
-  const TaskOperand& source = task.operands[2];
   const int rows_axis = task.attributes.axes[0];
   row_count = target.shape[rows_axis];
   for (int i = 0; i < target.shape.rank(); ++i) {
-    Axis axis{source.view.shape[i], target.strides[i], index.strides[i],
-              source.number ? 0 : source.view.strides[i]};
+    Axis axis{task.operands[2].view.shape[i], target.strides[i], index.strides[i], {}};
+    for (const SourceRead& read : reads)
+      axis.reads.push_back(read.strides[static_cast<std::size_t>(i)]);
     if (i == rows_axis) {
       rows = axis;
     } else if (axis.size != 1) {
@@ -36,6 +45,7 @@ AccumulationShape::AccumulationShape(const Task& task, bool is_gpu) {
       others.push_back(axis);
     }
   }
+  columns.reads.assign(reads.size(), 0);
   auto suits = [&](const Axis& axis) { return is_gpu || axis.target == 1; };
   auto best = std::ranges::max_element(others, [&](const Axis& a, const Axis& b) {
     return std::pair(suits(a), -a.target) < std::pair(suits(b), -b.target);
@@ -48,26 +58,34 @@ AccumulationShape::AccumulationShape(const Task& task, bool is_gpu) {
 AccumulationProgram::AccumulationProgram(const std::string& name, const TaskList& list,
                                          const Region& region, const dsl::Target& target,
                                          std::int64_t block, std::int64_t held_rows)
-    : task_(list.tasks[region.tasks[0]]),
+    : list_(list),
+      region_(region),
+      task_(list.tasks[region.tasks.back()]),
       target_(target),
-      shape_(task_, target.is_gpu()),
+      shape_(list, region, target.is_gpu()),
       block_(block),
       held_rows_(held_rows),
       tracer_(name),
       parameters_(tracer_, list, region),
       to_(task_.place.offset),
       at_(task_.operands[1].view.offset),
-      from_(source().number ? 0 : source().view.offset),
-      left_(block) {}
+      left_(block) {
+  for (const auto& [slot, operand, strides] : shape_.reads)
+    from_.emplace_back(list.tasks[region.tasks[slot]].operands[operand].view.offset);
+}
 
 Grid AccumulationProgram::begin(bool has_target) {
-  for (const TaskOperand& operand : task_.operands)
-    if (!operand.number && (has_target || operand.storage != task_.storage))
-      parameters_.add(operand.storage);
+  auto source_operand = [&](const SourceRead& read) -> const TaskOperand& {
+    return list_.tasks[region_.tasks[read.slot]].operands[read.operand];
+  };
+  if (has_target) parameters_.add(task_.storage);
+  parameters_.add(task_.operands[1].storage);
+  for (const SourceRead& read : shape_.reads) parameters_.add(source_operand(read).storage);
   const Grid grid = open_grid();
   if (has_target) target_base_ = parameters_.pointer(task_.storage) + to_;
   index_base_ = parameters_.pointer(task_.operands[1].storage) + at_;
-  if (!source().number) source_base_ = parameters_.pointer(source().storage) + from_;
+  for (std::size_t i = 0; i < from_.size(); ++i)
+    bases_.push_back(parameters_.pointer(source_operand(shape_.reads[i]).storage) + from_[i]);
   return grid;
 }
 
@@ -95,7 +113,7 @@ Grid AccumulationProgram::open_grid() {
 void AccumulationProgram::move(const Tile& by, const Axis& axis) {
   to_.add(by, axis.target);
   at_.add(by, axis.index);
-  from_.add(by, axis.source);
+  for (std::size_t i = 0; i < from_.size(); ++i) from_[i].add(by, axis.reads[i]);
 }
 
 Tile AccumulationProgram::block_at(const Tile& base, std::int64_t stride) const {
@@ -104,12 +122,64 @@ Tile AccumulationProgram::block_at(const Tile& base, std::int64_t stride) const 
   return dsl::load(dsl::make_desc(base, {left_}, {stride}), {0}, {block_});
 }
 
-Tile AccumulationProgram::element(const Tile& i) const {
-  if (source().number) {
-    Tile number = dsl::constant(*source().number);
-    return block_ == 1 ? number : dsl::splat(number, {block_});
+Tile AccumulationProgram::element(const Tile& row) {
+  values_.assign(region_.tasks.size(), {});
+  Tile x = operand(region_.tasks.size() - 1, 2, row);
+  return block_ > 1 && x.shape().empty() ? dsl::splat(x, {block_}) : x;
+}
+
+Tile AccumulationProgram::element(const Tile& row, const Tile& column) const {
+  if (shape_.reads.empty()) return dsl::constant(*source().number);
+  return dsl::load(place_of(0, row) + column * shape_.columns.reads[0]);
+}
+
+Tile AccumulationProgram::operand(std::size_t slot, std::size_t i, const Tile& row) {
+  const TaskOperand& from = list_.tasks[region_.tasks[slot]].operands[i];
+  if (from.number) return dsl::constant(*from.number);
+  if (auto producer = from.producer ? region_.slot(*from.producer) : std::nullopt)
+    return value(*producer, row);
+  const std::size_t read = read_of(slot, i);
+  const std::int64_t stride = shape_.columns.reads[read];
+  return stride == 0 ? dsl::load(place_of(read, row)) : block_at(place_of(read, row), stride);
+}
+
+Tile AccumulationProgram::value(std::size_t slot, const Tile& row) {
+  if (values_[slot].defined()) return values_[slot];
+  const Task& task = list_.tasks[region_.tasks[slot]];
+  if (task.kind == TaskKind::gather) return values_[slot] = gathered(slot, row);
+  std::vector<dsl::Operand> operands;
+  for (std::size_t i = 0; i < task.operands.size(); ++i) operands.push_back(operand(slot, i, row));
+  return values_[slot] = apply_pointwise(task, operands);
+}
+
+// A number outside the table reads as zeros.
+Tile AccumulationProgram::gathered(std::size_t slot, const Tile& row) {
+  const TaskOperand& table = list_.tasks[region_.tasks[slot]].operands[0];
+  const std::size_t read = read_of(slot, 0);
+  const std::int64_t rows = table.view.shape[0], row_stride = table.view.strides[0],
+                     column_stride = shape_.columns.reads[read];
+  const Tile base = place_of(read, row), numbers = dsl::cast(operand(slot, 1, row), DType::i64);
+  if (!numbers.shape().empty() || column_stride == 0) {
+    Tile steps = numbers * row_stride;
+    if (column_stride != 0)
+      steps = steps + dsl::cast(dsl::arange(0, block_), DType::i64) * column_stride;
+    Tile inside = numbers >= 0 && numbers < rows;
+    if (!numbers.shape().empty() && !is_whole())
+      inside = inside && dsl::cast(dsl::arange(0, block_), DType::i64) < left_;
+    return dsl::load(base + steps, inside);
   }
-  return block_at(source_base_ + i * shape_.rows.source, shape_.columns.source);
+  const dsl::Desc matrix = dsl::make_desc(base, {rows, left_}, {row_stride, column_stride});
+  return dsl::reshape(dsl::load(matrix, {numbers, 0}, {1, block_}), {block_});
+}
+
+std::size_t AccumulationProgram::read_of(std::size_t slot, std::size_t i) const {
+  auto is_it = [&](const SourceRead& read) { return read.slot == slot && read.operand == i; };
+  return static_cast<std::size_t>(std::ranges::find_if(shape_.reads, is_it) - shape_.reads.begin());
+}
+
+Tile AccumulationProgram::place_of(std::size_t read, const Tile& row) const {
+  const std::int64_t stride = shape_.rows.reads[read];
+  return stride == 0 ? bases_[read] : bases_[read] + row * stride;
 }
 
 Tile AccumulationProgram::joined(const Tile& a, const Tile& b) const {
@@ -122,7 +192,7 @@ Tile AccumulationProgram::joined(const Tile& a, const Tile& b) const {
 namespace {
 
 bool is_accumulation(const TaskList& list, const Region& region) {
-  return list.tasks[region.tasks[0]].op == Op::scatter_reduce;
+  return list.tasks[region.tasks.back()].op == Op::scatter_reduce;
 }
 
 LoweredRegion lower_accumulation(const TaskList& list, const Region& region,

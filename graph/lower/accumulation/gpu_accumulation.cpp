@@ -27,7 +27,7 @@ class HoldingProgram : AccumulationProgram {
   }
 
  private:
-  void hold_block() const {
+  void hold_block() {
     const AccumulationShape::Axis &rows = shape_.rows, &columns = shape_.columns;
     Tile own = dsl::reshape(dsl::cast(dsl::arange(0, held_rows_), DType::i64), {held_rows_, 1});
     if (first_row_.defined()) own = own + first_row_;
@@ -46,7 +46,7 @@ class HoldingProgram : AccumulationProgram {
 
 LoweredRegion gpu_accumulation(const TaskList& list, const Region& region,
                                const dsl::Target& target) {
-  const AccumulationShape shape(list.tasks[region.tasks[0]], true);
+  const AccumulationShape shape(list, region, true);
   LoweredRegion result;
   result.kind = "accumulation";
   result.programs.push_back(

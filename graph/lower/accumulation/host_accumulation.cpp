@@ -20,8 +20,8 @@ using dsl::Tile;
 using dsl::Var;
 using Axis = AccumulationShape::Axis;
 
-// A program has a few vectors of neighbours at most.
-constexpr std::int64_t most_columns = 32;
+// Neighbours that a program has: whole vectors, and lines of the cache.
+constexpr std::int64_t least_columns = 32, most_columns = 1024;
 // Sources that are worth copies of the target: for one thread, and for several.
 constexpr std::int64_t few_sources = 256, many_sources = 1 << 15;
 constexpr std::int64_t copies_of_elements = 4;  // for a thread
@@ -54,7 +54,7 @@ Copies copies_for(const Task& task, const AccumulationShape& shape) {
   const std::int64_t sources = shape.rows.size;
   Copies copies{1, sources, 1};
   const bool is_coarse = is_floating(task.dtype) && bit_width(task.dtype) < 32;
-  if (shape.columns.size > most_columns || !shape.others.empty() || is_boolean(task.dtype) ||
+  if (shape.columns.size > least_columns || !shape.others.empty() || is_boolean(task.dtype) ||
       is_coarse || !is_dense(task.place))
     return copies;
   // What copies cost must stay below what their sources do.
@@ -70,12 +70,21 @@ Copies copies_for(const Task& task, const AccumulationShape& shape) {
   return copies;
 }
 
+// As long runs of memory as leave each thread a program.
+std::int64_t columns_for(const AccumulationShape& shape) {
+  std::int64_t others = 1;
+  for (const Axis& axis : shape.others) others *= axis.size;
+  const std::int64_t programs = divide_up(std::int64_t{thread_count()}, others);
+  const std::int64_t share =
+      divide_up(divide_up(shape.columns.size, programs), least_columns) * least_columns;
+  return std::min({shape.columns.size, share, most_columns});
+}
+
 class HostAccumulation : AccumulationProgram {
  public:
   HostAccumulation(const std::string& name, const TaskList& list, const Region& region,
                    const dsl::Target& target, const AccumulationShape& shape, const Copies& copies)
-      : AccumulationProgram(name, list, region, target, std::min(shape.columns.size, most_columns),
-                            shape.row_count),
+      : AccumulationProgram(name, list, region, target, columns_for(shape), shape.row_count),
         copies_(copies),
         elements_(element_count(task_.place.shape)) {}
 
@@ -135,7 +144,7 @@ class HostAccumulation : AccumulationProgram {
     for (Tile start : dsl::range(0, size, joined_at_once)) dsl::store(all, {start}, nothing);
   }
 
-  void deal_out(const Tile& copies, const Tile& first, const Tile& end) const {
+  void deal_out(const Tile& copies, const Tile& first, const Tile& end) {
     const std::int64_t ways = copies_.of_each;
     auto one = [&](const Tile& i, std::int64_t copy) {
       join_row(i, copy == 0 ? copies : copies + copy * elements_);
@@ -164,10 +173,10 @@ class HostAccumulation : AccumulationProgram {
 
   Tile is_inside(const Tile& row) const { return row >= 0 && row < shape_.row_count; }
 
-  void join_row(const Tile& i, const Tile& target) const {
+  void join_row(const Tile& i, const Tile& target) {
     const Axis &rows = shape_.rows, &columns = shape_.columns;
     Tile index = index_base_ + i * rows.index;
-    if (block_ > 1 && columns.index != 0) return join_rows(i, index, target);
+    if (block_ > 1 && columns.index != 0) return join_elements(i, index, target);
     Tile row = dsl::cast(dsl::load(index), DType::i64);
     dsl::if_(is_inside(row), [&] {
       Tile place = target + row * rows.target;
@@ -176,15 +185,17 @@ class HostAccumulation : AccumulationProgram {
       dsl::store(block, {0}, joined(dsl::load(block, {0}, {block_}), element(i)));
     });
   }
-  // Each column has a row of its own.
-  void join_rows(const Tile& i, const Tile& index, const Tile& target) const {
+  // Each column has a row of its own. One by one, since a vector of places that is read would wait
+  // for all that were written before.
+  void join_elements(const Tile& i, const Tile& index, const Tile& target) const {
     const Axis &rows = shape_.rows, &columns = shape_.columns;
-    Tile row = dsl::cast(block_at(index, columns.index), DType::i64);
-    Tile column = dsl::cast(dsl::arange(0, block_), DType::i64);
-    Tile inside = is_inside(row);
-    if (!is_whole()) inside = inside && column < left_;
-    Tile place = target + (row * rows.target + column * columns.target);
-    dsl::store(place, joined(dsl::load(place, inside), element(i)), inside);
+    for (Tile column : dsl::range(0, left_, 1)) {
+      Tile row = dsl::cast(dsl::load(index + column * columns.index), DType::i64);
+      dsl::if_(is_inside(row), [&] {
+        Tile place = target + (row * rows.target + column * columns.target);
+        dsl::store(place, joined(dsl::load(place), element(i, column)));
+      });
+    }
   }
 
   Copies copies_;
@@ -195,8 +206,8 @@ class HostAccumulation : AccumulationProgram {
 
 LoweredRegion host_accumulation(const TaskList& list, const Region& region,
                                 const dsl::Target& target) {
-  const Task& task = list.tasks[region.tasks[0]];
-  const AccumulationShape shape(task, false);
+  const Task& task = list.tasks[region.tasks.back()];
+  const AccumulationShape shape(list, region, false);
   const Copies copies = copies_for(task, shape);
   auto program = [&](const std::string& name) {
     return HostAccumulation(name, list, region, target, shape, copies);

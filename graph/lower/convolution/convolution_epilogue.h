@@ -1,5 +1,5 @@
-// The epilogue of a convolution (regions/epilogue.h) in its programs: pointwise tasks over a block
-// of results that has not left the registers, or the first cache, yet.
+// The epilogue of a convolution (regions/opaque_region.h) in its programs: pointwise tasks over a
+// block of results that has not left the registers, or the first cache, yet.
 //
 // Programs differ in how a block lies in memory, and say so by two functions: one loads the block
 // of an operand, one stores the block of a value.

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "graph/regions/opaque_region.h"
 #include "graph/regions/reference/verify.h"
 #include "runtime/base/error.h"
 
@@ -56,7 +57,7 @@ class RegionVerifier {
     expect(region_.stored.size() == region_.tasks.size(), "says of ", region_.stored.size(),
            " tasks whether they are stored");
     for (slot_ = 0; slot_ < region_.tasks.size(); ++slot_) stored();
-    if (region_.tables.empty()) return epilogue();
+    if (region_.tables.empty()) return task(0).is_opaque() ? epilogue() : prologue();
     expect(region_.tables.size() == region_.tasks.size(), "has ", region_.tables.size(), " tables");
     find_row_bounds();
     for (slot_ = 0; slot_ < region_.tasks.size(); ++slot_) {
@@ -85,7 +86,6 @@ class RegionVerifier {
   // What follows the first task where nothing is known of rows: each element of what is computed
   // from the same element of what is.
   void epilogue() {
-    expect(region_.tasks.size() == 1 || task(0).is_opaque(), "has several tasks and no tables");
     for (slot_ = 1; slot_ < region_.tasks.size(); ++slot_) {
       const Task& t = task(slot_);
       expect(t.kind == TaskKind::pointwise && t.shape == task(0).shape,
@@ -105,6 +105,24 @@ class RegionVerifier {
       for (const TaskOperand& operand : task(0).operands)
         expect(operand.number || operand.storage != task(slot_).storage,
                "writes what the first task reads");
+  }
+
+  // What precedes an accumulation: values for it alone, of memory that it does not change.
+  void prologue() {
+    const std::size_t last = region_.tasks.size() - 1;
+    const Task& accumulation = task(last);
+    slot_ = last;
+    expect(accumulation.op == Op::scatter_reduce, "has several tasks and no tables");
+    expect(source_reads(list_, region_.tasks).has_value(), "does not go through its source");
+    for (slot_ = 0; slot_ < last; ++slot_) {
+      const Task& t = task(slot_);
+      expect(t.kind == TaskKind::pointwise || t.kind == TaskKind::gather,
+             "is no part of a prologue");
+      expect(!region_.stored[slot_], "is wanted elsewhere");
+      for (const TaskOperand& operand : t.operands)
+        expect(operand.number || operand.storage != accumulation.storage,
+               "reads what the accumulation changes");
+    }
   }
 
   void find_row_bounds() {
