@@ -8,7 +8,7 @@ packages=(
   cmake g++ ninja-build ccache pkg-config
   llvm-22-dev lld-22 zlib1g-dev libzstd-dev libxml2-dev libsqlite3-dev
   libboost-graph-dev librange-v3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libpcre2-dev
-  libutf8proc-dev libminizip-dev
+  libutf8proc-dev libminizip-dev libeigen3-dev
   libgtest-dev libgmock-dev
 )
 [ "${1:-}" = tests ] && packages+=(postgresql libpq5)

@@ -165,6 +165,59 @@ class Spectra(nn.Module):
                 fft.ihfftn(x, s=(5,), dim=(0,), norm="ortho"), fft.hfftn(z, dim=(0,)))
 
 
+class Matrices(nn.Module):
+    """What complex matrices are made of: factors that are unique, and products of those that are not."""
+
+    def forward(self, a, tall, b):
+        la = torch.linalg
+        definite, hermitian, wide = a @ a.mH + torch.eye(3), a + a.mH, tall.mH.contiguous()
+        lu, pivots = la.lu_factor(a)
+        low, high = la.cholesky(definite), la.cholesky(definite, upper=True)
+        factors, tau = torch.geqrf(tall)
+        values, vectors = la.eigh(hermitian)
+        left, singular, right = la.svd(tall, full_matrices=False)
+        whole, _, other = la.svd(wide)
+        return (la.det(a), *la.slogdet(a), torch.logdet(definite), lu, pivots, *la.lu(tall), *la.lu(wide),
+                la.lu_solve(lu, pivots, b), la.lu_solve(lu, pivots, b, adjoint=True),
+                la.lu_solve(lu, pivots, b.mT.contiguous(), left=False), low, high,
+                la.cholesky_ex(definite)[1], torch.cholesky_solve(b, low), torch.cholesky_inverse(high, upper=True),
+                la.solve_triangular(a, b, upper=True), la.solve_triangular(a, b.mT.contiguous(), upper=False, left=False),
+                *la.qr(tall), la.qr(tall, mode="complete")[1], *la.qr(wide), factors, tau,
+                la.householder_product(factors, tau), torch.ormqr(factors, tau, tall, transpose=True),
+                torch.ormqr(factors, tau, wide, left=False), values, vectors * values.unsqueeze(-2) @ vectors.mH,
+                la.eigvalsh(hermitian, UPLO="U"), singular, left * singular.unsqueeze(-2) @ right,
+                whole @ whole.mH, other @ other.mH, la.svdvals(wide), la.pinv(tall), la.pinv(hermitian, hermitian=True),
+                la.matrix_rank(tall), la.matrix_exp(a), la.matrix_power(a, 3), la.matrix_power(a, -1),
+                la.tensorinv(a.reshape(2, 3, 3)[0], ind=1), la.tensorsolve(a[0].reshape(3, 3), b[0, :, 0]),
+                la.vander(b[0, :, 0]), la.vander(b[:, :, 0], N=2), la.matrix_sqrth(definite), *la.polar(tall),
+                torch.triangular_solve(b, a, transpose=True)[0])
+
+
+class Norms(nn.Module):
+    """Norms and conditions of real and of complex matrices."""
+
+    def forward(self, x, z):
+        la, orders = torch.linalg, (1, -1, 2, -2, math.inf, -math.inf, "nuc", "fro")
+        return (*(la.matrix_norm(y, order) for y in (x, z) for order in orders),
+                *(la.norm(y, order, dim=(0, 2)) for y in (x, z) for order in orders),
+                *(la.cond(y[..., :3, :3], order) for y in (x, z) for order in orders),
+                la.norm(x[0], 2), la.norm(z[0], 1), la.norm(z[0]), la.cond(z), la.cond(torch.ones(2, 2), 1))
+
+
+class Eigenvalues(nn.Module):
+    """Of matrices that are not symmetric: sums of powers, which have no order, and what vectors make again."""
+
+    def forward(self, x, z, turn):
+        results = []
+        for y in (x, z, turn):
+            values, vectors = torch.linalg.eig(y)
+            alone = torch.linalg.eigvals(y)
+            results += [values.sum(-1), (values ** 2).sum(-1), (alone ** 3).sum(-1), alone.abs().sum(-1),
+                        vectors * values.unsqueeze(-2) @ torch.linalg.inv(vectors),
+                        torch.linalg.vector_norm(vectors, dim=-2)]
+        return tuple(results)
+
+
 class Complex(nn.Module):
     """Truths, closeness, spread, products along an axis, and what arranges elements."""
 
@@ -212,6 +265,12 @@ def main():
         "bits": (Bits, (torch.randint(-99, 99, (3, 8)) / 8, torch.randint(-99, 99, (2, 2)).double() / 8,
                         torch.randint(-2**31, 2**31 - 1, (2, 4), dtype=torch.int32),
                         torch.randint(0, 256, (2, 8), dtype=torch.int32).to(torch.uint8))),
+        "matrices": (Matrices, (torch.randn(2, 3, 3, dtype=torch.complex128),
+                                torch.randn(2, 5, 3, dtype=torch.complex128),
+                                torch.randn(2, 3, 2, dtype=torch.complex128))),
+        "norms": (Norms, (torch.randn(2, 4, 3), torch.randn(2, 4, 3, dtype=torch.complex64))),
+        "eigenvalues": (Eigenvalues, (torch.randn(2, 5, 5), torch.randn(2, 4, 4, dtype=torch.complex128),
+                                      torch.tensor([[0.0, -1], [1, 0]]))),
     }
     for name, (kind, inputs) in programs.items():
         if len(sys.argv) > 1 and name not in sys.argv[1:]:

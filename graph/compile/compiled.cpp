@@ -177,7 +177,7 @@ std::string CompiledSignature::guards_text() const {
 
 void CompiledSignature::verify_capture(const TensorFunction& function) const {
   if (!breaks_.empty()) return;
-  SymbolicRun now = run_over_symbols(function, signature_);
+  SymbolicRun now = run_over_symbols(function, signature_, plan_->device());
   require_same_capture(
       {*recorded_, captured_, returned_.form, logs_.size()},
       {now.captured.graph, now.captured.captured, now.returned.form, now.captured.logs.size()});

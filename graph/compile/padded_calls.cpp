@@ -33,9 +33,10 @@ bool is_same_place(const Tensor& a, const Tensor& b) {
   return memory_of(a) == memory_of(b) && address_of(*a.body()) == address_of(*b.body());
 }
 
-PaddingProof prove(const Call& call, const Signature& given, const Signature& padded) {
-  SymbolicRun here = run_over_symbols(call.function, given),
-              there = run_over_symbols(call.function, padded);
+PaddingProof prove(const Call& call, const Signature& given, const Signature& padded,
+                   const Device& device) {
+  SymbolicRun here = run_over_symbols(call.function, given, device),
+              there = run_over_symbols(call.function, padded, device);
   if (!here.captured.logs.empty()) return {"it prints or logs a value", {}};
   for (const ResultOrigin& origin : here.origins)
     if (origin.input) return {"it returns an argument or a view of one", {}};
@@ -75,7 +76,7 @@ PaddedCalls::Known PaddedCalls::look_at(const Call& call, DeclaredSizes& declare
   }
   if (longer == result.given) return result;
   try {
-    PaddingProof proof = prove(call, result.given, longer);
+    PaddingProof proof = prove(call, result.given, longer, device);
     result.obstacle = std::move(proof.obstacle);
     result.results = std::move(proof.results);
   } catch (const std::exception& error) {

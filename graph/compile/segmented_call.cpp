@@ -27,7 +27,8 @@ SegmentedCall::SegmentedCall(SegmentTable& table, const ResolvedOptions& options
       arguments_(arguments),
       breaks_(breaks),
       followers_(&first),
-      logged_(logged) {
+      logged_(logged),
+      capture_(options.plan.device) {
   capture_.may_end_early(scratch_.spare_bodies);
   if (!options.breaks_are_errors) capture_.may_break([this](const Break& at) { settle(&at); });
 }

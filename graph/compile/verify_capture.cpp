@@ -109,9 +109,10 @@ void require_same_capture(const CaptureView& before, const CaptureView& now) {
   }
 }
 
-SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature) {
+SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature,
+                             const Device& device) {
   TraceSpan span("compile", "capture");
-  Capture capture;
+  Capture capture(device);
   std::vector<Tensor> symbols;
   for (const ArgumentType& argument : signature)
     symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));

@@ -26,7 +26,8 @@ struct SymbolicRun {
   std::vector<ResultOrigin> origins;
 };
 // Raises `GraphBreak` where the function breaks, and whatever it raises.
-SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature);
+SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature,
+                             const Device& device);
 
 struct CaptureView {
   const Graph& graph;                   // as it was recorded, before any pass

@@ -153,7 +153,7 @@ struct Application {
 };
 
 Graph graph_of(const TensorsOfTensors& function, std::span<const Tensor> operands) {
-  Capture capture;
+  Capture capture(Device::of(operands.empty() ? nullptr : operands[0].body()->buffer->memory()));
   std::vector<Tensor> inputs;
   for (const Tensor& operand : operands) {
     const TensorBody& body = *operand.body();

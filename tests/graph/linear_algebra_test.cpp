@@ -10,9 +10,9 @@
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/linear_algebra/symmetric.h"
 #include "graph/ir/text.h"
+#include "graph/tensor/capture.h"
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
-#include "tests/graph/captured.h"
 
 namespace tilewright {
 namespace {
@@ -234,8 +234,9 @@ TEST(LinearAlgebra, SingularValuesMayBeAsLargeAndSmallAsNumbersAre) {
 // Columns are turned towards each other until they are orthogonal; one has none beside it.
 TEST(LinearAlgebra, OneColumnIsNotTurned) {
   for (std::int64_t columns : {1, 2}) {
-    const graph::Graph graph = graph::captured(
-        {{4, columns}}, [](Tensors& x) { return Tensors{singular_values(x[0]).values}; });
+    graph::Capture capture(Device::emulated("sm_80"));
+    const Tensor x = capture.placeholder(f32, {4, columns});
+    const graph::Graph graph = capture.finish({singular_values(x).values}).graph;
     EXPECT_EQ(print(graph).find("scan") != std::string::npos, columns == 2) << print(graph);
   }
 }

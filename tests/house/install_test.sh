@@ -29,7 +29,7 @@ foreign=$(nm -D --defined-only "$library" | awk '{print $NF}' |
 needed=$(objdump -p "$library" | awk '/NEEDED/ {print $2}' |
   grep -Ev '^(libstdc\+\+|libm|libgcc_s|libc|libz|libzstd|ld-linux-x86-64)\.so' || true)
 [ -z "$needed" ] || fail "the library needs: $needed"
-walled=$(grep -rnE '#include <(llvm|boost|range/v3|nlohmann|fmt|CLI)/' "$work/moved/include" || true)
+walled=$(grep -rnE '#include <(llvm|boost|range/v3|nlohmann|fmt|CLI|Eigen)/' "$work/moved/include" || true)
 [ -z "$walled" ] || fail "a public header includes an outside library: $walled"
 baked=$(grep -rlF -e "$work/first" -e "$source_dir" "$work/moved" || true)
 [ -z "$baked" ] || fail "the folder of the build is baked into: $baked"
@@ -41,7 +41,7 @@ sql=$(grep -rlE 'sqlite3|postgres_connection|SqlConnection|SqlValue' "$work/move
 
 documents=$work/moved/share/doc/tilewright
 cmp "$source_dir/LICENSE" "$documents/LICENSE" || fail "no LICENSE"
-for name in LLVM SQLite zlib minizip Zstandard libxml2 PCRE2 utf8proc "JSON for Modern C++" fmt CLI11; do
+for name in LLVM SQLite zlib minizip Zstandard libxml2 PCRE2 utf8proc Eigen "JSON for Modern C++" fmt CLI11; do
   grep -qxF -- "$name" "$documents/NOTICE" || fail "no notice of $name"
 done
 

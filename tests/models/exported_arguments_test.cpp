@@ -120,8 +120,10 @@ TEST(OperatorArguments, OfMatrices) {
               HasSubstr("\"ord\" is 3; 1, 2, inf and their negatives are supported"));
   EXPECT_THAT(said("aten.linalg_matrix_norm.str_ord", x, {{"ord", text("max")}}),
               HasSubstr("\"ord\" is neither fro nor nuc"));
-  EXPECT_THAT(said("aten.linalg_cond.default", x, {{"p", number(1)}}),
-              HasSubstr("\"p\" is none of 2 and -2"));
+  EXPECT_THAT(said("aten.linalg_cond.default", x, {{"p", number(3)}}),
+              HasSubstr("\"p\" is 3; 1, 2, inf and their negatives are supported"));
+  EXPECT_THAT(said("aten.linalg_cond.p_str", x, {{"p", text("max")}}),
+              HasSubstr("\"p\" is neither fro nor nuc"));
   EXPECT_THAT(said("aten.linalg_eigh.default", x, {{"UPLO", text("B")}}),
               HasSubstr("\"UPLO\" is neither L nor U"));
   EXPECT_THAT(said("aten.linalg_tensorinv.default", x, {{"ind", number(2)}}),

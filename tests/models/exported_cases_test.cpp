@@ -47,7 +47,8 @@ TEST_P(OperatorPrograms, ComputeWhatPyTorchDoes) {
 }
 INSTANTIATE_TEST_SUITE_P(Programs, OperatorPrograms,
                          ::testing::Values("given", "bits", "spectra", "complex", "gamma",
-                                           "factors", "equations", "convolutions", "histograms"),
+                                           "factors", "equations", "convolutions", "histograms",
+                                           "matrices", "norms", "eigenvalues"),
                          [](const auto& of) { return std::string(of.param); });
 
 // Whether a part is what it should be: infinities and NaN alike, and zeros of the same sign where

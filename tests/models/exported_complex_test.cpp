@@ -129,8 +129,9 @@ TEST(ExportedComplex, OperatorsWithoutAMeaningAreRefused) {
                        .with("other", 1.0)
                        .with("alpha", std::complex<double>(0, 1))),
               HasSubstr("\"alpha\" is complex, which is not supported"));
-  EXPECT_THAT(said(of_self("aten.inverse.default", {1, 2, 3, 4})),
-              HasSubstr("\"self\" is [2]; square matrices are wanted"));
+  EXPECT_THAT(
+      said(of_self("aten.inverse.default", {1, 2, 3, 4})),
+      HasSubstr("[inverse] the operand is f32 [2]; matrices [.., m, n] of floats are wanted"));
   EXPECT_THAT(
       said(OneCall("aten.view.dtype").with("self", zeros({3})).with("dtype", ComplexType{f32})),
       HasSubstr("has an odd number of f32 along the last axis; pairs are wanted"));

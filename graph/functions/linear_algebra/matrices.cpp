@@ -4,12 +4,16 @@
 
 namespace tilewright::graph {
 
-Matrices::Matrices(const TensorOperand& x, std::string_view operation) {
+void require_matrices(const TensorOperand& x, std::string_view operation) {
   require(
       !x.is_number && x.tensor.rank() >= 2 && is_floating(x.tensor.dtype()), "[", operation,
       "] the operand is ",
       x.is_number ? std::string("a number") : concat(x.tensor.dtype(), " [", x.tensor.shape(), "]"),
       "; matrices [.., m, n] of floats are wanted");
+}
+
+Matrices::Matrices(const TensorOperand& x, std::string_view operation) {
+  require_matrices(x, operation);
   const Tensor& tensor = x.tensor;
   batch = Shape(tensor.shape().begin(), tensor.shape().end() - 2);
   dtype = tensor.dtype();

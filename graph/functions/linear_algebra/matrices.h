@@ -8,9 +8,11 @@
 
 namespace tilewright::graph {
 
+// Raises `Error` "[operation] ..." where there are not two axes, or no floats.
+void require_matrices(const TensorOperand& x, std::string_view operation);
+
 // [.., m, n] as [b, m, n] of f64, and back in the operand's dtype.
 struct Matrices {
-  // Raises `Error` "[operation] ..." where there are not two axes, or no floats.
   Matrices(const TensorOperand& x, std::string_view operation);
   std::int64_t rows() const { return all.size(1); }
   std::int64_t columns() const { return all.size(2); }

@@ -4,6 +4,8 @@
 
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/indexing/arranging.h"
+#include "graph/functions/linear_algebra/complex_matrices.h"
+#include "graph/functions/linear_algebra/host_matrices.h"
 #include "graph/functions/linear_algebra/matrices.h"
 #include "runtime/base/error.h"
 
@@ -11,8 +13,10 @@ namespace tilewright {
 
 using graph::column_at;
 using graph::column_numbers;
+using graph::is_for_host;
 using graph::Matrices;
 using graph::outer_products;
+using graph::real_parts;
 using graph::row_numbers;
 
 namespace {
@@ -35,6 +39,10 @@ Tensor vectors_of(const Tensor& matrices) {
 }  // namespace
 
 std::pair<Tensor, Tensor> geqrf(const TensorOperand& a) {
+  if (is_for_host(a)) {
+    auto [factors, tau] = geqrf(real_parts(a), a.where);
+    return {factors.real, tau.real};
+  }
   const Matrices m(a, "geqrf");
   const std::int64_t count = std::min(m.rows(), m.columns());
   if (m.all.count() == 0)
@@ -61,6 +69,10 @@ std::pair<Tensor, Tensor> geqrf(const TensorOperand& a) {
 
 Tensor reflected(const TensorOperand& vectors, const Tensor& tau, const Tensor& matrices,
                  bool undone) {
+  if (is_for_host(vectors))
+    return reflected(real_parts(vectors), real_parts(tau), real_parts(matrices), undone,
+                     vectors.where)
+        .real;
   const Matrices v(vectors, "reflected"), x(matrices, "reflected");
   const std::int64_t count = tau.size(-1);
   require(v.batch == x.batch && v.rows() == x.rows() && count <= v.columns(), "[reflected] ", count,
@@ -78,6 +90,8 @@ Tensor reflected(const TensorOperand& vectors, const Tensor& tau, const Tensor& 
 }
 
 Tensor householder_product(const TensorOperand& vectors, const Tensor& tau) {
+  if (is_for_host(vectors))
+    return householder_product(real_parts(vectors), real_parts(tau), vectors.where).real;
   const Matrices v(vectors, "householder_product");
   Tensor whole = graph::identities(v.all.size(0), v.rows()).slice(2, 0, v.columns());
   Tensor product = reflected(v.all, tau.to(f64).reshape({v.all.size(0), tau.size(-1)}), whole);
@@ -85,6 +99,10 @@ Tensor householder_product(const TensorOperand& vectors, const Tensor& tau) {
 }
 
 std::pair<Tensor, Tensor> qr(const TensorOperand& a, bool complete) {
+  if (is_for_host(a)) {
+    auto [q, r] = qr(real_parts(a), complete, a.where);
+    return {q.real, r.real};
+  }
   const Matrices m(a, "qr");
   auto [factors, tau] = geqrf(m.all);
   const std::int64_t count = complete ? m.rows() : std::min(m.rows(), m.columns());

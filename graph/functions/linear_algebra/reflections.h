@@ -1,7 +1,8 @@
 // Orthogonal matrices as products of reflections, under PyTorch's names, as LAPACK has them: the
 // k-th reflection is I - tau v v', with v zero above its k-th element, which is one.
 //
-// Of batches [.., m, n], as in solving.h: computed in f64, a turn of a loop for each column.
+// Of batches [.., m, n], as in solving.h: computed in f64, on GPUs a turn of a loop for each
+// column.
 #pragma once
 
 #include <utility>

@@ -5,6 +5,8 @@
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/linear_algebra/complex_matrices.h"
+#include "graph/functions/linear_algebra/host_matrices.h"
 #include "graph/functions/linear_algebra/matrices.h"
 #include "runtime/base/error.h"
 
@@ -12,8 +14,10 @@ namespace tilewright {
 
 using graph::column_at;
 using graph::column_numbers;
+using graph::is_for_host;
 using graph::Matrices;
 using graph::outer_products;
+using graph::real_parts;
 using graph::row_at;
 using graph::row_numbers;
 
@@ -35,6 +39,10 @@ Tensor exchanged(const Tensor& k, const Tensor& pivot, std::int64_t m) {
 
 // Gaussian elimination with partial pivoting: a turn a column.
 LuFactors lu_factor(const TensorOperand& a) {
+  if (is_for_host(a)) {
+    ComplexLuFactors lu = lu_factor(real_parts(a), a.where);
+    return {lu.factors.real, lu.pivots, lu.rows, lu.sign};
+  }
   const Matrices m(a, "lu_factor");
   const std::int64_t count = std::min(m.rows(), m.columns()), b = m.all.size(0);
   Tensor numbers = (arange(0, m.rows()) + zeros({b, 1}, i64));
@@ -84,6 +92,7 @@ Tensor rows_of_pivots(const Tensor& pivots, std::int64_t m) {
 
 // A column a turn, which the ones behind it are made less by.
 Tensor cholesky(const TensorOperand& a, bool upper) {
+  if (is_for_host(a)) return cholesky(real_parts(a), upper, a.where).real;
   const Matrices m(a, "cholesky");
   m.require_square("cholesky");
   const std::int64_t n = m.rows();
@@ -140,12 +149,14 @@ std::pair<Tensor, Tensor> of_one_batch(std::string_view operation, const Tensor&
 }  // namespace
 
 Tensor solve_triangular(const TensorOperand& a, const Tensor& b, const TriangularOptions& options) {
+  if (is_for_host(a)) return solve_triangular(real_parts(a), real_parts(b), options, a.where).real;
   auto [left, right] = of_one_batch("solve_triangular", a.tensor, b);
   const Matrices m(left, "solve_triangular"), x(right, "solve_triangular");
   return x.restored(substituted(m.all, x.all, options));
 }
 
 Tensor solve(const TensorOperand& a, const Tensor& b) {
+  if (is_for_host(a)) return solve(real_parts(a), real_parts(b), a.where).real;
   if (b.rank() == 1 || b.rank() + 1 == a.tensor.rank()) {
     const Shape batch(a.tensor.shape().begin(), a.tensor.shape().end() - 1);
     if (b.rank() == 1 || b.shape() == batch) return solve(a, b.unsqueeze(-1)).squeeze(-1);
@@ -160,12 +171,14 @@ Tensor solve(const TensorOperand& a, const Tensor& b) {
 }
 
 Tensor inverse(const TensorOperand& a) {
+  if (is_for_host(a)) return inverse(real_parts(a), a.where).real;
   const Matrices m(a, "inverse");
   m.require_square("inverse");
   return m.restored(solve(m.all, graph::identities(m.all.size(0), m.rows())));
 }
 
 Tensor determinant(const TensorOperand& a) {
+  if (is_for_host(a)) return determinant(real_parts(a), a.where).real;
   const Matrices m(a, "determinant");
   m.require_square("determinant");
   const LuFactors lu = lu_factor(m.all);
@@ -173,6 +186,10 @@ Tensor determinant(const TensorOperand& a) {
 }
 
 LogDeterminant log_determinant(const TensorOperand& a) {
+  if (is_for_host(a)) {
+    ComplexLogDeterminant log = log_determinant(real_parts(a), a.where);
+    return {log.direction.real, log.log_magnitude};
+  }
   const Matrices m(a, "log_determinant");
   m.require_square("log_determinant");
   const LuFactors lu = lu_factor(m.all);

@@ -1,10 +1,11 @@
 // Systems of linear equations, and what matrices are factored into for them, under PyTorch's names.
 //
-// Of batches [.., m, n] in f64, rounded once to the operand's dtype. Each is a loop over rows or
-// columns in the graph (graph/functions/control/control_flow.h), of as many turns as these are:
-// meant for matrices of up to some hundred rows. A singular matrix gives infinities and NaN, and
-// one that is not positive definite NaN, where PyTorch raises an error. Safe to call from several
-// threads.
+// Of batches [.., m, n] in f64, rounded once to the operand's dtype. On the host each is an op that
+// factors a matrix after the other, on all threads (dense/factors.h). On GPUs it is a loop over
+// rows or columns in the graph (graph/functions/control/control_flow.h), of as many turns as these
+// are: meant for matrices of up to some hundred rows. A singular matrix gives infinities and NaN,
+// and one that is not positive definite NaN, where PyTorch raises an error. Safe to call from
+// several threads.
 #pragma once
 
 #include "graph/tensor/tensor.h"

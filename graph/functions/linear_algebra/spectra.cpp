@@ -8,13 +8,18 @@
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/linear_algebra/complex_matrices.h"
+#include "graph/functions/linear_algebra/host_matrices.h"
 #include "graph/functions/linear_algebra/matrices.h"
+#include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/ordering/sort.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
 
+using graph::is_for_host;
 using graph::Matrices;
+using graph::real_parts;
 
 namespace {
 
@@ -73,6 +78,10 @@ Tensor columns_in_order(const Tensor& x, const Tensor& order) {
 }  // namespace
 
 std::pair<Tensor, Tensor> eigh(const TensorOperand& a, bool upper) {
+  if (is_for_host(a)) {
+    auto [values, vectors] = eigh(real_parts(a), upper, a.where);
+    return {values, vectors.real};
+  }
   const Matrices m(a, "eigh");
   m.require_square("eigh");
   const std::int64_t n = m.rows(), b = m.all.size(0);
@@ -96,7 +105,12 @@ std::pair<Tensor, Tensor> eigh(const TensorOperand& a, bool upper) {
   return {m.restored(values), m.restored(columns_in_order(vectors, order))};
 }
 
+Tensor eigvalsh(const TensorOperand& a, bool upper) {
+  return is_for_host(a) ? eigvalsh(real_parts(a), upper, a.where) : eigh(a, upper).first;
+}
+
 SingularValues singular_values(const TensorOperand& a) {
+  if (is_for_host(a)) return svd(a);
   const Matrices m(a, "singular_values");
   const bool is_wide = m.columns() > m.rows();
   Tensor tall = is_wide ? turned(m.all) : m.all;
@@ -127,6 +141,39 @@ SingularValues singular_values(const TensorOperand& a) {
   values = values * scale.squeeze(2);
   return {m.restored(is_wide ? right : left), m.restored(values),
           m.restored(is_wide ? left : right)};
+}
+
+namespace {
+
+// Columns that are orthonormal, but for some at the end that may be zero, completed to `count` that
+// are: the reflections of a QR factorisation leave the signs of columns to be put right.
+Tensor completed(const Tensor& columns, std::int64_t count) {
+  auto [q, r] = qr(columns, true);
+  Tensor signs = where(diagonal(r, 0, -2, -1) < 0.0, -1.0, 1.0).unsqueeze(-2);
+  const std::int64_t given = signs.size(-1);
+  Tensor first = q.slice(-1, 0, given) * signs;
+  return count == given ? first : cat({first, q.slice(-1, given, count)}, -1);
+}
+
+}  // namespace
+
+SingularValues svd(const TensorOperand& a, bool complete) {
+  if (is_for_host(a)) {
+    ComplexSingularValues parts = svd(real_parts(a), complete, a.where);
+    return {parts.left.real, parts.values, parts.right.real};
+  }
+  const Matrices m(a, "svd");
+  const SingularValues parts = singular_values(m.all);
+  const std::int64_t rank = std::min(m.rows(), m.columns());
+  auto vectors = [&](const Tensor& of, std::int64_t size) {
+    return m.restored(completed(of, complete ? size : rank));
+  };
+  return {vectors(parts.left, m.rows()), m.restored(parts.values),
+          vectors(parts.right, m.columns())};
+}
+
+Tensor svdvals(const TensorOperand& a) {
+  return is_for_host(a) ? svdvals(real_parts(a), a.where) : singular_values(a).values;
 }
 
 }  // namespace tilewright

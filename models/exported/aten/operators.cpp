@@ -181,6 +181,7 @@ std::vector<std::span<const Operator>> operator_families() {
           joining_operators(),
           linear_algebra_operators(),
           loss_operators(),
+          matrix_norm_operators(),
           normalisation_operators(),
           ordering_operators(),
           pooling_operators(),
@@ -199,6 +200,7 @@ std::vector<std::span<const Operator>> operator_families() {
           signal_window_operators(),
           size_operators(),
           special_operators(),
+          spectrum_operators(),
           vision_operators()};
 }
 

@@ -124,6 +124,7 @@ std::span<const Operator> indexing_operators();
 std::span<const Operator> joining_operators();
 std::span<const Operator> linear_algebra_operators();
 std::span<const Operator> loss_operators();
+std::span<const Operator> matrix_norm_operators();
 std::span<const Operator> normalisation_operators();
 std::span<const Operator> ordering_operators();
 std::span<const Operator> pooling_operators();
@@ -146,10 +147,12 @@ std::span<const Operator> vision_operators();
 // Those in complex/: of real operands that give complex ones, and the rows for complex operands.
 std::span<const Operator> complex_creation_operators();
 std::span<const Operator> fourier_operators();
+std::span<const Operator> spectrum_operators();
 std::span<const Operator> short_time_operators();
 std::span<const Operator> complex_operators();
 std::span<const Operator> complex_function_operators();
 std::span<const Operator> complex_linear_algebra_operators();
+std::span<const Operator> complex_factor_operators();
 std::span<const Operator> complex_convolution_operators();
 
 }  // namespace tilewright::exported

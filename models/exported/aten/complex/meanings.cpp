@@ -195,7 +195,8 @@ const Table& own_rows() {
     Table rows;
     for (auto family :
          {complex_operators(), complex_function_operators(), complex_linear_algebra_operators(),
-          complex_convolution_operators(), fourier_operators(), short_time_operators()})
+          complex_convolution_operators(), fourier_operators(), short_time_operators(),
+          complex_factor_operators(), spectrum_operators(), matrix_norm_operators()})
       for (const Operator& row : family) rows.emplace(row.name, &row);
     return rows;
   }();

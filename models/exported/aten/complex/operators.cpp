@@ -5,6 +5,7 @@
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"
+#include "models/exported/aten/matrix_norms.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/aten/ops/reinterpretation.h"
 #include "models/exported/complex/arithmetic.h"
@@ -167,12 +168,13 @@ Value contraction_of_axes(const Call& call) {
       call, [&](const Tensor& a, const Tensor& b) { return tensordot(a, b, first, second); });
 }
 
-// Of vectors, or of all elements; norms of matrices by another order are not of magnitudes alone.
+// Of vectors, or of all elements; norms of matrices by an order are not of magnitudes alone.
 Tensor norm(const Call& call) {
-  const Tensor x = magnitude(call.complex_tensor("self"));
   const std::vector<int> axes = call.axes("dim");
-  const bool are_vectors = axes.size() == 1 || (axes.empty() && x.rank() == 1);
-  if (call.has("ord") && !are_vectors) call.refuse("ord", "is given of complex matrices");
+  const bool are_vectors =
+      axes.size() == 1 || (axes.empty() && call.complex_tensor("self").rank() == 1);
+  if (call.has("ord") && !are_vectors) return norm_of_matrices(call);
+  const Tensor x = magnitude(call.complex_tensor("self"));
   return linalg_vector_norm(x, call.number("ord", 2), axes, call.flag("keepdim", false));
 }
 

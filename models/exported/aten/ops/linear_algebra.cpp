@@ -155,136 +155,12 @@ Tensor multiplied(const Call& call) {
                                  : turned(reflected(vectors, tau, turned(x), !transposed));
 }
 
-Tensor power(const Call& call) {
-  Tensor x = call.tensor("self");
-  const std::int64_t n = call.integer("n");
-  if (n < -1'000'000 || n > 1'000'000) call.refuse("n", concat("is ", n));
-  const std::int64_t size = x.size(-1);
-  Tensor base = n < 0 ? inverse(x) : x;
-  Tensor result =
-      ((arange(0, size).unsqueeze(1) == arange(0, size)).to(x.dtype())).expand(x.shape());
-  bool is_one = true;
-  for (std::int64_t left = std::abs(n); left > 0; left /= 2) {
-    if (left % 2 != 0) {
-      result = is_one ? base : matmul(result, base);
-      is_one = false;
-    }
-    if (left > 1) base = matmul(base, base);
-  }
-  return result;
-}
-
-// Of matrices: Frobenius' and that of all singular values, which have names; the greatest or least
-// singular value (2, -2), or sum of magnitudes of a column (1, -1) or row (inf, -inf).
-template <bool has_name>
-Tensor matrix_norm(const Call& call) {
-  std::vector<int> axes = call.axes("dim");
-  Tensor x = call.tensor("self");
-  if (auto dtype = call.dtype()) x = x.to(*dtype);
-  const bool keeps = call.flag("keepdim", false);
-  if (axes.empty()) axes = {-2, -1};
-  if (axes.size() != 2 || x.rank() < 2) call.refuse("dim", "does not name two axes");
-  for (int& axis : axes) axis = normalise_axis(axis, x.rank()).value_or(axis);
-  const std::string name = has_name ? call.text("ord", "fro") : "";
-  if (name == "fro") return linalg_vector_norm(x, 2, axes, keeps);
-  const double order = has_name ? 2 : call.number("ord");
-  if (has_name && name != "nuc") call.refuse("ord", "is neither fro nor nuc");
-  const bool is_of_columns = std::abs(order) == 1, is_of_rows = std::isinf(order);
-  if (!is_of_columns && !is_of_rows && std::abs(order) != 2)
-    call.refuse("ord", concat("is ", order, "; 1, 2, inf and their negatives are supported"));
-  // [.., the others, the axis that goes last], each kept as 1.
-  Tensor norm;
-  if (is_of_columns || is_of_rows) {
-    Tensor sums = sum(abs(x), {is_of_columns ? axes[0] : axes[1]}, true);
-    const std::vector<int> other = {is_of_columns ? axes[1] : axes[0]};
-    norm = order > 0 ? amax(sums, other, true) : amin(sums, other, true);
-  } else {
-    std::vector<int> last;
-    for (int axis = 0; axis < x.rank(); ++axis)
-      if (axis != axes[0] && axis != axes[1]) last.push_back(axis);
-    last.insert(last.end(), axes.begin(), axes.end());
-    Tensor values = singular_values(x.permute(last)).values;
-    norm = name == "nuc" ? sum(values, {-1}) : order > 0 ? amax(values, {-1}) : amin(values, {-1});
-    Shape kept = x.shape();
-    kept[axes[0]] = kept[axes[1]] = 1;
-    norm = norm.reshape(kept);
-  }
-  const auto [first, second] = std::minmax(axes[0], axes[1]);
-  return keeps ? norm : norm.squeeze(second).squeeze(first);
-}
-
 bool reads_upper(const Call& call) {
   const std::string half = call.text("UPLO", "L");
   if (half != "L" && half != "U") call.refuse("UPLO", "is neither L nor U");
   return half == "U";
 }
 
-// A bound for values that count: a number, or one for each matrix.
-std::optional<Tensor> bound(const Call& call, std::string_view name) {
-  if (!call.has(name)) return std::nullopt;
-  if (call.operand(name).is_number) return full({}, call.number(name), f64);
-  return call.tensor(name).to(f64);
-}
-// Which singular values [.., k] of a matrix [.., m, n] count: those above `atol`, and above `rtol`
-// times the greatest; where neither is given, above what rounding makes of zeros.
-Tensor counts(const Call& call, const Tensor& x, const Tensor& values) {
-  std::optional<Tensor> atol = bound(call, "atol"),
-                        rtol = bound(call, call.has("rcond") ? "rcond" : "rtol");
-  const double eps = std::ldexp(1.0, 1 - digits(x.dtype()));
-  const auto longer = static_cast<double>(std::max(x.size(-2), x.size(-1)));
-  Tensor least = full({}, 0.0, f64), missing = full({}, eps * longer, f64);
-  // PyTorch's default holds where no absolute bound is above 0.
-  if (!rtol) rtol = atol ? where(*atol > 0.0, 0.0, missing) : missing;
-  if (atol) least = *atol;
-  Tensor wide = values.to(f64), greatest = amax(wide, {-1}, true);
-  Tensor relative = (rtol->rank() == 0 ? *rtol : rtol->unsqueeze(-1)) * greatest;
-  return wide > maximum(least.rank() == 0 ? least : least.unsqueeze(-1), relative);
-}
-// Of a matrix that is said to be symmetric only the lower half is read.
-Tensor whole_of(const Call& call, const Tensor& x) {
-  return call.flag("hermitian", false) ? tril(x) + turned(tril(x, -1)) : x;
-}
-Tensor pseudo_inverse(const Call& call) {
-  Tensor x = whole_of(call, call.tensor("self"));
-  if (x.count() == 0) return zeros(turned(x).shape(), x.dtype());
-  const SingularValues parts = singular_values(x.to(f64));
-  Tensor factor = where(counts(call, x, parts.values), 1.0 / parts.values, 0.0);
-  return matmul(parts.right * factor.unsqueeze(-2), turned(parts.left)).to(x.dtype());
-}
-Tensor rank_of(const Call& call) {
-  Tensor x = whole_of(call, call.tensor(call.has("input") ? "input" : "self"));
-  Tensor values = singular_values(x.to(f64)).values;
-  return sum(counts(call, x, values).to(i64), {-1});
-}
-// The greatest singular value over the least, or for p = -2 the other way round.
-Tensor condition(const Call& call) {
-  Tensor x = call.tensor("self");
-  if (call.has("p") && std::abs(call.number("p")) != 2)
-    call.refuse("p", "is none of 2 and -2, which alone are supported");
-  Tensor values = singular_values(x.to(f64)).values;
-  Tensor greatest = values.select(-1, 0), least = values.select(-1, values.size(-1) - 1);
-  const bool is_least = call.has("p") && call.number("p") < 0;
-  return (is_least ? least / greatest : greatest / least).to(x.dtype());
-}
-
-// Columns that are orthonormal, but for some at the end that may be zero, completed to `count` that
-// are: the reflections of a QR factorisation leave the signs of columns to be put right.
-Tensor completed(const Tensor& columns, std::int64_t count) {
-  auto [q, r] = qr(columns, true);
-  Tensor signs = where(diagonal(r, 0, -2, -1) < 0.0, -1.0, 1.0).unsqueeze(-2);
-  const std::int64_t given = signs.size(-1);
-  Tensor first = q.slice(-1, 0, given) * signs;
-  return count == given ? first : cat({first, q.slice(-1, given, count)}, -1);
-}
-// x is left diag(values) right'. The signs of vectors are not LAPACK's.
-SingularValues singular_parts(const Tensor& x, bool is_full) {
-  const SingularValues parts = singular_values(x.to(f64));
-  const std::int64_t rank = std::min(x.size(-2), x.size(-1));
-  auto vectors = [&](const Tensor& of, int axis) {
-    return completed(of, is_full ? x.size(axis) : rank).to(x.dtype());
-  };
-  return {vectors(parts.left, -2), parts.values.to(x.dtype()), vectors(parts.right, -1)};
-}
 template <bool is_full_by_default>
 Results singular_vectors(const Call& call) {
   Tensor x = call.tensor("A");
@@ -292,41 +168,16 @@ Results singular_vectors(const Call& call) {
   const bool is_full = call.flag("full_matrices", is_full_by_default);
   if (!call.flag("compute_uv", true)) {
     Tensor none = zeros({0}, x.dtype());
-    return {none, singular_values(x.to(f64)).values.to(x.dtype()), none};
+    return {none, svdvals(x), none};
   }
-  const SingularValues parts = singular_parts(x, is_full);
+  const SingularValues parts = svd(x, is_full);
   return {parts.left, parts.values, turned(parts.right)};
 }
 // Of torch.svd: the right ones are columns.
 Results singular_columns(const Call& call) {
   if (!call.flag("compute_uv", true)) call.refuse("compute_uv", "is false; use linalg.svdvals");
-  const SingularValues parts = singular_parts(call.tensor("self"), !call.flag("some", true));
+  const SingularValues parts = svd(call.tensor("self"), !call.flag("some", true));
   return {parts.left, parts.values, parts.right};
-}
-
-std::int64_t count_of(const Tensor& x, int first, int end) {
-  return element_count(Shape(x.shape().begin() + first, x.shape().begin() + end));
-}
-// Of the matrix that the first axes, as rows, and the others are.
-Tensor inverse_of_tensor(const Call& call) {
-  Tensor x = call.tensor("self");
-  const auto first = static_cast<int>(call.integer("ind", 2));
-  if (first < 1 || first >= x.rank()) call.refuse("ind", concat("is ", first));
-  const std::int64_t rows = count_of(x, 0, first);
-  Shape sizes(x.shape().begin() + first, x.shape().end());
-  sizes.insert(sizes.end(), x.shape().begin(), x.shape().begin() + first);
-  return inverse(x.reshape({rows, -1})).reshape(sizes);
-}
-Tensor solved_for_tensor(const Call& call) {
-  Tensor x = call.tensor("self"), b = call.tensor("other");
-  std::vector<int> last = call.axes("dims"), order;
-  for (int& axis : last) axis = normalise_axis(axis, x.rank()).value_or(-1);
-  for (int axis = 0; axis < x.rank(); ++axis)
-    if (std::ranges::find(last, axis) == last.end()) order.push_back(axis);
-  order.insert(order.end(), last.begin(), last.end());
-  x = x.permute(order);
-  Shape sizes(x.shape().begin() + b.rank(), x.shape().end());
-  return solve(x.reshape({b.count(), b.count()}), b.reshape({b.count()})).reshape(sizes);
 }
 
 Results determinant_of(const Call& call) { return {determinant(matrix_of(call))}; }
@@ -440,15 +291,10 @@ constexpr Operator rows[] = {
     {"aten.linalg_householder_product.default",
      [](const Call& c) { return householder_product(c.tensor("input"), c.tensor("tau")); }},
     {"aten.ormqr.default", by<multiplied>},
-    {"aten.linalg_matrix_power.default", by<power>},
-    {"aten.matrix_power.default", by<power>},
-    {"aten.linalg_matrix_norm.default", by<matrix_norm<false>>},
-    {"aten.linalg_matrix_norm.str_ord", by<matrix_norm<true>>},
-    {"aten.linalg_norm.ord_str", by<matrix_norm<true>>},
     {"aten.linalg_eigh.default",
      [](const Call& c) { return eigh(c.tensor("self"), reads_upper(c)); }},
     {"aten.linalg_eigvalsh.default",
-     [](const Call& c) { return eigh(c.tensor("self"), reads_upper(c)).first; }},
+     [](const Call& c) { return eigvalsh(c.tensor("self"), reads_upper(c)); }},
     {"aten._linalg_eigh.default",
      [](const Call& c) {
        c.flag("compute_v", true);
@@ -460,22 +306,13 @@ constexpr Operator rows[] = {
     {"aten.linalg_svdvals.default",
      [](const Call& c) {
        c.has("driver");
-       return singular_values(c.tensor("A")).values;
+       return svdvals(c.tensor("A"));
      }},
     {"aten.linalg_ldl_factor.default", by<symmetric_factors<false>>},
     {"aten.linalg_ldl_factor_ex.default", by<symmetric_factors<true>>},
     {"aten.linalg_ldl_solve.default", by<solved_by_symmetric_factors>},
     {"aten.linalg_polar.default", by<polar_factors>},
     {"aten.linalg_matrix_sqrth.default", by<square_root_of_matrix>},
-    {"aten.linalg_cond.default", by<condition>},
-    {"aten.linalg_matrix_rank.atol_rtol_tensor", by<rank_of>},
-    {"aten.linalg_matrix_rank.atol_rtol_float", by<rank_of>},
-    {"aten.linalg_pinv.atol_rtol_tensor", by<pseudo_inverse>},
-    {"aten.linalg_pinv.atol_rtol_float", by<pseudo_inverse>},
-    {"aten.linalg_pinv.default", by<pseudo_inverse>},
-    {"aten.pinverse.default", by<pseudo_inverse>},
-    {"aten.linalg_tensorinv.default", by<inverse_of_tensor>},
-    {"aten.linalg_tensorsolve.default", by<solved_for_tensor>},
 };
 
 }  // namespace

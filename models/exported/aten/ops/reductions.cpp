@@ -5,6 +5,7 @@
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/reductions.h"
+#include "models/exported/aten/matrix_norms.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -85,11 +86,10 @@ Tensor norm_of(const Call& call) {
 }
 // Of matrices where an order is named for two axes, which is another.
 Tensor linalg_norm_of(const Call& call) {
-  const Tensor x = converted(call);
   const std::vector<int> axes = call.axes("dim");
-  if (call.has("ord") && (axes.size() == 2 || (axes.empty() && x.rank() == 2)))
-    call.refuse("ord", "is a norm of matrices, which is not supported");
-  return norm(x, call.number("ord", 2), axes, keeps(call));
+  const bool are_matrices = axes.size() == 2 || (axes.empty() && call.tensor("self").rank() == 2);
+  if (call.has("ord") && are_matrices) return norm_of_matrices(call);
+  return norm(converted(call), call.number("ord", 2), axes, keeps(call));
 }
 
 std::pair<Tensor, Tensor> extrema(const Call& call) {

@@ -1,0 +1,112 @@
+// Ops on orthogonal matrices that are products of reflections.
+#include <Eigen/Householder>
+#include <Eigen/QR>
+
+#include "graph/functions/linear_algebra/dense/batches.h"
+
+namespace tilewright::graph::dense {
+namespace {
+
+double cube(const Shape& a) {
+  return 2 * static_cast<double>(a[1]) * static_cast<double>(a[2]) *
+         static_cast<double>(std::min(a[1], a[2]));
+}
+
+template <typename T>
+class Reflections {
+ public:
+  static std::vector<Part> results(std::span<const Shape> operands, Flags) {
+    const Shape& a = operands[0];
+    return {{a}, {{a[0], std::min(a[1], a[2])}}};
+  }
+  static double work(std::span<const Shape> operands) { return cube(operands[0]); }
+  Reflections(Operands& operands, Operands& results, Flags)
+      : a_(operands.take<T>()), factors_(results.take<T>()), tau_(results.take<T>()) {}
+  void operator()(std::int64_t i) {
+    a_.read(i, a);
+    qr_.compute(a);
+    factors_.write(i, qr_.matrixQR());
+    tau_.write(i, qr_.hCoeffs().conjugate());  // Eigen's are those of what undoes it
+  }
+
+ private:
+  Field<T> a_, factors_, tau_;
+  Matrix<T> a;
+  Eigen::HouseholderQR<Matrix<T>> qr_;
+};
+
+template <typename T>
+class Reflected {
+ public:
+  static std::vector<Part> results(std::span<const Shape> operands, Flags) {
+    return {{operands[1]}};
+  }
+  static double work(std::span<const Shape> operands) {
+    return 4 * static_cast<double>(operands[1][1]) * static_cast<double>(operands[1][2]) *
+           static_cast<double>(operands[2][1]);
+  }
+  Reflected(Operands& operands, Operands& results, Flags flags)
+      : vectors_(operands.take<T>()),
+        x_(operands.take<T>()),
+        tau_(operands.take<T>()),
+        product_(results.take<T>()),
+        is_undone_((flags & undone) != 0) {}
+  void operator()(std::int64_t i) {
+    vectors_.read(i, vectors);
+    tau_.read(i, tau);
+    x_.read(i, x);
+    const Vector<T> factors = tau.col(0);
+    Eigen::HouseholderSequence<Matrix<T>, Vector<T>> sequence(vectors, factors);
+    sequence.setLength(factors.size());
+    if (is_undone_)
+      x.applyOnTheLeft(sequence.adjoint());
+    else
+      x.applyOnTheLeft(sequence);
+    product_.write(i, x);
+  }
+
+ private:
+  Field<T> vectors_, x_, tau_, product_;
+  bool is_undone_;
+  Matrix<T> vectors, tau, x;
+};
+
+template <typename T>
+class Orthogonal {
+ public:
+  static std::vector<Part> results(std::span<const Shape> operands, Flags flags) {
+    const Shape& a = operands[0];
+    const std::int64_t count = (flags & complete) != 0 ? a[1] : std::min(a[1], a[2]);
+    return {{{a[0], a[1], count}}, {{a[0], count, a[2]}}};
+  }
+  static double work(std::span<const Shape> operands) { return 2 * cube(operands[0]); }
+  Orthogonal(Operands& operands, Operands& results, Flags)
+      : a_(operands.take<T>()), q_(results.take<T>()), r_(results.take<T>()) {}
+  void operator()(std::int64_t i) {
+    a_.read(i, a);
+    qr_.compute(a);
+    r = qr_.matrixQR().topRows(r_.rows());
+    r.template triangularView<Eigen::StrictlyLower>().setZero();
+    r_.write(i, r);
+    q.setIdentity(q_.rows(), q_.columns());
+    q.applyOnTheLeft(qr_.householderQ());
+    q_.write(i, q);
+  }
+
+ private:
+  Field<T> a_, q_, r_;
+  Matrix<T> a, q, r;
+  Eigen::HouseholderQR<Matrix<T>> qr_;
+};
+
+}  // namespace
+
+CustomOp reflections(bool is_complex) { return op_of<Reflections>("geqrf", is_complex, 0); }
+CustomOp reflected(bool is_complex, Flags flags) {
+  return op_of<Reflected>("reflected", is_complex, flags);
+}
+CustomOp orthogonal(bool is_complex, Flags flags) {
+  return op_of<Orthogonal>("qr", is_complex, flags);
+}
+
+}  // namespace tilewright::graph::dense
