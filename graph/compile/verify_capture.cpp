@@ -6,6 +6,7 @@
 
 #include "graph/ir/text.h"
 #include "graph/tensor/tensor_body.h"
+#include "graph/tensor/tensor_copy.h"
 #include "runtime/base/error.h"
 #include "runtime/trace.h"
 
@@ -60,12 +61,11 @@ void require_same_nodes(const Graph& before, const Graph& now) {
 }
 
 // Of tensors that a function makes of numbers of the host, whole ones or views of those.
-bool have_equal_bytes(const TensorBody& a, const TensorBody& b) {
-  return a.dtype == b.dtype && a.view == b.view &&
-         a.buffer->size_bytes() == b.buffer->size_bytes() &&
-         (a.buffer->size_bytes() == 0 ||
-          std::memcmp(a.buffer->data(), b.buffer->data(),
-                      static_cast<std::size_t>(a.buffer->size_bytes())) == 0);
+bool have_equal_bytes(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  const Tensor x = copy_to(a, Device::cpu()), y = copy_to(b, Device::cpu());
+  const auto bytes = static_cast<std::size_t>(a.count() * size_bytes(a.dtype()));
+  return bytes == 0 || std::memcmp(address_of(*x.body()), address_of(*y.body()), bytes) == 0;
 }
 
 bool is_same(const Mutation& a, const Mutation& b) {
@@ -99,7 +99,7 @@ void require_same_capture(const CaptureView& before, const CaptureView& now) {
     bool is_result = b.token.count != nullptr;  // of a recorded step: kept as a copy
     if (is_result || (a.buffer == b.buffer && a.view.offset == b.view.offset)) continue;
     if (a.is_made_inside && b.is_made_inside) {
-      if (have_equal_bytes(a, b)) continue;
+      if (have_equal_bytes(before.captured[i], now.captured[i])) continue;
       raise(concat("makes a tensor of shape ", b.view.shape,
                    " of other numbers than when it was captured"),
             use_of(now.graph, now.graph.inputs[arguments + i]));
