@@ -135,7 +135,7 @@ PYTHON
 
 ends 0 inspect net.pt2
 said 'exported by PyTorch 2.15.0: 1 nodes, 2 parameters' out
-said 'input x: f32 [s0 (2 to 8), 2]' out
+said 'input x: f32 [s0 (0 to 8), 2]' out
 said 'aten.add.Tensor' out
 ends 0 inspect lacks.pt2
 said '1 of 1 operators are missing' out
@@ -197,7 +197,7 @@ said 'tilewright run net.pt2 --inputs FILE.safetensors --explain' err
 ends 1 run lacks.pt2 --inputs named.safetensors
 said 'mylib.novel.default, 1 time, first at net.py:7' err
 ends 1 run net.pt2 --inputs many.safetensors
-said 'input "x": axis 0 has size 9; the program allows 2 to 8' err
+said 'input "x": axis 0 has size 9; the program allows 0 to 8' err
 ends 1 run net.pt2 --inputs other.safetensors
 said 'has no tensor "x", nor "in.0"; the model takes f32' err
 ends 2 run net.pt2
