@@ -319,8 +319,14 @@ Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, con
           "[attention] an alignment at the bottom right was given ",
           options.causal ? "with a position" : "without causal", " (at ", At{q.where},
           "); it says where causal rows stand, as a position does");
-  if (ends_align && queries.rank() == 4 && k.defined() && k.rank() == 4)
-    attributes.start = k.size(2) - queries.size(2);
+  const bool are_heads = queries.rank() == 4 && k.defined() && k.rank() == 4;
+  if (ends_align && are_heads) attributes.start = k.size(2) - queries.size(2);
+  if (options.mask.defined() && are_heads)
+    operands.push_back(graph::broadcast_to(
+        options.mask, {queries.size(0), queries.size(1), queries.size(2), k.size(2)}, "attention",
+        q.where));
+  else if (options.mask.defined())
+    operands.push_back(options.mask);
   return graph::apply(Op::attention, operands, attributes, q.where);
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ir/attention_operands.h"
+
 namespace tilewright::graph {
 
 namespace rules {
@@ -25,22 +27,48 @@ ValueType attention(const Application& a) {
          "; it must be the number of keys that a row sees, or 0 for all");
   a.need(a.attributes.window == 0 || a.attributes.causal,
          "a window was given without causal; it needs causal");
-  if (a.count() == 4) {
-    a.need(a.dtype_of(3) == DType::i32 || a.dtype_of(3) == DType::i64, "position is ",
-           a.dtype_of(3), "; it must be i32 or i64");
-    a.need(a.shape(3) == Shape{1}, "position is ", a.shape(3), "; it must have one element");
+  const auto [position, mask] = AttentionOperands(a.count(), a.count() > 3 ? a.shape(3).size() : 0);
+  if (position != 0) {
+    a.need(a.dtype_of(position) == DType::i32 || a.dtype_of(position) == DType::i64, "position is ",
+           a.dtype_of(position), "; it must be i32 or i64");
+    a.need(a.shape(position) == Shape{1}, "position is ", a.shape(position),
+           "; it must have one element");
     a.need(a.attributes.causal, "a position was given without causal; it needs causal");
+  }
+  if (mask != 0) {
+    a.need(is_boolean(a.dtype_of(mask)) ||
+               (is_floating(a.dtype_of(mask)) && !is_float8(a.dtype_of(mask))),
+           "mask is ", a.dtype_of(mask), "; it must be bool, or floats of 16 bits or more");
+    const Shape scores{q[0], q[1], q[2], k[2]};
+    a.need(a.shape(mask) == scores, "mask is ", a.shape(mask), "; it must be ", scores,
+           ", a number for each score");
   }
   return a.operands[0];
 }
 
 }  // namespace rules
 
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// A score under element i of a mask.
+double masked(double score, const HostTensor& mask, std::int64_t i) {
+  if (!is_boolean(mask.dtype)) return score + mask.number(i);
+  return mask.number(i) != 0 ? score : -infinity;
+}
+
+}  // namespace
+
 HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operands) {
   const HostTensor &q = *operands[0], &k = *operands[1], &v = *operands[2];
   std::int64_t heads = q.shape[1], groups = k.shape[1], rows = q.shape[2], depth = q.shape[3];
   std::int64_t columns = k.shape[2];
-  std::int64_t position = operands.size() > 3 ? operands[3]->integer[0] : node.attributes.start;
+  const AttentionOperands given(operands.size(),
+                                operands.size() > 3 ? operands[3]->shape.size() : 0);
+  std::int64_t position =
+      given.position != 0 ? operands[given.position]->integer[0] : node.attributes.start;
+  const HostTensor* mask = given.mask != 0 ? operands[given.mask] : nullptr;
   HostTensor result(node.dtype, node.shape);
   std::vector<double> weights;
   for (std::int64_t line = 0; line < q.shape[0] * heads * rows; ++line) {
@@ -51,17 +79,19 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
     if (node.attributes.window != 0)
       hidden = std::clamp<std::int64_t>(row + position + 1 - node.attributes.window, 0, visible);
     weights.assign(static_cast<std::size_t>(visible), 0);
-    double highest = -std::numeric_limits<double>::infinity(), total = 0;
+    double highest = -infinity, total = 0;
     for (std::int64_t c = hidden; c < visible; ++c) {
       double& weight = weights[static_cast<std::size_t>(c)];
       for (std::int64_t d = 0; d < depth; ++d)
         weight += q.number(line * depth + d) * k.number(keys + c * depth + d);
       weight *= node.attributes.number;
+      if (mask != nullptr) weight = masked(weight, *mask, line * columns + c);
       highest = std::fmax(highest, weight);
     }
     for (std::int64_t c = hidden; c < visible; ++c) {
       double& weight = weights[static_cast<std::size_t>(c)];
-      total += weight = std::exp(weight - highest);
+      // A row may see none of what is left.
+      total += weight = weight == -infinity ? 0 : std::exp(weight - highest);
     }
     for (std::int64_t d = 0; d < depth; ++d) {
       double mixed = 0;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "graph/ir/attention_operands.h"
 #include "graph/ir/location.h"
 #include "runtime/base/error.h"
 
@@ -187,10 +188,13 @@ Value attended(const Site& site) {
   need(!is_padded(q[1]) && !is_padded(k[1]) && !is_padded(q[3]), goes_over);
   const Attributes& a = site.given.attributes;
   if (a.causal) need(is_simple(q[2]), "its rows were joined with another axis");
+  const AttentionOperands given(site.operands.size(),
+                                site.operands.size() > 3 ? site.operands[3].size() : 0);
+  need(given.mask == 0 || !is_padded(site.operands[given.mask]), "its mask is padded");
   if (is_padded(k[2])) {
     need(a.causal && is_simple(k[2]),
          "its rows see all keys, padded ones too; causal ones would not");
-    need(site.operands.size() == 3, "its position is not known");
+    need(given.position == 0, "its position is not known");
     need(site.shapes[0][2] - 1 + a.start < site.shapes[1][2], "its rows see padded keys");
   }
   return q;

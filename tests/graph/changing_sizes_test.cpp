@@ -2,6 +2,7 @@
 // programs of one size compute.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 #include <set>
 
@@ -182,7 +183,22 @@ struct Attended {
   std::int64_t head_size, extra_keys;  // keys that are before the first row
   bool apart;
   AttentionOptions options;
+  // Of scores [batch, heads, rows, keys].
+  Tensor (*mask)(std::int64_t batch, std::int64_t rows, std::int64_t keys) = nullptr;
 };
+// Of each text its own number of keys, as an encoder has it.
+Tensor seen_keys(std::int64_t batch, std::int64_t, std::int64_t keys) {
+  Tensor last = arange(1, batch + 1).reshape({batch, 1, 1, 1}) * 5 + (keys - batch * 5 - 1);
+  return arange(0, keys) <= last;
+}
+Tensor bias_of_places(std::int64_t, std::int64_t rows, std::int64_t keys) {
+  return sin(ramp({6, rows, keys}));
+}
+Tensor hidden_corner(std::int64_t batch, std::int64_t rows, std::int64_t keys) {
+  Tensor hides = arange(0, keys) > arange(0, rows).unsqueeze(1) + 3;
+  Tensor number = where(hides, std::numeric_limits<float>::lowest(), 0.0);
+  return number.expand({batch, 1, rows, keys});
+}
 const Attended attended[] = {
     {"plain", 64, 0, false, {}},
     {"causal", 64, 0, false, {.causal = true}},
@@ -194,13 +210,19 @@ const Attended attended[] = {
      {.causal = true, .alignment = CausalAlignment::bottom_right}},
     {"in a window", 64, 0, false, {.causal = true, .window = 40}},
     {"wide heads", 96, 11, true, {}},
+    {"keys of each text", 64, 0, false, {}, seen_keys},
+    {"a bias", 32, 0, false, {}, bias_of_places},
+    {"a bias, causal", 64, 5, true, {.causal = true}, bias_of_places},
+    {"a hidden corner", 64, 0, false, {}, hidden_corner},
 };
 
 TEST(ChangingSizes, AreRightInAttention) {
   for (const Attended& one : attended)
     for (DType dtype : {DType::f32, DType::bf16}) {
-      auto function = [&](const Tensor& q, const Tensor& k) {
-        return scaled_dot_product_attention(q, k, k * 0.5, one.options);
+      auto function = [&](const Tensor& q, const Tensor& k, const Tensor& mask) {
+        AttentionOptions options = one.options;
+        if (one.mask != nullptr) options.mask = mask;
+        return scaled_dot_product_attention(q, k, k * 0.5, options);
       };
       Compiled many = compile(function, on_host(Dynamic::always));
       auto heads = [&](std::int64_t batch, std::int64_t rows, std::int64_t count) {
@@ -211,8 +233,10 @@ TEST(ChangingSizes, AreRightInAttention) {
                {1, 1}, {2, 13}, {1, 47}, {1, 67}, {2, 130}, {2, 257}}) {
         SCOPED_TRACE(concat(one.name, ", ", dtype, ", ", batch, " x ", rows));
         Tensor q = heads(batch, rows, 6), k = heads(batch, rows + one.extra_keys, 2);
+        Tensor mask =
+            one.mask != nullptr ? one.mask(batch, rows, rows + one.extra_keys) : ramp({1});
         Compiled alone = compile(function, on_host(Dynamic::never));
-        expect_same(many(q, k), alone(q, k), dtype == DType::f32 ? 2e-6 : 2e-2);
+        expect_same(many(q, k, mask), alone(q, k, mask), dtype == DType::f32 ? 2e-6 : 2e-2);
       }
     }
 }

@@ -1,18 +1,23 @@
 #include <algorithm>
 
+#include "graph/ir/attention_operands.h"
 #include "tests/property/rounding_units.h"
 
 namespace tilewright::graph {
 
 // One row of attention: scores s are off by at most d, so that every weight exp(s - max) is off by
 // a factor within exp(2 d), times the rounding of exp, of the running rescaling and of the weights'
-// own dtype; numerator and denominator both carry that.
+// own dtype; numerator and denominator both carry that. A mask adds its error to d, and what the
+// sum is rounded by; a key that it hides has no weight at all.
 std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x) {
   if (y.count() == 0) return {};
   const BoundedTensor &q = *x[0], &k = *x[1], &v = *x[2];
   std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3];
   std::int64_t groups = k.value.shape[1], columns = k.value.shape[2];
-  std::int64_t position = x.size() > 3 ? x[3]->value.integer[0] : node.attributes.start;
+  const AttentionOperands given(x.size(), x.size() > 3 ? x[3]->value.shape.size() : 0);
+  std::int64_t position =
+      given.position != 0 ? x[given.position]->value.integer[0] : node.attributes.start;
+  const BoundedTensor* mask = given.mask != 0 ? x[given.mask] : nullptr;
   double u = accumulator_unit(node.dtype), scale = std::abs(node.attributes.number);
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
   for (std::int64_t line = 0; line < y.count() / depth; ++line) {
@@ -37,12 +42,28 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
         error += std::abs(q.value.number(at_q)) * ek + magnitude(k, at_k) * eq;
         size += magnitude(q, at_q) * magnitude(k, at_k);
       }
-      scores[static_cast<std::size_t>(c)] = dot * node.attributes.number;
-      top = std::max(top, dot * node.attributes.number);
-      largest = std::max(largest, scale * size);
-      d = std::max(d, scale * (error + gamma(static_cast<double>(depth) + 4, u) * size));
+      double &score = scores[static_cast<std::size_t>(c)], added = 0;
+      score = dot * node.attributes.number;
+      double score_error = scale * (error + gamma(static_cast<double>(depth) + 4, u) * size);
+      if (mask != nullptr) {
+        const std::int64_t at = line * columns + hidden + c;
+        const bool is_hidden = is_boolean(mask->value.dtype) ? mask->value.number(at) == 0
+                                                             : mask->value.number(at) == -unknown;
+        if (is_hidden) {
+          score = -unknown;
+          continue;
+        }
+        if (!is_boolean(mask->value.dtype)) {
+          added = std::abs(mask->value.number(at));
+          score += mask->value.number(at);
+          score_error += mask->error[static_cast<std::size_t>(at)] + 2 * u * (scale * size + added);
+        }
+      }
+      top = std::max(top, score);
+      largest = std::max(largest, scale * size + added);
+      d = std::max(d, score_error);
     }
-    if (visible == 0) continue;  // exactly 0
+    if (top == -unknown) continue;  // exactly 0
     auto count = static_cast<double>(visible);
     double weight_error =
         std::expm1(2 * d + 6 * u * largest) + unit(node.dtype) + gamma(6 * count + 8, u);

@@ -91,6 +91,7 @@ class GraphGenerator {
   void grow_index_copy();
   void grow_scatter_reduce();
   void grow_cat();
+  NodeId grow_mask(const Shape& scores);
   void grow_attention();
   void grow_argsort();
   void grow_cumulate();

@@ -199,6 +199,15 @@ void GraphGenerator::grow_cat() {
   add(Op::cat, parts, attributes);
 }
 
+// Of scores: of a chosen dtype, and the same along axes of it.
+NodeId GraphGenerator::grow_mask(const Shape& scores) {
+  static constexpr DType dtypes[] = {DType::boolean, f32, f16, bf16};
+  Shape own = scores;
+  for (std::int64_t& size : own)
+    if (dice_.chance(40)) size = 1;
+  return expanded(input(dice_.pick(std::span(dtypes)), own), scores);
+}
+
 void GraphGenerator::grow_attention() {
   static constexpr auto is_query = [](const Node& n) {
     return n.shape.rank() == 4 && is_floating(n.dtype);
@@ -224,6 +233,7 @@ void GraphGenerator::grow_attention() {
     operands.push_back(input(dice_.chance(50) ? i32 : i64, {1}, 0, shape[2] - rows + 1));
   else if (attributes.causal)
     attributes.start = dice_.chance(50) ? shape[2] - rows : dice_.below(8) - 4;
+  if (dice_.chance(40)) operands.push_back(grow_mask({shape[0], node(q).shape[1], rows, shape[2]}));
   add(Op::attention, operands, attributes);
 }
 

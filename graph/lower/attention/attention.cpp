@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numbers>
 
-#include "dsl/target/packed_product.h"
-#include "graph/lower/attention/any_rows.h"
+#include "graph/lower/attention/attention_blocks.h"
+#include "graph/lower/attention/attention_mask.h"
 #include "graph/lower/attention/attention_panels.h"
 #include "graph/lower/attention/attention_shape.h"
 #include "graph/lower/lowering.h"
@@ -20,88 +19,9 @@ using dsl::Tile;
 using dsl::Var;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// On the host, the scores of as many rows as are packed fit in an L1 cache.
-constexpr std::int64_t query_rows = 64, packed_columns = 64, least_columns = 16;
-// Where nothing is packed, blocks of many columns of few rows. If the rows' position says how many
-// keys they see, half a block is computed for nothing: it is small beside all that may be seen.
-constexpr std::int64_t few_columns = 128, most_columns = 512, scores = 4 << 10;
-constexpr std::int64_t few_seen_columns = 64, blocks_of_seen = 32;
-constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64, gpu_few_rows_columns = 32;
-constexpr std::int64_t few_rows = 16;  // a tensor core's least, and few enough to be decoding
-// Programs that share their keys have at least so many blocks of keys each, and there are so many
-// of them for a multiprocessor. Their results are combined in a tile of so many elements.
-constexpr std::int64_t least_key_blocks = 2, programs_a_multiprocessor = 2;
-constexpr std::int64_t combined_elements = 8 << 10;
-// On Hopper two warpgroups take 64 rows each; 128 columns if the sums of a row leave registers.
-constexpr std::int64_t warpgroup_rows = 64, hopper_columns = 128, hopper_depth = 128;
-// With fewer keys loops have a turn or two, and what is fetched for one is wanted by the next.
-constexpr std::int64_t warpgroup_keys = 512;
 // Tuning tries blocks of up to so many keys, whose scores are gone through so often.
 constexpr std::int64_t most_keys = 1024;
 constexpr int score_passes = 4;
-
-// The largest divisor in reach: without an edge, keys are read where they lie.
-std::int64_t block_of_columns(std::int64_t columns, std::int64_t most) {
-  if (columns <= most) return columns;
-  for (std::int64_t size = most; size >= least_columns; --size)
-    if (columns % size == 0) return size;
-  return packed_columns;
-}
-
-// Whether the products go to warpgroups, which multiply while they compute, block after block.
-bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DType dtype) {
-  return target.gpu().has_warpgroup_products && is_float16(dtype) && shape.rows >= warpgroup_rows &&
-         shape.keys() >= warpgroup_keys;
-}
-
-BlockSizes host_blocks(const AttentionShape& shape, bool is_causal) {
-  std::int64_t most = std::clamp(scores / shape.rows, few_columns, most_columns);
-  if (shape.rows >= dsl::PackedProduct::least_rows)
-    most = packed_columns;
-  else if (is_causal)
-    most = std::min(most, std::max(few_seen_columns, shape.keys() / blocks_of_seen));
-  return {std::min(shape.rows, query_rows), block_of_columns(shape.keys(), most)};
-}
-
-BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape, DType dtype,
-                          bool is_causal, bool on_tensor_cores) {
-  if (has_warpgroups(target, shape, dtype))
-    return {shape.rows >= 2 * warpgroup_rows ? 2 * warpgroup_rows : warpgroup_rows,
-            std::min(shape.keys(), shape.depth() <= hopper_depth ? hopper_columns : gpu_columns)};
-  if (!target.is_gpu()) return host_blocks(shape, is_causal);
-  // Fewer rows are filled up, for tensor cores.
-  bool fills_up = shape.rows < few_rows && on_tensor_cores;
-  return {fills_up ? few_rows : std::min(shape.rows, gpu_query_rows),
-          std::min(shape.keys(), shape.rows > few_rows ? gpu_columns : gpu_few_rows_columns)};
-}
-
-// How many programs share the keys of one: with few rows and long keys there are too few otherwise.
-std::int64_t default_splits(const dsl::Target& target, const AttentionShape& shape,
-                            std::int64_t columns, std::int64_t window) {
-  std::int64_t programs = shape.batch() * shape.heads;
-  if (!target.is_gpu() || shape.rows > few_rows || programs >= target.gpu().multiprocessors)
-    return 1;
-  std::int64_t seen = window == 0 ? shape.keys() : std::min(shape.keys(), window + shape.rows);
-  std::int64_t splits =
-      std::min({divide_up(programs_a_multiprocessor * target.gpu().multiprocessors, programs),
-                divide_up(seen, columns) / least_key_blocks, combined_elements / shape.depth()});
-  return static_cast<std::int64_t>(
-      std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, splits))));
-}
-
-BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target& target,
-                       const BlockSizes& asked) {
-  const Attributes& attributes = task.attributes;
-  AttentionShape shape(task);
-  BlockSizes blocks = default_blocks(target, shape, task.dtype, attributes.causal,
-                                     list.on_tensor_cores(task.dtype));
-  blocks.rows = settled(asked.rows, blocks.rows, shape.rows);
-  blocks.columns = settled(asked.columns, blocks.columns, shape.keys());
-  blocks.splits =
-      settled(asked.splits, default_splits(target, shape, blocks.columns, attributes.window));
-  if (target.gpu().has_clusters) blocks.cluster = asked.cluster;  // neighbours share keys
-  return blocks;
-}
 
 // softmax(q k^T * scale, masked) v, key block by key block with a running maximum and sum (Milakov
 // and Gimelshein, "Online normalizer calculation for softmax", 2018): scores never reach memory.
@@ -120,11 +40,9 @@ class AttentionProgram {
         parameters_(tracer_, list, region),
         sizes_(tracer_, region.sizes_vary && !target.is_gpu()),
         takes_rows_(region.sizes_vary && !target.is_gpu() && !shape_.packs_heads),
-        takes_keys_(takes_rows_ && task_.operands.size() <= position_operand),
-        block_(takes_rows_
-                   ? blocks_for_any_rows(target, task_, asked, takes_keys_,
-                                         host_blocks(rows_of_class(shape_), attributes_.causal))
-                   : used_blocks(list, task_, target, asked)),
+        takes_keys_(takes_rows_ && !has_position(task_)),
+        block_(takes_rows_ ? blocks_for_any_rows(target, task_, asked, takes_keys_)
+                           : used_blocks(list, task_, target, asked)),
         panels_(region.sizes_vary ? std::nullopt
                                   : AttentionPanels::of(list, task_, target, block_)) {}
 
@@ -135,7 +53,7 @@ class AttentionProgram {
     result.blocks = block_;
     bool shares = block_.splits > 1;
     for (std::size_t i = 0; i < task_.operands.size(); ++i)
-      if (!panels_ || i == 0 || i == position_operand) parameters_.add(task_.operands[i].storage);
+      if (!panels_ || (i != 1 && i != 2)) parameters_.add(task_.operands[i].storage);
     if (panels_) {
       panels_->add_to(parameters_);
       result.scratch = panels_->scratch();
@@ -225,6 +143,20 @@ class AttentionProgram {
             place.strides[3],
             target_.is_gpu()};
   }
+  AttentionMask mask() {
+    const TaskOperand& operand = task_.operands[operands_of_attention(task_).mask];
+    const StridedView& place = operand.view;
+    const std::int64_t by_row = shape_.packs_heads ? place.strides[1] : place.strides[2],
+                       by_key = place.strides[3];
+    Offset first = offset(place, false);
+    if (takes_rows_) sizes_.add_to(first, row_, by_row);
+    return AttentionMask(
+        {parameters_.pointer(operand.storage) + first,
+         takes_rows_ ? Operand(block_rows_) : shape_.rows, all_keys(),
+         Stride(sizes_.number(by_row)), by_key == 1 ? Stride(1) : Stride(sizes_.number(by_key)),
+         target_.is_gpu()},
+        by_row != 0, by_key != 0);
+  }
   // The block's first row, where a matrix of rows does not begin with it.
   Operand row() const { return row_.defined() && !takes_rows_ ? Operand(row_) : Operand(0); }
   static Tile number(std::int64_t n) {
@@ -267,6 +199,11 @@ class AttentionProgram {
       keys = {pointer(1, shape_.k), depth, all_keys(), k[3], k[2], target_.is_gpu()};
       values = {pointer(2, shape_.v), all_keys(), depth, v[2], v[3], target_.is_gpu()};
     }
+    std::optional<AttentionMask> mask;
+    if (has_mask(task_)) mask = this->mask();
+    auto seen = [&](const Tile& scores, const Tile& column) {
+      return mask ? mask->of(scores, row(), column) : scores;
+    };
     Tile first = is_causal() ? position_of(task_, parameters_) : Tile();
     Range range = columns(first);
     Var highest = dsl::full({block_.rows, 1}, -infinity, carried());
@@ -299,7 +236,7 @@ class AttentionProgram {
         for (Tile column : dsl::range(begin, end, block_.columns)) {
           Tile scores = dsl::dot(q, key_block(column));
           mixed = dsl::dot(pending, value_block(at), mixed);
-          scores = scaled(scores);
+          scores = seen(scaled(scores), column);
           Weighed next = weigh(masks ? masked(scores, column, first) : scores);
           mixed = mixed * next.decay;
           pending = next.weights;
@@ -312,7 +249,7 @@ class AttentionProgram {
       mixed = dsl::dot(pending, value_block(at), mixed);
     } else {
       auto mix = [&](const Tile& scores, const Tile& value, const Tile& column) {
-        Weighed here = weigh(masked(scaled(scores), column, first));
+        Weighed here = weigh(masked(scores, column, first));
         mixed = dsl::dot(here.weights, value, mixed * here.decay, precision);
       };
       Tile begin = range.begin;
@@ -326,13 +263,15 @@ class AttentionProgram {
           k.base = k.base + column * k.column_stride.value();
           v.base = v.base + column * v.row_stride.value();
           k.columns = v.rows = block_.columns;
-          mix(dsl::dot(q, k.load(0, 0, {depth, block_.columns}), 0, precision),
-              v.load(0, 0, {block_.columns, depth}), column);
+          Tile scores = scaled(dsl::dot(q, k.load(0, 0, {depth, block_.columns}), 0, precision));
+          if (mask) scores = mask->within(column, block_.columns).of(scores, 0, 0);
+          mix(scores, v.load(0, 0, {block_.columns, depth}), column);
         }
         is_at_edge_ = true;
       }
       for (Tile column : dsl::range(begin, range.end, block_.columns))
-        mix(dsl::dot(q, key_block(column), 0, precision), value_block(column), column);
+        mix(seen(scaled(dsl::dot(q, key_block(column), 0, precision)), column), value_block(column),
+            column);
     }
     if (folds_scale()) highest = highest * attributes_.number;
     if (split_.defined()) {
@@ -351,7 +290,8 @@ class AttentionProgram {
 
   // On GPUs the scale is folded into the exponential, which costs one instruction less an element.
   bool folds_scale() const {
-    return target_.is_gpu() && bit_width(task_.dtype) == 16 && attributes_.number > 0;
+    return target_.is_gpu() && bit_width(task_.dtype) == 16 && attributes_.number > 0 &&
+           !has_mask(task_);
   }
   Tile scaled(const Tile& product) const {
     return folds_scale() ? product : Tile(product * attributes_.number);
@@ -370,7 +310,7 @@ class AttentionProgram {
 
   // A row may see none of a block's columns, or of this program's.
   bool may_see_none() const {
-    return split_.defined() || attributes_.window != 0 || attributes_.start < 0;
+    return split_.defined() || attributes_.window != 0 || attributes_.start < 0 || has_mask(task_);
   }
   bool has_edge() const { return takes_keys_ ? is_at_edge_ : shape_.keys() % block_.columns != 0; }
   bool needs_mask() const { return is_causal() || has_edge(); }
@@ -477,7 +417,7 @@ void describe_attention(const TaskList& list, const Region& region, autotune::Re
 std::vector<WorkElement> position_of_attention(const TaskList& list, const Region& region) {
   const Task& task = list.tasks[region.tasks[0]];
   if (!has_position(task)) return {};
-  const TaskOperand& position = task.operands[position_operand];
+  const TaskOperand& position = task.operands[operands_of_attention(task).position];
   if (position.number) return {};
   AttentionShape shape(task);
   std::int64_t last = shape.keys() - shape.q.shape[2];

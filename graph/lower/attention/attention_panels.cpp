@@ -78,8 +78,9 @@ LoweredProgram AttentionPanels::pack(const TaskList& list, const Region& region,
   const std::int64_t keys = shape_.keys(), depth = shape_.depth(), heads = shape_.k.shape[1];
   dsl::Tracer tracer("attention_panels");
   Parameters parameters(tracer, list, region);
-  for (std::size_t operand = 1; operand < task.operands.size(); ++operand)
-    parameters.add(task.operands[operand].storage);
+  const AttentionOperands given = operands_of_attention(task);
+  for (std::size_t operand : {std::size_t{1}, std::size_t{2}, given.position})
+    if (operand != 0) parameters.add(task.operands[operand].storage);
   AttentionPanels panels = *this;
   panels.add_to(parameters);
   ProgramGrid programs = open_grid({keys / columns_, heads, shape_.batch()}, target);

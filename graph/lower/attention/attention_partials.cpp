@@ -10,7 +10,7 @@ using dsl::Tile;
 Tile position_of(const Task& task, const Parameters& parameters) {
   if (!has_position(task))
     return dsl::constant(ir::Scalar::of_integer(DType::i64, task.attributes.start));
-  const TaskOperand& operand = task.operands[position_operand];
+  const TaskOperand& operand = task.operands[operands_of_attention(task).position];
   return dsl::cast(dsl::load(parameters.pointer(operand.storage) + Offset(operand.view.offset)),
                    DType::i64);
 }

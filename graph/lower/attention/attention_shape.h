@@ -10,6 +10,7 @@
 // "Flash-Decoding for long-context inference", 2023).
 #pragma once
 
+#include "graph/ir/attention_operands.h"
 #include "graph/lower/frame.h"
 
 namespace tilewright::graph {
@@ -35,10 +36,14 @@ struct AttentionShape {
   std::int64_t heads, rows;  // of programs: heads, and rows of each
 };
 
+inline AttentionOperands operands_of_attention(const Task& task) {
+  return {task.operands.size(),
+          task.operands.size() > 3 ? task.operands[3].view.shape.size() : std::size_t{0}};
+}
 // Whether a number in memory says which column row 0 is at; otherwise an attribute does.
-constexpr std::size_t position_operand = 3;
-inline bool has_position(const Task& task) { return task.operands.size() > position_operand; }
-// That column, in a program that traces.
+inline bool has_position(const Task& task) { return operands_of_attention(task).position != 0; }
+inline bool has_mask(const Task& task) { return operands_of_attention(task).mask != 0; }
+// The column that row 0 is at, in a program that traces.
 dsl::Tile position_of(const Task& task, const Parameters& parameters);
 
 // The scratch memory of programs that share keys, as one of them sees it.

@@ -60,10 +60,12 @@ Tensor attended(const Call& call) {
   bool is_causal = call.flag("is_causal", false), is_grouped = call.flag("enable_gqa", false);
   std::optional<double> scale;
   if (call.has("scale")) scale = call.number("scale");
-  bool has_form = q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && q.size(3) == v.size(3);
-  if (!mask.defined() && has_form && (is_grouped || q.size(1) == k.size(1)))
-    return scaled_dot_product_attention(q, k, v, {.causal = is_causal, .scale = scale});
   if (is_causal && mask.defined()) call.refuse("is_causal", "is true, with a mask");
+  bool has_form = q.rank() == 4 && k.rank() == 4 && k.shape() == v.shape() &&
+                  q.size(0) == k.size(0) && q.size(3) == k.size(3);
+  if (has_form && (is_grouped || q.size(1) == k.size(1)))
+    return scaled_dot_product_attention(q, k, v,
+                                        {.causal = is_causal, .scale = scale, .mask = mask});
   if (is_grouped) {
     k = for_each_query(k, q.size(-3));
     v = for_each_query(v, q.size(-3));

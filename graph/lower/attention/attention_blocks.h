@@ -1,0 +1,24 @@
+// How many rows and keys a program of attention has at a time, and how many programs share the keys
+// of one.
+#pragma once
+
+#include "graph/lower/attention/attention_shape.h"
+
+namespace tilewright::graph {
+
+// A tensor core's least number of rows, and few enough to be decoding.
+constexpr std::int64_t few_rows = 16;
+
+// Whether the products go to warpgroups, which multiply while they compute, block after block.
+bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DType dtype);
+
+// What is asked for comes first.
+BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target& target,
+                       const BlockSizes& asked);
+// Of programs for which the number of rows is an argument, and the number of keys too where these
+// are no cache of a fixed size (`keys_vary`). They are chosen for a class of numbers, so that all
+// calls of a class run the same program.
+BlockSizes blocks_for_any_rows(const dsl::Target& host, const Task& task, const BlockSizes& asked,
+                               bool keys_vary);
+
+}  // namespace tilewright::graph
