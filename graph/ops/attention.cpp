@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/ir/attention_operands.h"
+#include "graph/ops/attention_operands.h"
 
 namespace tilewright::graph {
 
@@ -69,6 +69,9 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
   std::int64_t position =
       given.position != 0 ? operands[given.position]->integer[0] : node.attributes.start;
   const HostTensor* mask = given.mask != 0 ? operands[given.mask] : nullptr;
+  // Of no keys at all there is a product over nothing.
+  const double unseen =
+      node.attributes.nan_unseen && columns > 0 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
   HostTensor result(node.dtype, node.shape);
   std::vector<double> weights;
   for (std::int64_t line = 0; line < q.shape[0] * heads * rows; ++line) {
@@ -97,7 +100,7 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
       double mixed = 0;
       for (std::int64_t c = hidden; c < visible; ++c)
         mixed += weights[static_cast<std::size_t>(c)] * v.number(keys + c * depth + d);
-      result.set_number(line * depth + d, total == 0 ? 0 : mixed / total);
+      result.set_number(line * depth + d, total == 0 ? unseen : mixed / total);
     }
   }
   return result;

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "graph/ir/attention_operands.h"
 #include "graph/ir/location.h"
+#include "graph/ops/attention_operands.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {

@@ -6,6 +6,9 @@
 
 namespace tilewright::graph {
 
+// Products around a softmax that was written out become attention: up to rounding, as the order of
+// sums is another one and scores are kept in f32.
+Graph form_attention(const Graph& graph);
 // Composites become the ops of their decompositions, each result what computes it. After it no
 // composite is left.
 Graph decompose(const Graph& graph);

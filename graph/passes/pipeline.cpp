@@ -19,6 +19,8 @@ constexpr Pass common_pass(Stage stage) {
 }
 constexpr std::array table = {
     common_pass(Stage::captured),
+    Pass{"form_attention", form_attention, Stage::captured, false,
+         "makes attention of products around a softmax"},
     Pass{"decompose", decompose, Stage::primitive, true, "turns composites into the other ops"},
     Pass{"decide_by_ranges", decide_by_ranges, Stage::primitive, false,
          "drops what integers are compared with for nothing"},
@@ -33,6 +35,8 @@ struct Constraint {
   std::string_view before, after, because;
 };
 constexpr Constraint constraints[] = {
+    {"common_subexpressions", "form_attention", "equal scores are seen to be the same"},
+    {"form_attention", "decompose", "a softmax is known by its name"},
     {"common_subexpressions", "decompose", "equal composites are cheapest to find whole"},
     {"decide_by_ranges", "canonicalise", "a choice that is decided leaves constants behind"},
     {"decompose", "canonicalise", "decompositions leave views and constants to join"},

@@ -354,8 +354,8 @@ struct AttentionOptions {
   // A row sees its own key and those before it, so many in all; 0: all of them. Causal only.
   std::int64_t window = 0;
   CausalAlignment alignment = CausalAlignment::top_left;
-  // Broadcast to [B, H, T, S]. Of bool: a row sees the keys where it is true; of floats: added to the
-  // scores. Where causal too, a row sees what both let it see.
+  // Broadcast to [B, H, T, S]. Of bool: a row sees the keys where it is true; of floats: added to
+  // the scores. Where causal too, a row sees what both let it see.
   Tensor mask = {};
 };
 // q [B, H, T, D], k and v [B, G, S, D] with H a multiple of G (grouped queries). A row that sees no

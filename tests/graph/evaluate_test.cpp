@@ -1,6 +1,7 @@
 #include "graph/ir/evaluate.h"
 
 #include <cmath>
+#include <limits>
 
 #include "graph/ir/text.h"
 #include "tests/errors.h"
@@ -169,6 +170,24 @@ TEST(Evaluate, MasksAttentionByPosition) {
             (Numbers{1.5}));
   EXPECT_EQ(result_of("%3: f32[1x1x1x1] = attention %0, %1, %2 {number=1}", {q, k, k}).floating,
             (Numbers{2}));
+}
+
+TEST(Evaluate, MasksScoresOfAttention) {
+  HostTensor q = tensor(f32, {1, 1, 2, 1}, {0, 0}), k = tensor(f32, {1, 1, 3, 1}, {1, 2, 6});
+  auto attended = [&](const std::string& where, const HostTensor& mask) {
+    return result_of("%4: f32[1x1x2x1] = attention %0, %1, %2, %3 {" + where + "}",
+                     {q, k, k, mask})
+        .floating;
+  };
+  const HostTensor seen = tensor(DType::boolean, {1, 1, 2, 3}, {1, 0, 1, 0, 0, 0});
+  EXPECT_EQ(attended("number=1", seen), (Numbers{3.5, 0}));
+  EXPECT_EQ(attended("number=1, causal=1", seen), (Numbers{1, 0}));
+  EXPECT_TRUE(std::isnan(attended("number=1, nan_unseen=1", seen).at(1)));
+  const double none = -std::numeric_limits<double>::infinity(), three = std::log(3.0);
+  const HostTensor added = tensor(f32, {1, 1, 2, 3}, {three, 0, none, 0, 0, 0});
+  const Numbers got = attended("number=1", added);
+  EXPECT_NEAR(got.at(0), 1.25, 1e-6);
+  EXPECT_EQ(got.at(1), 3);
 }
 
 TEST(Evaluate, HidesKeysBeforeTheWindowOfAttention) {

@@ -213,6 +213,21 @@ TEST(ShapeRules, RefuseAttentionThatDoesNotFit) {
                   "[batch, heads, rows, columns]");
 }
 
+TEST(ShapeRules, RefuseMasksOfAttentionThatDoNotFit) {
+  const ValueType q{f32, {1, 4, 2, 8}}, kv{f32, {1, 2, 6, 8}}, mask{DType::boolean, {1, 4, 2, 6}};
+  EXPECT_EQ(shape_of(Op::attention, {q, kv, kv, mask}), q.shape);
+  expect_contains(error_of_op(Op::attention, {q, kv, kv, {f32, {1, 1, 2, 6}}}),
+                  "mask is 1x1x2x6; it must be 1x4x2x6, a number for each score");
+  expect_contains(error_of_op(Op::attention, {q, kv, kv, {f32, {2, 6}}}), "mask is 2x6");
+  expect_contains(error_of_op(Op::attention, {q, kv, kv, {i32, mask.shape}}),
+                  "mask is i32; it must be bool, or floats");
+  Attributes causal;
+  causal.causal = true;
+  EXPECT_EQ(shape_of(Op::attention, {q, kv, kv, {i32, {1}}, mask}, causal), q.shape);
+  expect_contains(error_of_op(Op::attention, {q, kv, kv, mask, {i32, {1}}}, causal),
+                  "position is bool");
+}
+
 TEST(ShapeRules, CountTheNumbersOfARange) {
   EXPECT_EQ(count_of_range(0, 10, 3), 4);
   EXPECT_EQ(count_of_range(10, 0, -4), 3);

@@ -290,6 +290,18 @@ TEST(TensorOps, AttendToWhatTheMaskShows) {
   Tensor heads = Tensor::from(Floats{0, 100, 100, 0}, {1, 2, 1, 2});
   EXPECT_EQ(scaled_dot_product_attention(heads, k, v, causal).to_vector<float>(),
             (Floats{3, 4, 1, 2}));
+  // A mask is broadcast over batches, heads and rows.
+  const Tensor first = Tensor::from(Integers{1, 0}, {2}) > 0;
+  EXPECT_EQ(scaled_dot_product_attention(q, k, v, {.mask = first}).to_vector<float>(),
+            (Floats{1, 2, 1, 2}));
+  const Tensor against = Tensor::from(Floats{0, -200}, {1, 2});
+  EXPECT_EQ(scaled_dot_product_attention(q, k, v, {.mask = against}).to_vector<float>(),
+            (Floats{1, 2, 1, 2}));
+  EXPECT_EQ(scaled_dot_product_attention(q, k, v, {.mask = logical_and(first, logical_not(first))})
+                .to_vector<float>(),
+            (Floats{0, 0, 0, 0}));
+  expect_contains(error_of([&] { scaled_dot_product_attention(q, k, v, {.mask = zeros({3})}); }),
+                  "attention");
 }
 
 TEST(TensorOps, RefuseMisuseWithTheUsersLine) {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "graph/ir/attention_operands.h"
+#include "graph/ops/attention_operands.h"
 #include "tests/property/rounding_units.h"
 
 namespace tilewright::graph {

@@ -177,6 +177,17 @@ std::vector<Model> models() {
       {"attention_f32", [](Capture& c) { return attention(c, 100, 100, f32, false); }},
       {"attention_window", [=](Capture& c) { return attention(c, 256, 256, bf16, false, 64); }},
       {"attention_step", [=](Capture& c) { return attention(c, 1, 2048, bf16, true); }},
+      {"attention_mask",
+       [=](Capture& c) {
+         Tensor x = c.placeholder(bf16, {2, 4, 200, 64});
+         return scaled_dot_product_attention(
+             x, x, x, {.mask = c.placeholder(DType::boolean, {2, 1, 1, 200})});
+       }},
+      {"attention_bias",
+       [](Capture& c) {
+         Tensor x = c.placeholder(f32, {2, 4, 100, 64});
+         return scaled_dot_product_attention(x, x, x, {.mask = c.placeholder(f32, {4, 100, 100})});
+       }},
   };
 }
 

@@ -70,12 +70,13 @@ Hash key_of_attention(const Attributes& attributes) {
 
 TEST(Lowerings, WhatAnOpaqueTaskReadsOfAttributesTellsRegionsApart) {
   Attributes causal{.axes = {}, .sizes = {}, .number = 0.5, .causal = true, .window = 4};
-  Attributes window = causal, scale = causal, start = causal;
+  Attributes window = causal, scale = causal, start = causal, unseen = causal;
   window.window = 8;
+  unseen.nan_unseen = true;
   scale.number = 0.25;
   start.start = 3;
   EXPECT_EQ(key_of_attention(causal), key_of_attention(causal));
-  for (const Attributes& other : {window, scale, start})
+  for (const Attributes& other : {window, scale, start, unseen})
     EXPECT_NE(key_of_attention(causal), key_of_attention(other));
 }
 

@@ -34,6 +34,9 @@ std::vector<NamedKernel::Argument> quantized(std::int64_t rows, std::int64_t dep
 Tensor attention_of(const Tensors& a) {
   return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true});
 }
+Tensor masked_attention_of(const Tensors& a) {
+  return scaled_dot_product_attention(a[0], a[1], a[2], {.mask = a[3]});
+}
 
 // The corrections, then each parameter with its gradient and moments.
 std::vector<NamedKernel::Argument> arguments_of_adamw() {
@@ -187,7 +190,19 @@ std::vector<NamedKernel> attention_cases() {
            {{bf16, {1, 32, 2048, 128}}, {bf16, {1, 8, 2048, 128}}, {bf16, {1, 8, 2048, 128}}},
            [](const Tensors& a) {
              return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true, .window = 512});
-           }}};
+           }},
+          {"attention of keys that a mask shows, bf16",
+           {{bf16, {4, 16, 512, 64}},
+            {bf16, {4, 16, 512, 64}},
+            {bf16, {4, 16, 512, 64}},
+            {DType::boolean, {4, 1, 1, 512}}},
+           masked_attention_of},
+          {"attention with a bias, f32",
+           {{f32, {4, 16, 512, 64}},
+            {f32, {4, 16, 512, 64}},
+            {f32, {4, 16, 512, 64}},
+            {f32, {1, 16, 512, 512}}},
+           masked_attention_of}};
 }
 
 }  // namespace

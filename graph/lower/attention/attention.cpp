@@ -40,9 +40,10 @@ class AttentionProgram {
         parameters_(tracer_, list, region),
         sizes_(tracer_, region.sizes_vary && !target.is_gpu()),
         takes_rows_(region.sizes_vary && !target.is_gpu() && !shape_.packs_heads),
-        takes_keys_(takes_rows_ && !has_position(task_)),
-        block_(takes_rows_ ? blocks_for_any_rows(target, task_, asked, takes_keys_)
-                           : used_blocks(list, task_, target, asked)),
+        takes_keys_(region.sizes_vary && !target.is_gpu() && !has_position(task_)),
+        block_(takes_rows_ || takes_keys_
+                   ? blocks_for_any_sizes(target, task_, asked, takes_rows_, takes_keys_)
+                   : used_blocks(list, task_, target, asked)),
         panels_(region.sizes_vary ? std::nullopt
                                   : AttentionPanels::of(list, task_, target, block_)) {}
 
@@ -282,7 +283,8 @@ class AttentionProgram {
     }
     // A row that saw no key has mixed nothing. One division a row, where rounding to the type hides
     // that the quotient is rounded twice.
-    Tile weight = may_see_none() ? dsl::where(total == 0.0, 1, total) : Tile(total);
+    const bool is_zero = may_see_none() && !attributes_.nan_unseen;
+    Tile weight = is_zero ? dsl::where(total == 0.0, 1, total) : Tile(total);
     Tile result = folds_scale() ? mixed * (1.0 / weight) : mixed / weight;
     if (result.dtype() != task_.dtype) result = dsl::cast(result, task_.dtype);
     row_matrix(task_.storage, task_.place).store(row(), 0, result);

@@ -99,15 +99,19 @@ BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target
 }
 
 // Rows that are packed are whole blocks of accumulators.
-BlockSizes blocks_for_any_rows(const dsl::Target& host, const Task& task, const BlockSizes& asked,
-                               bool keys_vary) {
-  BlockSizes blocks = host_blocks(rows_of_class(AttentionShape(task)), task.attributes.causal);
-  const bool packs = blocks.rows >= dsl::PackedProduct::least_rows;
-  if (keys_vary) blocks.columns = packs ? packed_columns : blocks.rows;
-  if (packs) {
-    const std::int64_t whole =
-        dsl::PackedProduct::whole_blocks(host, dsl::elements_in_word(host, task.dtype));
-    blocks.rows = std::max(blocks.rows / whole, std::int64_t{1}) * whole;
+BlockSizes blocks_for_any_sizes(const dsl::Target& host, const Task& task, const BlockSizes& asked,
+                                bool rows_vary, bool keys_vary) {
+  const AttentionShape shape(task);
+  BlockSizes blocks = {shape.rows, few_columns};
+  if (rows_vary) {
+    blocks = host_blocks(rows_of_class(shape), task.attributes.causal);
+    const bool packs = blocks.rows >= dsl::PackedProduct::least_rows;
+    if (keys_vary) blocks.columns = packs ? packed_columns : blocks.rows;
+    if (packs) {
+      const std::int64_t whole =
+          dsl::PackedProduct::whole_blocks(host, dsl::elements_in_word(host, task.dtype));
+      blocks.rows = std::max(blocks.rows / whole, std::int64_t{1}) * whole;
+    }
   }
   blocks.rows = settled(asked.rows, blocks.rows);
   blocks.columns = settled(asked.columns, blocks.columns);

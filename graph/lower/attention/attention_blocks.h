@@ -15,10 +15,10 @@ bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DTyp
 // What is asked for comes first.
 BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target& target,
                        const BlockSizes& asked);
-// Of programs for which the number of rows is an argument, and the number of keys too where these
-// are no cache of a fixed size (`keys_vary`). They are chosen for a class of numbers, so that all
+// Of programs for which the number of rows is an argument (`rows_vary`), or that of keys, which are
+// no cache of a fixed size then (`keys_vary`). They are chosen for a class of numbers, so that all
 // calls of a class run the same program.
-BlockSizes blocks_for_any_rows(const dsl::Target& host, const Task& task, const BlockSizes& asked,
-                               bool keys_vary);
+BlockSizes blocks_for_any_sizes(const dsl::Target& host, const Task& task, const BlockSizes& asked,
+                                bool rows_vary, bool keys_vary);
 
 }  // namespace tilewright::graph

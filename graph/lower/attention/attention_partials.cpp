@@ -73,7 +73,7 @@ LoweredProgram combine_attention(const TaskList& list, const Region& region,
   Tile weights = dsl::exp(highest - reference);
   Tile total = dsl::sum(load(partials.total, 1) * weights, 0, true);
   Tile mixed = dsl::sum(load(partials.mixed_values, depth) * weights, 0, true);
-  Tile result = mixed / dsl::where(total == 0.0, 1, total);
+  Tile result = mixed / (task.attributes.nan_unseen ? total : dsl::where(total == 0.0, 1, total));
   if (result.dtype() != task.dtype) result = dsl::cast(result, task.dtype);
   Matrix to{parameters.pointer(task.storage) + place, 1, depth, depth, shape.result.strides[3]};
   to.store(0, 0, result);

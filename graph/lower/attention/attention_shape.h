@@ -10,8 +10,8 @@
 // "Flash-Decoding for long-context inference", 2023).
 #pragma once
 
-#include "graph/ir/attention_operands.h"
 #include "graph/lower/frame.h"
+#include "graph/ops/attention_operands.h"
 
 namespace tilewright::graph {
 
