@@ -128,6 +128,52 @@ TEST(ExportedLayers, Pool) {
               adaptive_max_pool1d(line, {3}).second);
 }
 
+// With ceil_mode, where PyTorch has the numbers from: one window that begins in the tensor and ends
+// behind its padding, and a last one that would begin behind the tensor, which there is not.
+TEST(ExportedLayers, PoolWindowsThatReachBeyondTheTensor) {
+  Tensor line = Tensor::from(std::vector<float>{1, 5, 2, 4, -3, 6}, {1, 2, 3});
+  auto pool = [](const char* name, const Tensor& x, const std::vector<std::int64_t>& kernel,
+                 const std::vector<std::int64_t>& stride,
+                 const std::vector<std::int64_t>& padding) {
+    return OneCall(name)
+        .with("self", x)
+        .with("kernel_size", integers(kernel))
+        .with("stride", integers(stride))
+        .with("padding", integers(padding))
+        .with("ceil_mode", true);
+  };
+  auto means = [&](std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool all) {
+    return pool("aten.avg_pool1d.default", line, {kernel}, {stride}, {padding})
+        .with("count_include_pad", all)
+        .one();
+  };
+  auto expect = [](const Tensor& got, const Shape& shape, const std::vector<float>& right) {
+    ASSERT_EQ(got.shape(), shape);
+    EXPECT_THAT(got.to_vector<float>(), ::testing::Pointwise(::testing::FloatNear(1e-6F), right));
+  };
+  expect(means(4, 2, 0, true), {1, 2, 1}, {8.F / 3, 7.F / 3});
+  expect(means(6, 2, 1, true), {1, 2, 1}, {1.6F, 1.4F});
+  expect(means(6, 2, 1, false), {1, 2, 1}, {8.F / 3, 7.F / 3});
+  expect(means(2, 3, 0, true), {1, 2, 1}, {3, 0.5});
+  expect(means(2, 2, 1, true), {1, 2, 2}, {0.5, 3.5, 2, 1.5});
+  for (std::int64_t stride : {3, 4}) expect(means(1, stride, 0, true), {1, 2, 1}, {1, 4});
+  const auto largest = pool("aten.max_pool1d_with_indices.default", line, {6}, {2}, {1}).all();
+  expect(largest[0], {1, 2, 1}, {5, 6});
+  EXPECT_EQ(largest[1].to_vector<std::int64_t>(), (std::vector<std::int64_t>{1, 2}));
+  expect(pool("aten.max_pool1d.default", line, {2}, {2}, {1}).one(), {1, 2, 2}, {1, 5, 4, 6});
+  Tensor plane = line.unsqueeze(0);
+  auto of_plane = [&](const char* name) { return pool(name, plane, {3, 5}, {2, 3}, {0, 1}); };
+  expect(of_plane("aten.avg_pool2d.default").one(), {1, 1, 1, 1}, {1.5});
+  expect(of_plane("aten.avg_pool2d.default").with("divisor_override", std::int64_t{7}).one(),
+         {1, 1, 1, 1}, {15.F / 7});
+  const auto both = of_plane("aten.max_pool2d_with_indices.default").all();
+  expect(both[0], {1, 1, 1, 1}, {6});
+  EXPECT_EQ(both[1].to_vector<std::int64_t>(), std::vector<std::int64_t>{5});
+  // PyTorch has no window at all then.
+  EXPECT_THAT(error_of([&] { means(4, 1, 0, true); }), HasSubstr("does not fit an axis of 3"));
+  EXPECT_THAT(error_of([&] { means(5, 2, 0, true); }), HasSubstr("does not fit an axis of 3"));
+}
+
 TEST(ExportedLayers, MoveElements) {
   Tensor x = ramp({3, 4}), places = arange(0, 3), one = full({}, 1.5);
   Tensor mask = x > 0;
