@@ -139,6 +139,18 @@ std::vector<Tensor> Call::tensors(std::string_view name) const {
   return tensors;
 }
 
+std::vector<Value> Call::values(std::string_view name) const {
+  auto* named = std::get_if<TensorNames>(&at(name));
+  if (named == nullptr) refuse(name, "is no list of tensors");
+  std::vector<Value> values;
+  for (auto id : named->ids) {
+    values.push_back(id ? value(*id) : Value());
+    if (std::holds_alternative<std::monostate>(values.back()))
+      refuse(name, "holds what is neither a tensor nor a number");
+  }
+  return values;
+}
+
 std::vector<Tensor> Call::operands() const {
   std::vector<Tensor> operands;
   auto add = [&](ValueId id) {

@@ -54,6 +54,7 @@ class Call {
   Tensor tensor(std::string_view name) const;
   Tensor optional_tensor(std::string_view name) const;       // none: undefined
   std::vector<Tensor> tensors(std::string_view name) const;  // gaps are undefined
+  std::vector<Value> values(std::string_view name) const;    // a list of tensors and numbers
   TensorOperand operand(std::string_view name) const;        // a tensor or a number
   // Complex, or real.
   ComplexOperand complex_operand(std::string_view name) const;
