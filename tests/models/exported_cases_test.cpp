@@ -48,7 +48,8 @@ TEST_P(OperatorPrograms, ComputeWhatPyTorchDoes) {
 INSTANTIATE_TEST_SUITE_P(Programs, OperatorPrograms,
                          ::testing::Values("given", "bits", "spectra", "complex", "gamma",
                                            "factors", "equations", "convolutions", "histograms",
-                                           "matrices", "norms", "eigenvalues"),
+                                           "matrices", "norms", "eigenvalues", "gradients",
+                                           "window_gradients"),
                          [](const auto& of) { return std::string(of.param); });
 
 // Each byte as PyTorch rounds it, along both axes.

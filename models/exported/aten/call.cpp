@@ -281,6 +281,11 @@ bool Call::flag(std::string_view name, bool missing) const {
   if (flag == nullptr) refuse(name, "is neither true nor false");
   return *flag;
 }
+std::vector<bool> Call::flags(std::string_view name) const {
+  auto* flags = std::get_if<std::vector<bool>>(&at(name));
+  if (flags == nullptr) refuse(name, "is no list of flags");
+  return *flags;
+}
 std::string Call::text(std::string_view name, std::string_view missing) const {
   if (!has(name)) return std::string(missing);
   auto* text = std::get_if<std::string>(&at(name));
