@@ -10,6 +10,7 @@ import pathlib
 import sys
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from complex_cases import seen
@@ -233,6 +234,113 @@ class Complex(nn.Module):
                 torch.pixel_shuffle(a.view(1, 4, 1, 2), 2), a.clone().put_(torch.tensor([1, 3]), b[0, :2]))
 
 
+class Bytes(torch.nn.Module):
+    """Images of bytes at other sizes: few channels and more, which PyTorch has code of their own for."""
+
+    def forward(self, x, y):
+        sizes = lambda image: [F.interpolate(image, size=size, mode=mode, antialias=wide, align_corners=corners)
+                               for size in ((3, 5), (17, 9), (9, 20), (1, 2)) for mode in ("bilinear", "bicubic")
+                               for wide in (True, False) for corners in (False, True)]
+        by_factor = [F.interpolate(image, scale_factor=factor, mode=mode, antialias=True)
+                     for image in (x, y) for factor in (0.4, 1.08) for mode in ("bilinear", "bicubic")]
+        return (*sizes(x), *sizes(y), *by_factor)
+
+
+class Gradients(torch.nn.Module):
+    """Operators of derivatives, but for windows; each with what it may leave out."""
+
+    def forward(self, g, x, labels, weight, ids, stats):
+        a = torch.ops.aten
+        y, rows = x.sigmoid(), x.reshape(2, 3, 4)
+        values = [a.threshold_backward(g, x, 0.0), a.threshold_backward(g, x, 0.5), a.sigmoid_backward(g, y),
+                  a.tanh_backward(g, y), a.gelu_backward(g, x), a.gelu_backward(g, x, approximate="tanh"),
+                  a.silu_backward(g, x), a.hardtanh_backward(g, x, -0.5, 1.0),
+                  a.leaky_relu_backward(g, x, 0.1, False), a.hardsigmoid_backward(g, x * 3),
+                  a.hardswish_backward(g, x * 3), a.elu_backward(g, 1.5, 1.2, 0.7, False, x),
+                  a.elu_backward(g, 1.5, 1.2, 0.7, True, x), a.softplus_backward(g, x, 1.5, 1.0),
+                  a._softmax_backward_data(g, x.softmax(1), 1, torch.float32),
+                  a._softmax_backward_data(g, x.softmax(0), 0, torch.float32),
+                  a._log_softmax_backward_data(g, x.log_softmax(1), -1, torch.float32),
+                  a._log_softmax_backward_data(g[0, 0], x[0, 0].log_softmax(0), 0, torch.float32),
+                  a.native_dropout_backward(g, x > 0, 1.25),
+                  a.gelu_backward(g.bfloat16(), x.bfloat16()).float()]
+        mean, rstd = stats[:2], stats[2:]
+        by = g.reshape(2, 3, 4)
+        for last, w, mask in (([4], weight[:4], [True, True, True]), ([4], None, [True, False, False]),
+                              ([4], weight[:4], [False, True, True]), ([3, 4], None, [True, False, False])):
+            size = 12 // math.prod(last) * 2
+            m, s = (stats.repeat(3)[:size].reshape(rows.shape[:3 - len(last)] + (1,) * len(last)) for stats in (mean, rstd))
+            bias = None if w is None else torch.zeros_like(w)
+            result = a.native_layer_norm_backward(by, rows, last, m, s, w, bias, mask)
+            values += [each for each, wanted in zip(result, mask) if wanted]
+        for groups, w, mask in ((1, weight[:3], [True, True, True]), (3, None, [True, False, False]),
+                                (3, weight[:3], [False, False, True])):
+            m, s = (stats.repeat(3)[:2 * groups].reshape(2, groups) for stats in (mean, rstd))
+            result = a.native_group_norm_backward(by, rows, m, s, w, 2, 3, 4, groups, mask)
+            values += [each for each, wanted in zip(result, mask) if wanted]
+        m, s = stats[:3], stats[1:]
+        for trains, w, mask in ((True, weight[:3], [True, True, True]), (False, weight[:3], [True, True, True]),
+                                (True, None, [True, False, False])):
+            result = a.native_batch_norm_backward(by, rows, w, m, s, m, s, trains, 1e-5, mask)
+            values += [each for each, wanted in zip(result, mask) if wanted]
+        scores, whole = x.log_softmax(1), torch.tensor(1.5)
+        for reduction in (0, 1, 2):
+            change = g[:, 0] if reduction == 0 else g[0, 0]
+            for w, ignored in ((None, -100), (weight, 2), (weight, -100)):
+                loss, total = a.nll_loss_forward(scores, labels, w, reduction, ignored)
+                values += [loss, total, a.nll_loss_backward(change, scores, labels, w, reduction, ignored, total)]
+            values.append(a.mse_loss_backward(g if reduction == 0 else g[0, 0], x, y, reduction))
+        values.append(a.nll_loss_backward(g[0, 0], scores[0], labels[0], None, 1, -100, whole))
+        image, places = x.reshape(2, 3, 2, 2), labels.repeat(2).reshape(2, 2, 2) % 3
+        loss, total = a.nll_loss2d_forward(image, places, weight[:3], 1, 1)
+        values += [loss, total, a.nll_loss2d_backward(g[0, 0], image, places, weight[:3], 1, 1, total)]
+        lines = g.reshape(4, 6)
+        for padding, scale in ((-1, False), (2, False), (2, True), (-1, True)):
+            values.append(a.embedding_dense_backward(lines.reshape(2, 2, 6), ids, 5, padding, scale))
+        values += [a.slice_backward(lines, [4, 9], 1, 1, 7, 1), a.slice_backward(lines, [8, 6], 0, 1, 9999, 2),
+                   a.slice_backward(lines, [4, 8], -1, -6, 9999, 1), a.select_backward(lines, [4, 3, 6], 1, -1),
+                   a.select_backward(lines, [2, 4, 6], 0, 1)]
+        return tuple(values)
+
+
+class WindowGradients(torch.nn.Module):
+    """Of convolutions of one to three axes, of both kinds, and of pools."""
+
+    def forward(self, line, image, volume):
+        a, values = torch.ops.aten, []
+
+        def convolved(x, weight, stride, padding, dilation, transposed, extra, groups, mask=(True, True, True)):
+            y = a.convolution(x, weight, None, stride, padding, dilation, transposed, extra, groups)
+            g = torch.cos(torch.arange(y.numel()) * 0.7).reshape(y.shape)
+            sizes = [y.shape[1]] if mask[2] else None
+            result = a.convolution_backward(g, x, weight, sizes, stride, padding, dilation, transposed, extra, groups, mask)
+            values.extend(each for each, wanted in zip(result, mask) if wanted)
+
+        def by(*sizes):
+            return torch.sin(torch.arange(math.prod(sizes)) * 1.3).reshape(sizes)
+        convolved(line, by(6, 4, 3), [1], [1], [1], False, [0], 1)
+        convolved(line, by(6, 2, 3), [2], [0], [2], False, [0], 2, (True, True, False))
+        convolved(image, by(6, 4, 3, 2), [2, 1], [1, 0], [1, 2], False, [0, 0], 1)
+        convolved(image, by(4, 1, 3, 3), [2, 2], [1, 1], [1, 1], False, [0, 0], 4, (False, True, True))
+        convolved(image, by(6, 4, 1, 1), [3, 2], [0, 0], [1, 1], False, [0, 0], 1, (True, False, False))
+        convolved(volume, by(3, 2, 2, 3, 2), [1, 2, 1], [1, 1, 0], [1, 1, 2], False, [0, 0, 0], 1)
+        convolved(line, by(4, 3, 3), [2], [1], [1], True, [1], 1)
+        convolved(image, by(4, 3, 3, 2), [2, 3], [1, 0], [2, 1], True, [1, 2], 2)
+        convolved(image, by(4, 3, 2, 2), [1, 1], [0, 0], [3, 1], True, [2, 0], 1, (True, True, False))
+        convolved(volume, by(2, 3, 2, 2, 2), [2, 1, 2], [0, 0, 1], [1, 1, 1], True, [0, 0, 1], 1)
+        for kernel, stride, padding, up, padded, divisor in (
+                ([2, 2], [2, 2], [0, 0], False, True, None), ([3, 2], [2, 1], [1, 1], True, True, None),
+                ([3, 2], [2, 3], [1, 0], True, False, None), ([2, 3], [], [1, 1], False, True, 5),
+                ([3, 3], [3, 2], [0, 1], True, True, None)):
+            y = a.avg_pool2d(image, kernel, stride, padding, up, padded, divisor)
+            g = torch.cos(torch.arange(y.numel()) * 0.7).reshape(y.shape)
+            values.append(a.avg_pool2d_backward(g, image, kernel, stride, padding, up, padded, divisor))
+            values.append(a.avg_pool2d_backward(g[0], image[0], kernel, stride, padding, up, padded, divisor))
+        y, places = a.max_pool2d_with_indices(image, [3, 2], [2, 1], [1, 1], [1, 2], True)
+        values.append(a.max_pool2d_with_indices_backward(y, image, [3, 2], [2, 1], [1, 1], [1, 2], True, places))
+        return tuple(values)
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     known = FOLDER / "cases.json"
@@ -269,6 +377,12 @@ def main():
                                 torch.randn(2, 5, 3, dtype=torch.complex128),
                                 torch.randn(2, 3, 2, dtype=torch.complex128))),
         "norms": (Norms, (torch.randn(2, 4, 3), torch.randn(2, 4, 3, dtype=torch.complex64))),
+        "bytes": (Bytes, (torch.randint(0, 256, (1, 3, 9, 7), dtype=torch.uint8),
+                          torch.randint(0, 2, (1, 5, 9, 7), dtype=torch.uint8) * 255)),
+        "gradients": (Gradients, (torch.randn(4, 6), torch.randn(4, 6), torch.tensor([3, 2, 0, 2]),
+                                  torch.rand(6) + 0.5, torch.tensor([[2, 0], [4, 2]]), torch.rand(4) + 0.5)),
+        "window_gradients": (WindowGradients, (torch.randn(2, 4, 7), torch.randn(2, 4, 6, 5),
+                                               torch.randn(1, 2, 3, 4, 3))),
         "eigenvalues": (Eigenvalues, (torch.randn(2, 5, 5), torch.randn(2, 4, 4, dtype=torch.complex128),
                                       torch.tensor([[0.0, -1], [1, 0]]))),
     }
@@ -279,7 +393,8 @@ def main():
         with torch.no_grad():
             program = torch.export.export(model, tuple(x.clone() for x in inputs))
             torch.export.save(program, FOLDER / f"{name}.pt2")
-            torch.export.save(program.run_decompositions(), FOLDER / f"{name}_decomposed.pt2")
+            if name != "bytes":  # for which PyTorch's own decompositions compute something else
+                torch.export.save(program.run_decompositions(), FOLDER / f"{name}_decomposed.pt2")
             for path in FOLDER.glob(f"{name}*.pt2"):
                 pack(path)
             given = [seen(x) for x in inputs]

@@ -23,6 +23,9 @@ using std::source_location;
 
 Tensor full(const Shape& shape, const Number& value, DType dtype, source_location w) {
   graph::require_fits(value, dtype, "full", w);
+  const bool is_whole = value.is_integral() || std::trunc(value.as_double()) == value.as_double();
+  require(is_whole || is_floating(dtype) || is_boolean(dtype), "[full] ", value.as_double(),
+          " is no ", dtype, " (at ", At{w}, "); give a whole number, or a dtype of floats");
   Attributes sizes;
   sizes.sizes = shape;
   graph::infer(Op::full, {}, sizes, dtype, w);

@@ -67,7 +67,8 @@ programs::Lifetimes lifetimes_of(const Program& program) {
 programs::Signature signature_of(const Program& program) {
   programs::Signature signature{"exported", {}, program.symbols};
   for (const Input& input : program.inputs)
-    if (input.kind == Input::Kind::user) signature.inputs.push_back({input.name, input.facts});
+    if (input.kind == Input::Kind::user)
+      signature.inputs.push_back({input.name, input.facts, true, input.integer});
   return signature;
 }
 
@@ -211,13 +212,18 @@ const std::string& ExportedModule::torch_version() const { return state_->progra
 
 std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) const {
   const Program& program = state_->program;
-  programs::check_inputs(state_->signature, inputs);
+  const programs::InputIntegers integers = programs::check_inputs(state_->signature, inputs);
   std::vector<Value> values(program.value_names.size());
   std::size_t user = 0, own = 0;
-  for (const Input& input : program.inputs)
-    values[static_cast<std::size_t>(input.value)] =
-        value_of(input.kind == Input::Kind::user ? inputs[user++] : state_->tensors[own++],
-                 input.is_complex);
+  for (const Input& input : program.inputs) {
+    Value& value = values[static_cast<std::size_t>(input.value)];
+    if (input.kind != Input::Kind::user)
+      value = value_of(state_->tensors[own++], input.is_complex);
+    else if (const auto& integer = integers[user])
+      value = *integer, ++user;
+    else
+      value = value_of(inputs[user++], input.is_complex);
+  }
   for (std::size_t i = 0; i < program.nodes.size(); ++i) state_->compute(i, values);
   std::vector<Tensor> results;
   LastWrites writes;

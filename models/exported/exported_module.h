@@ -11,7 +11,8 @@
 // The operators that this library knows are a table (aten/operators.h); a program that has others
 // is refused with a list of all of them.
 //
-// A number that a program gives is a tensor without axes (i64, f64 or bool). Tensors of complex
+// A number that a program gives is a tensor without axes (i64, f64 or bool); so is an integer that
+// it takes, where forward(x, k) was exported for any k (i64). Tensors of complex
 // numbers (complex64, complex128), given and taken, are real ones with a last axis of 2, the real
 // and the imaginary parts, as torch.view_as_real sees them; so are parameters and buffers.
 //

@@ -112,7 +112,8 @@ std::vector<Tensor> OnnxModule::forward(const std::vector<Tensor>& inputs) const
             value.is_absent() ? "an optional value that is absent" : "a sequence",
             "; outputs are tensors: let the model take it apart (SequenceAt) or join it "
             "(ConcatFromSequence)");
-    program.require_as_declared(output.value, value);  // of an input or an initializer
+    if (!execution.otherwise.contains(output.value))
+      program.require_as_declared(output.value, value);  // of an input or an initializer
     results.push_back(value.tensor());
   }
   return results;

@@ -4,6 +4,8 @@
 // What programs of different formats have in common (models/exported, models/onnx).
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +20,17 @@ struct DynamicAxis {
   std::string size;       // as the program calls it, "s27" or "2 * s27"
   std::int64_t min, max;  // both included; of the symbol
 };
+// An input that is an integer to the program, and here a tensor of i64 without axes.
+struct IntegerRange {
+  std::string size;       // as the program calls it, "s16"
+  std::int64_t min, max;  // both included; of the symbol
+};
 struct ProgramInput {
   std::string name;  // of the parameter of forward(), nested ones joined
   DType dtype;
   Shape shape;  // -1 where the size may differ
   std::vector<DynamicAxis> dynamic;
+  std::optional<IntegerRange> integer = {};
 };
 // An operator of a program.
 struct ProgramOperator {
@@ -43,6 +51,8 @@ class ProgramModule : public Module {
   // The program's outputs for its inputs, in their order. Raises `Error` for another number of
   // inputs, another dtype or rank, and a size that the program does not allow, which names the
   // input, the axis, the size and the range; errors of operators name the node and its source.
+  // Inputs that are integers are read: inside compile() the graph breaks there, and what follows is
+  // compiled for each integer that decides a size, once for all that are numbers among others.
   virtual std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const = 0;
 
   // Declares the sizes that may differ (mark_dynamic) on example inputs, so that a compiled

@@ -1,10 +1,12 @@
 // What tensors a foreign program takes: names, dtypes, and sizes that may be symbols; and whether
-// those of a call are such.
+// those of a call are such. An input that is an integer to the program, such as a size, is a tensor
+// of i64 without axes here, whose element each call reads.
 //
 // Apart from any one format: programs of PyTorch and of ONNX both have one.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,8 @@ struct SignatureInput {
   std::string name;
   TensorFacts facts;
   bool has_rank = true;  // else any sizes are taken
+  // Of one that is an integer: what sizes call it.
+  std::optional<SizeExpression> integer = {};
 };
 struct Signature {
   std::string_view operation;  // that errors begin with
@@ -36,8 +40,9 @@ struct Signature {
 
 std::vector<ProgramInput> described_inputs(const Signature& signature);
 
-// Raises `Error` "[operation] ..." that names the input, the axis, the size and what would be
-// right.
-void check_inputs(const Signature& signature, const std::vector<Tensor>& inputs);
+// The integers among the inputs, which it reads; none for the others. Raises `Error`
+// "[operation] ..." that names the input, the axis, the size and what would be right.
+using InputIntegers = std::vector<std::optional<std::int64_t>>;
+InputIntegers check_inputs(const Signature& signature, const std::vector<Tensor>& inputs);
 
 }  // namespace tilewright::programs

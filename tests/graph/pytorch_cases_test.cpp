@@ -2,6 +2,7 @@
 // file, is what comes of them here: dtype, shape and elements, or an Error where PyTorch raises.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "graph/compile/compile.h"
@@ -40,7 +41,12 @@ Tensor attention_of(const Arguments& a) {
     options.alignment = CausalAlignment::bottom_right;
   return scaled_dot_product_attention(a[0], a[1].tensor, a[2].tensor, options);
 }
-Tensor full_of(const Arguments& a) { return full({2}, a[0].number, *a.dtype()); }
+// PyTorch cuts what is no integer, which is an Error here (tensor_test.cpp).
+Tensor full_of(const Arguments& a) {
+  const Number& value = a[0].number;
+  const bool is_cut = !value.is_integral() && is_integer(*a.dtype());
+  return full({2}, is_cut ? Number(std::trunc(value.as_double())) : value, *a.dtype());
+}
 Tensor arange_of(const Arguments& a) {
   return arange(a.option<std::int64_t>("start", 0), a.option<std::int64_t>("end", 0),
                 a.option<std::int64_t>("step", 1), a.dtype().value_or(i64));

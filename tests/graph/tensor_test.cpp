@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/creation.h"
 #include "tests/errors.h"
 #include "tests/grouped_locale.h"
 
@@ -350,6 +351,9 @@ TEST(TensorOps, RefuseMisuseWithTheUsersLine) {
   at_this_file([&] { full({2}, 1e30, i64); }, "[full] 1e+30 does not fit i64");
   at_this_file([&] { full({2}, UINT64_MAX, i64); }, "does not fit i64");
   at_this_file([&] { full({2}, std::nan(""), i32); }, "[full] nan does not fit i32");
+  at_this_file([&] { full({2}, 2.5, i64); }, "[full] 2.5 is no i64");
+  at_this_file([&] { full_like(x.to(DType::u8), 0.5); }, "[full] 0.5 is no u8");
+  EXPECT_EQ(full({1}, -3.0, i64).item<std::int64_t>(), -3);
   at_this_file([&] { where(x > 1, x.to(DType::i8), 1000); }, "[where] 1000 does not fit i8");
   at_this_file([&] { amax(zeros({0}) > 1); }, "[amax] axis 0 of shape 0 is empty");
   at_this_file([&] { argmin(zeros({2, 0}), 1); }, "[argmin] axis 1 of shape 2x0 is empty");

@@ -48,8 +48,26 @@ TEST_P(OperatorPrograms, ComputeWhatPyTorchDoes) {
 INSTANTIATE_TEST_SUITE_P(Programs, OperatorPrograms,
                          ::testing::Values("given", "bits", "spectra", "complex", "gamma",
                                            "factors", "equations", "convolutions", "histograms",
-                                           "matrices", "norms", "eigenvalues"),
+                                           "matrices", "norms", "eigenvalues", "gradients",
+                                           "window_gradients"),
                          [](const auto& of) { return std::string(of.param); });
+
+// Each byte as PyTorch rounds it, along both axes.
+TEST(OperatorPrograms, ResampleBytesToTheLastBit) {
+  const auto call = case_of(folder, "bytes");
+  const std::vector<Tensor> inputs = tensors_of(call["inputs"]),
+                            right = tensors_of(call["outputs"]);
+  auto module = load_exported(folder / "bytes.pt2");
+  for (const std::vector<Tensor>& got :
+       {module->forward(inputs), compile(*module, {.fullgraph = true})(inputs)}) {
+    ASSERT_EQ(got.size(), right.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(got[i].dtype(), u8);
+      ASSERT_EQ(got[i].shape(), right[i].shape());
+      EXPECT_EQ(got[i].to_vector<std::uint8_t>(), right[i].to_vector<std::uint8_t>()) << i;
+    }
+  }
+}
 
 // Whether a part is what it should be: infinities and NaN alike, and zeros of the same sign where
 // there is one that C's functions have.

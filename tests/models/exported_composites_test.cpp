@@ -149,6 +149,21 @@ TEST(ExportedComposites, ApplyFunctionsOfElements) {
                softmax(x, 0));
 }
 
+// As PyTorch cuts a number where the functions of this library refuse it.
+TEST(ExportedComposites, FillWithWhatADtypeMakesOfANumber) {
+  auto filled = [](double value, DType dtype) {
+    return OneCall("aten.full.default")
+        .with("size", integers({1}))
+        .with("fill_value", value)
+        .with("dtype", dtype);
+  };
+  EXPECT_EQ(filled(2.9, i64).one().item<std::int64_t>(), 2);
+  EXPECT_EQ(filled(-2.9, i32).one().item<std::int32_t>(), -2);
+  EXPECT_EQ(filled(0.5, DType::boolean).one().item<bool>(), true);
+  for (double far : {1e19, HUGE_VAL})
+    EXPECT_THAT(error_of([&] { filled(far, i64).one(); }), HasSubstr("does not fit i64"));
+}
+
 // Other names and forms of what there is, each against that.
 TEST(ExportedComposites, HaveOtherForms) {
   Tensor x = arange(0, 24).to(f32).reshape({1, 2, 3, 4}) - 9.0,

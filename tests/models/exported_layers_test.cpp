@@ -128,6 +128,52 @@ TEST(ExportedLayers, Pool) {
               adaptive_max_pool1d(line, {3}).second);
 }
 
+// With ceil_mode, where PyTorch has the numbers from: one window that begins in the tensor and ends
+// behind its padding, and a last one that would begin behind the tensor, which there is not.
+TEST(ExportedLayers, PoolWindowsThatReachBeyondTheTensor) {
+  Tensor line = Tensor::from(std::vector<float>{1, 5, 2, 4, -3, 6}, {1, 2, 3});
+  auto pool = [](const char* name, const Tensor& x, const std::vector<std::int64_t>& kernel,
+                 const std::vector<std::int64_t>& stride,
+                 const std::vector<std::int64_t>& padding) {
+    return OneCall(name)
+        .with("self", x)
+        .with("kernel_size", integers(kernel))
+        .with("stride", integers(stride))
+        .with("padding", integers(padding))
+        .with("ceil_mode", true);
+  };
+  auto means = [&](std::int64_t kernel, std::int64_t stride, std::int64_t padding, bool all) {
+    return pool("aten.avg_pool1d.default", line, {kernel}, {stride}, {padding})
+        .with("count_include_pad", all)
+        .one();
+  };
+  auto expect = [](const Tensor& got, const Shape& shape, const std::vector<float>& right) {
+    ASSERT_EQ(got.shape(), shape);
+    EXPECT_THAT(got.to_vector<float>(), ::testing::Pointwise(::testing::FloatNear(1e-6F), right));
+  };
+  expect(means(4, 2, 0, true), {1, 2, 1}, {8.F / 3, 7.F / 3});
+  expect(means(6, 2, 1, true), {1, 2, 1}, {1.6F, 1.4F});
+  expect(means(6, 2, 1, false), {1, 2, 1}, {8.F / 3, 7.F / 3});
+  expect(means(2, 3, 0, true), {1, 2, 1}, {3, 0.5});
+  expect(means(2, 2, 1, true), {1, 2, 2}, {0.5, 3.5, 2, 1.5});
+  for (std::int64_t stride : {3, 4}) expect(means(1, stride, 0, true), {1, 2, 1}, {1, 4});
+  const auto largest = pool("aten.max_pool1d_with_indices.default", line, {6}, {2}, {1}).all();
+  expect(largest[0], {1, 2, 1}, {5, 6});
+  EXPECT_EQ(largest[1].to_vector<std::int64_t>(), (std::vector<std::int64_t>{1, 2}));
+  expect(pool("aten.max_pool1d.default", line, {2}, {2}, {1}).one(), {1, 2, 2}, {1, 5, 4, 6});
+  Tensor plane = line.unsqueeze(0);
+  auto of_plane = [&](const char* name) { return pool(name, plane, {3, 5}, {2, 3}, {0, 1}); };
+  expect(of_plane("aten.avg_pool2d.default").one(), {1, 1, 1, 1}, {1.5});
+  expect(of_plane("aten.avg_pool2d.default").with("divisor_override", std::int64_t{7}).one(),
+         {1, 1, 1, 1}, {15.F / 7});
+  const auto both = of_plane("aten.max_pool2d_with_indices.default").all();
+  expect(both[0], {1, 1, 1, 1}, {6});
+  EXPECT_EQ(both[1].to_vector<std::int64_t>(), std::vector<std::int64_t>{5});
+  // PyTorch has no window at all then.
+  EXPECT_THAT(error_of([&] { means(4, 1, 0, true); }), HasSubstr("does not fit an axis of 3"));
+  EXPECT_THAT(error_of([&] { means(5, 2, 0, true); }), HasSubstr("does not fit an axis of 3"));
+}
+
 TEST(ExportedLayers, MoveElements) {
   Tensor x = ramp({3, 4}), places = arange(0, 3), one = full({}, 1.5);
   Tensor mask = x > 0;
@@ -167,6 +213,104 @@ TEST(ExportedLayers, MoveElements) {
   expect_same(of_x("aten.cummax.default").with("dim", std::int64_t{1}).all()[1],
               cummax(x, 1).second);
   expect_same(of_x("aten.cummin.default").with("dim", std::int64_t{1}).one(), cummin(x, 1).first);
+}
+
+// Where nothing counts: a loss all of whose targets are ignored, and results that nobody wants.
+TEST(ExportedGradients, AreZerosOrNoneWhereNothingCounts) {
+  const Tensor scores = ramp({2, 3}), target = full({2}, 1, i64);
+  auto gradient = [&](std::int64_t ignored) {
+    return OneCall("aten.nll_loss_backward.default")
+        .with("grad_output", full({}, 1.0))
+        .with("self", scores)
+        .with("target", target)
+        .with("reduction", std::int64_t{1})
+        .with("ignore_index", ignored)
+        .with("total_weight", full({}, ignored == 1 ? 0.0 : 2.0))
+        .one()
+        .to_vector<float>();
+  };
+  EXPECT_EQ(gradient(1), std::vector<float>(6));
+  EXPECT_EQ(gradient(0), (std::vector<float>{0, -0.5, 0, 0, -0.5, 0}));
+  auto convolved = [&](const std::vector<bool>& mask) {
+    return OneCall("aten.convolution_backward.default")
+        .with("grad_output", ramp({1, 1, 3}))
+        .with("input", ramp({1, 1, 4}))
+        .with("weight", ramp({1, 1, 2}))
+        .with("stride", integers({1}))
+        .with("padding", integers({0}))
+        .with("dilation", integers({1}))
+        .with("transposed", false)
+        .with("output_padding", integers({0}))
+        .with("groups", std::int64_t{1})
+        .with("output_mask", mask);
+  };
+  EXPECT_EQ(convolved({false, true, false}).all().size(), 1U);
+  EXPECT_TRUE(convolved({false, false, false}).all().empty());
+  EXPECT_THAT(error_of([&] { convolved({true}).all(); }),
+              HasSubstr("\"output_mask\" has 1 flags; 3 are wanted"));
+}
+
+// An infinite gradient of what has none is 0, and a NaN is not passed over.
+TEST(ExportedGradients, OfThresholdsAreAsPyTorchDecidesThem) {
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  const Tensor x = Tensor::from(std::vector<float>{-1, 0, 1, nan}, {4});
+  const std::vector<float> y = OneCall("aten.threshold_backward.default")
+                                   .with("grad_output", full({4}, infinity))
+                                   .with("self", x)
+                                   .with("threshold", std::int64_t{0})
+                                   .one()
+                                   .to_vector<float>();
+  EXPECT_EQ(y, (std::vector<float>{0, 0, infinity, infinity}));
+}
+
+TEST(ExportedGradients, AreOfShapesThatFit) {
+  auto said = [](const OneCall& call) { return error_of([&] { call.all(); }); };
+  EXPECT_THAT(said(OneCall("aten.native_layer_norm_backward.default")
+                       .with("grad_out", ones({2, 3}))
+                       .with("input", ones({2, 3}))
+                       .with("normalized_shape", integers({2}))),
+              HasSubstr("\"normalized_shape\" is [2], of a tensor [2x3]"));
+  EXPECT_THAT(said(OneCall("aten.native_group_norm_backward.default")
+                       .with("grad_out", ones({2, 3, 4}))
+                       .with("input", ones({2, 3, 4}))
+                       .with("N", std::int64_t{2})
+                       .with("C", std::int64_t{3})
+                       .with("HxW", std::int64_t{4})
+                       .with("group", std::int64_t{2})),
+              HasSubstr("\"group\" is 2, of 2 times 3 channels of 4 elements"));
+  EXPECT_THAT(said(OneCall("aten.nll_loss_backward.default")
+                       .with("grad_output", full({}, 1.0))
+                       .with("self", ones({2, 3}))
+                       .with("target", zeros({3}, i64))
+                       .with("total_weight", full({}, 2.0))),
+              HasSubstr("\"target\" is [3], for scores [2x3]"));
+  EXPECT_THAT(said(OneCall("aten.nll_loss_backward.default")
+                       .with("grad_output", full({}, 1.0))
+                       .with("self", ones({2, 3}))
+                       .with("target", full({2}, 3, i64))
+                       .with("total_weight", full({}, 2.0))),
+              HasSubstr("[nll_loss_backward] target 3"));
+  EXPECT_THAT(said(OneCall("aten.mse_loss_backward.default")
+                       .with("grad_output", full({}, 1.0))
+                       .with("self", ones({2}))
+                       .with("target", ones({2}))
+                       .with("reduction", std::int64_t{3})),
+              HasSubstr("\"reduction\" must be 0 (none), 1 (mean) or 2 (sum)"));
+  EXPECT_THAT(said(OneCall("aten.embedding_dense_backward.default")
+                       .with("grad_output", ones({2, 3}))
+                       .with("indices", zeros({3}, i64))
+                       .with("num_weights", std::int64_t{4})),
+              HasSubstr("\"indices\" is [3], for gradients [2x3] of rows"));
+  EXPECT_THAT(said(OneCall("aten.avg_pool2d_backward.default")
+                       .with("grad_output", ones({2, 2}))
+                       .with("self", ones({4, 4}))
+                       .with("kernel_size", integers({2, 2}))),
+              HasSubstr("three or four axes are wanted"));
+  EXPECT_THAT(said(OneCall("aten.convolution_backward.default")
+                       .with("grad_output", ones({1, 1, 2}))
+                       .with("input", ones({1, 1, 4, 4}))
+                       .with("weight", ones({1, 1, 3, 3}))),
+              HasSubstr("one to three axes besides batch and channels are wanted"));
 }
 
 TEST(ExportedLayers, Search) {

@@ -143,7 +143,10 @@ TEST(ExportedProgram, RefusesInputsAndOutputsOfOtherKinds) {
   };
   for (const Case& c : std::vector<Case>{
            {R"({"custom_obj": {"arg": {"name": "o"}}})", "it is a custom_obj"},
-           {R"({"user_input": {"arg": {"as_sym_int": {"as_name": "s"}}}})", "inputs are tensors"},
+           {R"({"user_input": {"arg": {"as_sym_float": {"as_name": "s"}}}})",
+            "it is as_sym_float; inputs are tensors and integers"},
+           {R"({"user_input": {"arg": {"as_sym_int": {"as_name": "s"}}}})",
+            "\"sym_int_values\" does not describe it"},
            {R"({"user_input": {"arg": {"as_tensor": {"name": "u"}}}})", "does not describe it"},
            {R"({"user_input": {}})", "\"arg\" is missing"},
            {R"(3)", "an object with one member"}}) {

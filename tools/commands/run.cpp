@@ -49,6 +49,16 @@ std::string sizes_text(const ProgramInput& input) {
   }
   return text;
 }
+// Of an input that is an integer, the range; else nothing.
+std::string integer_text(const ProgramInput& input) {
+  if (!input.integer) return "";
+  const auto& [size, min, max] = *input.integer;
+  auto bound = [](std::int64_t value, std::int64_t none) {
+    return value == none ? "any" : std::to_string(value);
+  };
+  return fmt::format(", the integer {} ({} to {})", size, bound(min, INT64_MIN),
+                     bound(max, INT64_MAX));
+}
 
 // By the model's names, or else in.0, in.1, ...
 std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& path,
@@ -61,7 +71,7 @@ std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& p
     if (found == nullptr) found = file.find(numbered);
     require(found != nullptr, "[run] ", path, ": has no tensor \"", json::excerpt(input.name),
             "\", nor \"", numbered, "\"; the model takes ", input.dtype, " [", sizes_text(input),
-            "]");
+            "]", integer_text(input));
     inputs.push_back(file.tensor(found->name).to(device));
   }
   return inputs;
@@ -156,7 +166,8 @@ nlohmann::json as_json(const ProgramSummary& summary) {
     inputs.push_back({{"name", input.name},
                       {"dtype", name_of(input.dtype)},
                       {"shape", std::vector<std::int64_t>(input.shape)},
-                      {"sizes", sizes_text(input)}});
+                      {"sizes", sizes_text(input)},
+                      {"is_integer", input.integer.has_value()}});
   for (const ProgramOperator& op : summary.operators)
     operators.push_back({{"name", op.name},
                          {"count", op.count},
@@ -188,8 +199,8 @@ void inspect(const Look& a) {
              summary.nodes, summary.parameters,
              bytes_text(static_cast<double>(summary.parameter_bytes)));
   for (const ProgramInput& input : summary.inputs)
-    fmt::print("input {}: {} [{}]\n", shown(input.name), name_of(input.dtype),
-               shown(sizes_text(input)));
+    fmt::print("input {}: {} [{}]{}\n", shown(input.name), name_of(input.dtype),
+               shown(sizes_text(input)), shown(integer_text(input)));
   for (const std::string& output : summary.outputs) fmt::print("output {}\n", shown(output));
   Table table({"operator", "count", "supported", "first at"});
   std::int64_t missing = 0;

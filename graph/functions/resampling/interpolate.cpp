@@ -5,6 +5,7 @@
 #include "graph/functions/indexing/numbered.h"
 #include "graph/functions/pooling/adaptive_pooling.h"
 #include "graph/functions/resampling/axis_taps.h"
+#include "graph/functions/resampling/byte_taps.h"
 #include "graph/ir/location.h"
 #include "runtime/base/error.h"
 
@@ -32,6 +33,11 @@ ModeFacts facts_of(InterpolateMode mode) {
   __builtin_unreachable();
 }
 
+bool takes_bytes(const Tensor& x, const graph::Resampling& r) {
+  return x.dtype() == DType::u8 &&
+         (r.mode == InterpolateMode::bilinear || r.mode == InterpolateMode::bicubic);
+}
+
 void require_supported(const Tensor& x, const graph::Resampling& r, source_location w) {
   const ModeFacts facts = facts_of(r.mode);
   const int axes = x.rank() - 2;
@@ -44,10 +50,12 @@ void require_supported(const Tensor& x, const graph::Resampling& r, source_locat
     require(r.sizes[i] > 0 && r.sizes[i] <= INT32_MAX && x.shape()[i + 2] > 0,
             "[interpolate] axes of ", x.shape(), " become ", r.sizes, " (at ", At{w},
             "); no size may be 0 or less, or more than ", INT32_MAX);
-  require(is_floating(x.dtype()) || r.mode == InterpolateMode::nearest ||
-              r.mode == InterpolateMode::nearest_exact,
-          "[interpolate] x is ", x.dtype(), " (at ", At{w},
-          "); it must be floating, but for the nearest elements");
+  const bool is_nearest =
+      r.mode == InterpolateMode::nearest || r.mode == InterpolateMode::nearest_exact;
+  require(is_floating(x.dtype()) || is_nearest || takes_bytes(x, r), "[interpolate] x is ",
+          x.dtype(), " (at ", At{w},
+          "); it must be floating, or u8 in bilinear and bicubic modes, but for the nearest "
+          "elements");
   require(!r.align_corners || facts.is_weighted, "[interpolate] corners are to be aligned (at ",
           At{w}, "); only linear and cubic modes align them");
   require(!r.antialias || r.mode == InterpolateMode::bilinear || r.mode == InterpolateMode::bicubic,
@@ -83,6 +91,21 @@ std::vector<int> order_of_axes(const Shape& x, const Shape& sizes) {
   return order;
 }
 
+// An axis that stays as long as it is keeps its elements, whatever the factor.
+Tensor resampled_bytes(const Tensor& x, const graph::Resampling& r, source_location w) {
+  const auto form =
+      r.mode == InterpolateMode::bicubic ? graph::TapForm::cubic : graph::TapForm::linear;
+  Tensor result = graph::reshape_operand(x, x.shape(), w).to(DType::i32, w);
+  for (int i = 1; i >= 0; --i) {
+    const std::int64_t size = x.shape()[i + 2];
+    const auto factor = r.factors.empty() ? std::nullopt : r.factors[static_cast<std::size_t>(i)];
+    if (size != r.sizes[i])
+      result = graph::bytes_along(result, i + 2, {size, r.sizes[i], factor, r.align_corners}, form,
+                                  r.antialias, w);
+  }
+  return result.to(DType::u8, w);
+}
+
 Tensor averaged(const TensorOperand& x, const Shape& sizes) {
   if (sizes.rank() == 1) return adaptive_avg_pool1d(x, sizes);
   return sizes.rank() == 2 ? adaptive_avg_pool2d(x, sizes) : adaptive_avg_pool3d(x, sizes);
@@ -95,6 +118,7 @@ Tensor graph::resampled(const TensorOperand& x, const Resampling& r) {
   const Tensor given = tensor_of(x, "interpolate");
   require_supported(given, r, w);
   if (r.mode == InterpolateMode::area) return averaged(x, r.sizes);
+  if (takes_bytes(given, r)) return resampled_bytes(given, r, w);
   std::vector<Number> settings = {static_cast<int>(r.mode), r.align_corners, r.antialias};
   add_settings(settings, r.sizes);
   for (const auto& factor : r.factors) settings.emplace_back(factor.value_or(0));

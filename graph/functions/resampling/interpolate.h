@@ -15,9 +15,9 @@ enum class InterpolateMode : std::uint8_t {
   nearest,        // of one to three axes, any dtype
   nearest_exact,  // the same from the middle of an element
   linear,         // of one axis, two and three; floats
-  bilinear,
+  bilinear,       // bytes (u8) too, rounded after each axis as PyTorch's on a host
   trilinear,
-  bicubic,  // of two axes; floats
+  bicubic,  // of two axes; floats and bytes
   area,     // means of parts, adaptive_avg_pool of one to three axes; floats
 };
 struct InterpolateOptions {

@@ -139,6 +139,18 @@ std::vector<Tensor> Call::tensors(std::string_view name) const {
   return tensors;
 }
 
+std::vector<Value> Call::values(std::string_view name) const {
+  auto* named = std::get_if<TensorNames>(&at(name));
+  if (named == nullptr) refuse(name, "is no list of tensors");
+  std::vector<Value> values;
+  for (auto id : named->ids) {
+    values.push_back(id ? value(*id) : Value());
+    if (std::holds_alternative<std::monostate>(values.back()))
+      refuse(name, "holds what is neither a tensor nor a number");
+  }
+  return values;
+}
+
 std::vector<Tensor> Call::operands() const {
   std::vector<Tensor> operands;
   auto add = [&](ValueId id) {
@@ -268,6 +280,11 @@ bool Call::flag(std::string_view name, bool missing) const {
   auto* flag = std::get_if<bool>(&at(name));
   if (flag == nullptr) refuse(name, "is neither true nor false");
   return *flag;
+}
+std::vector<bool> Call::flags(std::string_view name) const {
+  auto* flags = std::get_if<std::vector<bool>>(&at(name));
+  if (flags == nullptr) refuse(name, "is no list of flags");
+  return *flags;
 }
 std::string Call::text(std::string_view name, std::string_view missing) const {
   if (!has(name)) return std::string(missing);

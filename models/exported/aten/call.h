@@ -54,6 +54,7 @@ class Call {
   Tensor tensor(std::string_view name) const;
   Tensor optional_tensor(std::string_view name) const;       // none: undefined
   std::vector<Tensor> tensors(std::string_view name) const;  // gaps are undefined
+  std::vector<Value> values(std::string_view name) const;    // a list of tensors and numbers
   TensorOperand operand(std::string_view name) const;        // a tensor or a number
   // Complex, or real.
   ComplexOperand complex_operand(std::string_view name) const;
@@ -70,6 +71,7 @@ class Call {
   int axis(std::string_view name, std::optional<int> missing = {}) const;
   std::vector<int> axes(std::string_view name) const;  // none, or absent: no elements
   bool flag(std::string_view name, bool missing) const;
+  std::vector<bool> flags(std::string_view name) const;
   std::string text(std::string_view name, std::string_view missing) const;
   std::optional<DType> dtype(std::string_view name = "dtype") const;
   std::optional<ComplexType> complex_type(std::string_view name = "dtype") const;

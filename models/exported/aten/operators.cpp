@@ -175,6 +175,7 @@ std::vector<std::span<const Operator>> operator_families() {
           creation_operators(),
           fourier_operators(),
           function_operators(),
+          gradient_operators(),
           histogram_operators(),
           incomplete_gamma_operators(),
           indexing_operators(),
@@ -201,7 +202,8 @@ std::vector<std::span<const Operator>> operator_families() {
           size_operators(),
           special_operators(),
           spectrum_operators(),
-          vision_operators()};
+          vision_operators(),
+          window_gradient_operators()};
 }
 
 std::vector<std::string_view> operator_names() {

@@ -118,6 +118,7 @@ std::span<const Operator> control_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
+std::span<const Operator> gradient_operators();
 std::span<const Operator> histogram_operators();
 std::span<const Operator> incomplete_gamma_operators();
 std::span<const Operator> indexing_operators();
@@ -143,6 +144,7 @@ std::span<const Operator> signal_window_operators();
 std::span<const Operator> size_operators();
 std::span<const Operator> special_operators();
 std::span<const Operator> vision_operators();
+std::span<const Operator> window_gradient_operators();
 
 // Those in complex/: of real operands that give complex ones, and the rows for complex operands.
 std::span<const Operator> complex_creation_operators();

@@ -34,7 +34,9 @@ class ProgramReader {
     read_ranges(root);
     const json::Node& module = fields_.member(root, "graph_module");
     const json::Node& signature = fields_.member(module, "signature");
-    fields_.list(fields_.member(module, "graph"), "nodes");
+    const json::Node& graph = fields_.member(module, "graph");
+    fields_.list(graph, "nodes");
+    integers_ = fields_.optional(graph, "sym_int_values");
     read_inputs(signature);
     check_order();
     mark_complex();
@@ -64,6 +66,7 @@ class ProgramReader {
         return value == nullptr ? missing : fields_.as_integer(*value, which);
       };
       SymbolRange sizes{bound("min_val", 0), bound("max_val", INT64_MAX)};
+      if (sizes.min == 0) without_least_.insert(name);
       // PyTorch traces no axis that varies with 0 or 1, and writes that down as a least size of 2,
       // but runs its programs with these sizes too.
       if (sizes.min == 2) sizes.min = 0;
@@ -96,7 +99,9 @@ class ProgramReader {
     if (kind == "user_input") {
       const auto& [form, tensor] = fields_.as_choice(argument, "arg");
       if (form != "as_tensor" && is_constant(form)) return;
-      fields_.expect(form == "as_tensor", "it is ", excerpt(form), "; inputs are tensors");
+      if (form == "as_sym_int") return read_integer(tensor);
+      fields_.expect(form == "as_tensor", "it is ", excerpt(form),
+                     "; inputs are tensors and integers");
       value = name = fields_.text(tensor, "name");
     } else {
       bool is_known = kind == "parameter" || kind == "buffer" || kind == "tensor_constant";
@@ -115,6 +120,23 @@ class ProgramReader {
     const auto& [facts, is_complex] = described->second;
     program_.inputs.push_back({of, id_of(value), name, facts, is_complex});
     define(id_of(value));
+  }
+
+  // An integer that differs from call to call, of which sizes of tensors may be made.
+  void read_integer(const json::Node& content) {
+    const std::string name = fields_.text(content, "as_name");
+    fields_.set_place(concat("input \"", excerpt(name), '"'));
+    const json::Node* described =
+        integers_ == nullptr ? nullptr : fields_.optional(*integers_, name);
+    fields_.expect(described != nullptr, "\"sym_int_values\" does not describe it");
+    const bool is_new = targets_[Input::Kind::user].insert(name).second;
+    fields_.expect(is_new, "there are two of the name \"", excerpt(name), '"');
+    program_.inputs.push_back({Input::Kind::user, id_of(name), name, TensorFacts{i64, {}}, false,
+                               read_size(fields_, *described, name)});
+    // PyTorch writes down a least integer of 0 where it knows none, and takes those below.
+    const SizeExpression& size = *program_.inputs.back().integer;
+    if (without_least_.contains(size.name)) program_.symbols.at(size.name).min = INT64_MIN;
+    define(id_of(name));
   }
 
   // A token is no value: it orders the nodes that have effects, which run as they are written.
@@ -268,6 +290,8 @@ class ProgramReader {
 
   Fields fields_;
   Program& program_;
+  const json::Node* integers_ = nullptr;           // what is said of them, by name
+  std::unordered_set<std::string> without_least_;  // symbols
   std::unordered_map<std::string, ValueId> ids_;
   std::unordered_map<std::string, TensorDescription> tensors_;
   std::vector<bool> is_defined_;

@@ -74,7 +74,7 @@ struct Node {
 
 struct Subgraph {
   std::string name;
-  std::vector<ValueId> inputs, outputs;  // tensors
+  std::vector<ValueId> inputs, outputs;  // tensors; inputs may be numbers as well
   std::vector<Node> nodes;
   std::vector<std::string> value_names;  // by ValueId, from 0 on in each graph
 };
@@ -90,6 +90,7 @@ struct Input {
   std::string name;  // of a parameter, buffer or constant PyTorch's; of the user's, as in forward()
   TensorFacts facts;  // of complex numbers those of their pairs, a last axis of 2
   bool is_complex = false;
+  std::optional<SizeExpression> integer = {};  // of the user's that is one: what sizes call it
 };
 struct Output {
   enum class Kind : std::uint8_t { user, buffer_change, input_change };

@@ -16,7 +16,7 @@ class SubgraphReader {
     graph_.name = fields_.text(content, "name");
     const json::Node& graph = fields_.member(content, "graph");
     for (const json::Node& input : fields_.list(graph, "inputs")) {
-      graph_.inputs.push_back(id_of(tensor_name(input)));
+      graph_.inputs.push_back(id_of(input_name(input)));
       define(graph_.inputs.back());
     }
     for (const json::Node& node : fields_.list(graph, "nodes")) read_node(node);
@@ -31,6 +31,12 @@ class SubgraphReader {
     const auto& [form, tensor] = fields_.as_choice(value, "argument");
     expect(form == "as_tensor", "takes or gives ", excerpt(form), "; tensors are known");
     return fields_.text(tensor, "name");
+  }
+  // Numbers come in as well.
+  std::string input_name(const json::Node& value) const {
+    const auto& [form, number] = fields_.as_choice(value, "argument");
+    const bool is_number = form == "as_sym_int" || form == "as_sym_float" || form == "as_sym_bool";
+    return is_number ? fields_.text(number, "as_name") : tensor_name(value);
   }
   void read_node(const json::Node& from) {
     Node node;

@@ -27,10 +27,14 @@ std::string text_of(const Declared& declared) {
 
 }  // namespace
 
+bool has_declared_sizes(const Declared& declared, const Value& value) {
+  return !value.is_tensor() || !declared.sizes || fits(*declared.sizes, value.shape());
+}
+
 void require_declared(const Declared& declared, const Value& value, bool any_sizes) {
   if (!value.is_tensor()) return;
   const bool is_of_dtype = !declared.dtype || *declared.dtype == value.dtype();
-  const bool has_sizes = any_sizes || !declared.sizes || fits(*declared.sizes, value.shape());
+  const bool has_sizes = any_sizes || has_declared_sizes(declared, value);
   if (is_of_dtype && has_sizes) [[likely]]
     return;
   raise_error(concat(

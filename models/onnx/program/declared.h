@@ -27,5 +27,7 @@ struct Declared {
 // Raises `Error` that names the value, what is declared and what it is, where a tensor is of
 // another dtype or, unless `any_sizes`, has another rank or size. Sequences are not looked at.
 void require_declared(const Declared& declared, const Value& value, bool any_sizes);
+// Whether it has the rank and sizes that are declared, as far as something is.
+bool has_declared_sizes(const Declared& declared, const Value& value);
 
 }  // namespace tilewright::onnx

@@ -123,6 +123,62 @@ TEST_F(OnnxDeclared, BodiesOfLoopsDeclareToo) {
               HasSubstr("value \"s\" is declared as f32 [6] and is f32 [2x3]"));
 }
 
+// z = -y, where y is -x in one branch and all elements of x on one axis in the other; what is
+// declared of y, h and z is what one of them gives. `made` are nodes that give c.
+std::string choosing(const std::string& condition, const std::vector<std::string>& made,
+                     const std::string& then_declared, const std::string& z) {
+  auto branch = [](std::string_view name, const GraphParts& parts) {
+    return bytes(5, bytes(1, name) + bytes(6, bytes(2, "inner") + graph_of(parts)) + number(20, 5));
+  };
+  std::vector<std::string> nodes = made;
+  nodes.push_back(
+      node("If", {condition}, {"y"},
+           branch("then_branch", {{node("Neg", {"x"}, {"p"})}, {}, {}, {then_declared}}) +
+               branch("else_branch",
+                      {{node("Reshape", {"x", "all"}, {"q"})}, {}, {}, {value("q", {"6"})}})));
+  nodes.push_back(node("Relu", {"y"}, {"h"}));
+  nodes.push_back(node("Neg", {"h"}, {"z"}));
+  return model(
+      graph_of({nodes,
+                {numbers(1, {1}) + number(2, is_int64) + numbers(7, {-1}) + bytes(8, "all"),
+                 numbers(1, {1}) + number(2, is_int64) + numbers(7, {3}) + bytes(8, "three"),
+                 number(2, is_flag) + numbers(5, {1}) + bytes(8, "yes"),
+                 number(2, is_flag) + numbers(5, {0}) + bytes(8, "no")},
+                {value("x", {"2", "3"})},
+                {z}}) +
+      inner(value("y", {"6"})) + inner(value("h", {"6"})));
+}
+const std::vector<std::string> by_sizes = {node("Shape", {"x"}, {"sizes"}, attribute("start", 1)),
+                                           node("Equal", {"sizes", "three"}, {"c"})};
+const std::vector<std::string> by_data = {node("ReduceMax", {"x"}, {"m"}, attribute("keepdims", 0)),
+                                          node("Cast", {"m"}, {"c"}, attribute("to", is_flag))};
+
+// PyTorch writes down what one branch gives, for both.
+TEST_F(OnnxDeclared, ABranchThatTheHostChoosesGivesItsOwnSizes) {
+  const std::string p = value("p", {"2", "3"}), all = value("z", {"6"});
+  for (const auto& [condition, made] :
+       {std::pair{"yes", std::vector<std::string>{}}, {"c", by_sizes}}) {
+    EXPECT_EQ(error(choosing(condition, made, p, all)), error_of([] {})) << condition;
+    EXPECT_EQ(error(choosing(condition, made, value("p", {"6"}), all)), error_of([] {}));
+    auto module = load(choosing(condition, made, p, all));
+    EXPECT_EQ(module->forward({ones({2, 3})})[0].shape(), (Shape{2, 3}));
+  }
+  EXPECT_EQ(load(choosing("no", {}, p, all))->forward({ones({2, 3})})[0].shape(), Shape{6});
+  // Of another dtype it must not be, and what fits binds what follows.
+  EXPECT_THAT(error(choosing("yes", {}, value("p", {"2", "3"}, is_double), all)),
+              HasSubstr("value \"p\" is declared as f64 [2x3] and is f32 [2x3]"));
+  EXPECT_THAT(error(choosing("no", {}, p, value("z", {"2", "3"}))),
+              HasSubstr("value \"z\" is declared as f32 [2x3] and is f32 [6]"));
+}
+
+TEST_F(OnnxDeclared, ABranchThatTheDataChoosesIsNamedWhereItContradicts) {
+  EXPECT_THAT(error(choosing("c", by_data, value("p", {"2", "3"}), value("z", {"6"}))),
+              HasSubstr("value \"y\" is declared as f32 [6] and is f32 [2x3]; a model must declare "
+                        "what it computes, an axis of several sizes by a name, or nothing; "
+                        "OnnxOptions::any_sizes, --any-sizes of the command, passes over sizes\n"
+                        "  in node \"y\" (If) of "));
+}
+
 // As ONNX Runtime hands them over: with as many axes as the body says.
 TEST_F(OnnxDeclared, TheNumberOfATurnMayHaveAnAxis) {
   EXPECT_THAT(

@@ -49,10 +49,10 @@ Results run_values(const Subgraph& graph, const Results& inputs,
   return outputs;
 }
 
-// The same of real tensors, as branches and loops carry them.
-Tensors run(const Subgraph& graph, const Tensors& inputs) {
+// The same, which gives real tensors, as branches and loops carry them.
+Tensors run(const Subgraph& graph, const Results& inputs) {
   Tensors outputs;
-  for (const Value& value : run_values(graph, Results(inputs.begin(), inputs.end()))) {
+  for (const Value& value : run_values(graph, inputs)) {
     auto* tensor = std::get_if<Tensor>(&value);
     require(tensor != nullptr, "[exported] the graph \"", json::excerpt(graph.name),
             "\" gives a complex tensor; branches and loops of real ones are supported");
@@ -61,28 +61,45 @@ Tensors run(const Subgraph& graph, const Tensors& inputs) {
   return outputs;
 }
 
-Tensors joined(const Tensors& first, const Tensors& second) {
-  Tensors all = first;
+template <typename First, typename Second>
+Results joined(const First& first, const Second& second) {
+  Results all(first.begin(), first.end());
   all.insert(all.end(), second.begin(), second.end());
   return all;
+}
+
+// Tensors and numbers, of which the graph is given the tensors and gives others for them; numbers
+// stay what they are.
+Tensors tensors_among(const Results& values) {
+  Tensors tensors;
+  for (const Value& value : values)
+    if (auto* tensor = std::get_if<Tensor>(&value)) tensors.push_back(*tensor);
+  return tensors;
+}
+Results with_tensors(Results values, const Tensors& tensors) {
+  auto next = tensors.begin();
+  for (Value& value : values)
+    if (std::holds_alternative<Tensor>(value)) value = *next++;
+  return values;
 }
 
 // (condition, graph, graph, operands); the condition is a tensor, or a flag that sizes decide.
 Tensors chosen(const Call& call) {
   const Subgraph &if_true = call.graph("1"), &if_false = call.graph("2");
   const TensorOperand condition = call.operand("0");
-  const Tensors operands = call.tensors("3");
+  const Results operands = call.values("3");
   if (!condition.tensor.defined())
     return run(condition.number.as_double() != 0 ? if_true : if_false, operands);
   return cond(
-      condition.tensor, [&](const Tensors& x) { return run(if_true, x); },
-      [&](const Tensors& x) { return run(if_false, x); }, operands);
+      condition.tensor, [&](const Tensors& x) { return run(if_true, with_tensors(operands, x)); },
+      [&](const Tensors& x) { return run(if_false, with_tensors(operands, x)); },
+      tensors_among(operands));
 }
 
 // (graph, graph, carried, others)
 Tensors looped(const Call& call) {
   const Subgraph &condition = call.graph("0"), &body = call.graph("1");
-  const Tensors others = call.tensors("3");
+  const Results others = call.values("3");
   auto holds = [&](const Tensors& state) {
     Tensors results = run(condition, joined(state, others));
     require(results.size() == 1, "[exported] the graph \"", json::excerpt(condition.name),
@@ -95,9 +112,10 @@ Tensors looped(const Call& call) {
 }
 
 // (graph, carried, sliced, others)
-Tensors scanned(const Call& call) {
+Results scanned(const Call& call) {
   const Subgraph& body = call.graph("0");
-  const Tensors carried = call.tensors("1"), others = call.tensors("3");
+  const Tensors carried = call.tensors("1");
+  const Results others = call.values("3");
   const auto count = static_cast<std::ptrdiff_t>(carried.size());
   auto turn = [&](const Tensors& state, const Tensors& elements) -> Turn {
     Tensors results = run(body, joined(joined(state, elements), others));
@@ -113,7 +131,7 @@ Tensors scanned(const Call& call) {
 // (graph, sliced, others): a loop that carries nothing on.
 Tensors mapped(const Call& call) {
   const Subgraph& body = call.graph("0");
-  const Tensors others = call.tensors("2");
+  const Results others = call.values("2");
   auto turn = [&](const Tensors&, const Tensors& elements) -> Turn {
     return {{}, run(body, joined(elements, others))};
   };

@@ -14,7 +14,7 @@ Tensor filled(const Shape& shape, const Number& value, DType dtype) {
   if (is_boolean(dtype)) return full(shape, value.as_double() != 0, dtype);
   if (is_floating(dtype)) return full(shape, value.as_double(), dtype);
   if (value.is_integral()) return full(shape, value.as_integer(), dtype);
-  return full(shape, static_cast<std::int64_t>(value.as_double()), dtype);
+  return full(shape, std::trunc(value.as_double()), dtype);
 }
 
 DType dtype_like(const Call& call) { return call.dtype().value_or(call.tensor("self").dtype()); }

@@ -85,8 +85,6 @@ constexpr Operator rows[] = {
      [](const Call& c) { return ones(c.tensor("self").shape(), DType::boolean); }},
     {"aten.angle.default", by<angle_of>},
     {"aten.frexp.Tensor", by<parts_of>},
-    {"aten.native_dropout_backward.default",
-     [](const Call& c) { return c.tensor("grad_output") * c.tensor("mask") * c.number("scale"); }},
     {"aten.abs.default", of_one<abs>},
     {"aten.acos.default", of_one<acos>},
     {"aten.acosh.default", of_one<acosh>},

@@ -1,4 +1,5 @@
 // Losses, of elements and of classes, and the distances that some of them are made of.
+#include "graph/functions/indexing/gathering.h"
 #include "graph/functions/reducing/class_losses.h"
 #include "graph/functions/reducing/distances.h"
 #include "graph/functions/reducing/element_losses.h"
@@ -29,6 +30,17 @@ ClassLossOptions class_options(const Call& call) {
 }
 Tensor likelihood_loss(const Call& call) {
   return nll_loss(call.tensor("self"), call.tensor("target"), class_options(call));
+}
+// With what a mean divides by, as the loss' gradient wants it.
+std::pair<Tensor, Tensor> likelihood_with_total(const Call& call) {
+  Tensor x = call.tensor("self"), target = call.tensor("target").to(i64);
+  const ClassLossOptions options = class_options(call);
+  Tensor loss = nll_loss(x, target, options);
+  if (options.reduction == LossReduction::none) return {loss, zeros({}, x.dtype())};
+  Tensor counts = target != options.ignore_index, each = counts.to(accumulator(x.dtype()));
+  if (options.weight.defined())
+    each = each * take(options.weight, where(counts, target, 0)).to(each.dtype());
+  return {loss, sum(each).to(x.dtype())};
 }
 Tensor entropy_loss(const Call& call) {
   ClassLossOptions of_classes = class_options(call);
@@ -110,6 +122,8 @@ constexpr Operator rows[] = {
     {"aten.nll_loss.default", by<likelihood_loss>},
     {"aten.nll_loss2d.default", by<likelihood_loss>},
     {"aten.nll_loss_nd.default", by<likelihood_loss>},
+    {"aten.nll_loss_forward.default", by<likelihood_with_total>},
+    {"aten.nll_loss2d_forward.default", by<likelihood_with_total>},
     {"aten.cross_entropy_loss.default", by<entropy_loss>},
     {"aten.multi_margin_loss.default",
      [](const Call& c) {

@@ -120,13 +120,6 @@ Tensor distances_of_pairs(const Call& call) {
   return linalg_vector_norm(of(rows) - of(later), call.number("p", 2), {-1});
 }
 
-Tensor softmax_gradient(const Call& call) {
-  Tensor gradient = call.tensor("grad_output"), y = call.tensor("output");
-  const int axis = call.axis("dim");
-  Tensor scaled = gradient * y;
-  return (scaled - y * sum(scaled, {axis}, true)).to(call.dtype("input_dtype").value_or(y.dtype()));
-}
-
 // 0 where a row of all -inf is 0 / 0.
 Tensor safe_softmax(const Call& call) {
   Tensor x = converted(call);
@@ -212,7 +205,6 @@ constexpr Operator rows[] = {
     {"aten._cdist_forward.default", by<distances>},
     {"aten.pdist.default", by<distances_of_pairs>},
     {"aten._pdist_forward.default", by<distances_of_pairs>},
-    {"aten._softmax_backward_data.default", by<softmax_gradient>},
     {"aten.renorm.default",
      [](const Call& c) {
        return renorm(c.tensor("self"), c.number("p"), c.axis("dim"), c.number("maxnorm"));

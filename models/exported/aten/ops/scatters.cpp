@@ -99,21 +99,6 @@ Results bags(const Call& call) {
   return results;
 }
 
-// The gradient of a table, of which each row has as many as there are indices of it; one row may
-// have none, whose indices go to a row more.
-Tensor embedding_gradient(const Call& call) {
-  Tensor gradient = call.tensor("grad_output"), indices = call.tensor("indices").to(i64);
-  const std::int64_t count = call.integer("num_weights"), skipped = call.integer("padding_idx");
-  if (call.flag("scale_grad_by_freq", false))
-    call.refuse("scale_grad_by_freq", "is true, which is not supported");
-  const std::int64_t width = gradient.size(-1), given = indices.count();
-  Tensor rows = indices.reshape({given});
-  Tensor none = zeros({count + 1, width}, gradient.dtype());
-  Tensor all =
-      index_add(none, 0, where(rows == skipped, count, rows), gradient.reshape({given, width}));
-  return all.slice(0, 0, count);
-}
-
 constexpr Operator rows[] = {
     {"aten.scatter_add.default",
      [](const Call& c) {
@@ -144,7 +129,6 @@ constexpr Operator rows[] = {
                     c.number("max", 0));
      }},
     {"aten.histogram.bin_ct", by<histogram_of>},
-    {"aten.embedding_dense_backward.default", by<embedding_gradient>},
     {"aten._embedding_bag_forward_only.default", by<bags>},
     {"aten._embedding_bag.default", by<bags>},
     {"aten.embedding_bag.default", by<bags>},

@@ -25,6 +25,17 @@ Value compared(const Call& call, Compare compare) {
   return are_integers ? compare(a.as_integer(), b.as_integer())
                       : compare(a.as_double(), b.as_double());
 }
+// Of one number, which stays an integer if it is one.
+template <typename Integers, typename Floats>
+Value of_one(const Call& call, Integers integers, Floats floats) {
+  Number a = call.scalar("a");
+  if (!a.is_integral()) return floats(a.as_double());
+  std::int64_t result = 0;
+  require(integers(a.as_integer(), &result), "[exported] ", a.as_integer(),
+          " has no such result in 64 bits");
+  return result;
+}
+bool truth(const Call& call, std::string_view name) { return call.scalar(name).as_double() != 0; }
 bool floor_quotient(std::int64_t a, std::int64_t b, std::int64_t* result) {
   if (b == 0 || (a == INT64_MIN && b == -1)) return false;
   *result = a / b - (a % b != 0 && (a < 0) != (b < 0));
@@ -44,6 +55,33 @@ Value power(const Call& call) {
             " does not fit into 64 bits");
   }
   return result;
+}
+
+// Without what is behind the point.
+Value truncated(const Call& call) {
+  Number a = call.scalar(call.has("x") ? "x" : "a");
+  if (a.is_integral()) return a.as_integer();
+  const double whole = std::trunc(a.as_double());
+  require(std::abs(whole) < 0x1p63, "[exported] ", a.as_double(),
+          " becomes an integer; it must fit into 64 bits");
+  return static_cast<std::int64_t>(whole);
+}
+template <typename Shift>
+Value shifted(const Call& call, Shift shift) {
+  const std::int64_t a = call.integer("a"), by = call.integer("b");
+  std::int64_t result = 0;
+  require(by >= 0 && shift(a, by, &result), "[exported] ", a, " moved by ", by,
+          " bits has no such result in 64 bits");
+  return result;
+}
+
+Value chosen_number(const Call& call) {
+  const bool holds = truth(call, "b");
+  Number chosen = call.scalar(holds ? "t" : "f");
+  call.has(holds ? "f" : "t");
+  if (is_boolean(chosen.dtype())) return chosen.as_integer() != 0;
+  if (chosen.is_integral()) return chosen.as_integer();
+  return chosen.as_double();
 }
 
 // The only element of a tensor, as a number. Inside compile() the graph breaks here.
@@ -141,9 +179,12 @@ constexpr Operator rows[] = {
      [](const Call& c) -> Value { return c.scalar("a").as_double() / c.scalar("b").as_double(); }},
     {"_operator.pow", by<power>},
     {"torch.sym_float", [](const Call& c) -> Value { return c.scalar("a").as_double(); }},
-    {"torch.sym_int",
-     [](const Call& c) -> Value { return static_cast<std::int64_t>(c.scalar("a").as_double()); }},
-    {"torch.sym_not", [](const Call& c) -> Value { return c.scalar("a").as_double() == 0; }},
+    {"torch._sym_sqrt",
+     [](const Call& c) -> Value { return std::sqrt(c.scalar("a").as_double()); }},
+    {"torch.sym_int", by<truncated>},
+    {"math.trunc", by<truncated>},
+    {"torch.sym_ite", by<chosen_number>},
+    {"torch.sym_not", [](const Call& c) -> Value { return !truth(c, "a"); }},
     {"torch.sym_max",
      [](const Call& c) {
        return of_both(
@@ -156,7 +197,33 @@ constexpr Operator rows[] = {
            c, [](auto a, auto b, auto* r) { return *r = std::min(a, b), true; },
            [](double a, double b) { return std::min(a, b); });
      }},
-    {"_operator.neg", [](const Call& c) -> Value { return -c.integer("a"); }},
+    {"_operator.neg",
+     [](const Call& c) {
+       return of_one(
+           c,
+           [](std::int64_t a, std::int64_t* r) {
+             return !__builtin_sub_overflow(std::int64_t{0}, a, r);
+           },
+           [](double a) { return -a; });
+     }},
+    {"_operator.pos",
+     [](const Call& c) {
+       return of_one(
+           c, [](std::int64_t a, std::int64_t* r) { return *r = a, true; },
+           [](double a) { return a; });
+     }},
+    {"_operator.lshift",
+     [](const Call& c) {
+       return shifted(c, [](std::int64_t a, std::int64_t bits, std::int64_t* r) {
+         return bits < 63 && !__builtin_mul_overflow(a, std::int64_t{1} << bits, r);
+       });
+     }},
+    {"_operator.rshift",
+     [](const Call& c) {
+       return shifted(c, [](std::int64_t a, std::int64_t bits, std::int64_t* r) {
+         return *r = a >> std::min<std::int64_t>(bits, 63), true;
+       });
+     }},
     {"_operator.eq",
      [](const Call& c) { return compared(c, [](auto a, auto b) { return a == b; }); }},
     {"_operator.ne",
@@ -171,11 +238,13 @@ constexpr Operator rows[] = {
      [](const Call& c) { return compared(c, [](auto a, auto b) { return a >= b; }); }},
     {"_operator.and_",
      [](const Call& c) -> Value {
-       return c.scalar("a").as_double() != 0 && c.scalar("b").as_double() != 0;
+       const bool a = truth(c, "a"), b = truth(c, "b");
+       return a && b;
      }},
     {"_operator.or_",
      [](const Call& c) -> Value {
-       return c.scalar("a").as_double() != 0 || c.scalar("b").as_double() != 0;
+       const bool a = truth(c, "a"), b = truth(c, "b");
+       return a || b;
      }},
 };
 
