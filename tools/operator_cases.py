@@ -290,10 +290,25 @@ class Gradients(torch.nn.Module):
                 loss, total = a.nll_loss_forward(scores, labels, w, reduction, ignored)
                 values += [loss, total, a.nll_loss_backward(change, scores, labels, w, reduction, ignored, total)]
             values.append(a.mse_loss_backward(g if reduction == 0 else g[0, 0], x, y, reduction))
+            other = torch.stack([y, x + 0.01, x - 4]).sum(0)
+            values += [a.smooth_l1_loss_backward(g if reduction == 0 else g[0, 0], x, other, reduction, 0.7),
+                       a.huber_loss_backward(g if reduction == 0 else g[0, 0], x, other, reduction, 1.5),
+                       a.binary_cross_entropy_backward(g if reduction == 0 else g[0, 0], y, (x > 0).float(),
+                                                       weight if reduction == 1 else None, reduction)]
         values.append(a.nll_loss_backward(g[0, 0], scores[0], labels[0], None, 1, -100, whole))
         image, places = x.reshape(2, 3, 2, 2), labels.repeat(2).reshape(2, 2, 2) % 3
         loss, total = a.nll_loss2d_forward(image, places, weight[:3], 1, 1)
         values += [loss, total, a.nll_loss2d_backward(g[0, 0], image, places, weight[:3], 1, 1, total)]
+        values += [a.log_sigmoid_backward(g, x, a.log_sigmoid_forward(x)[1]), *a._prelu_kernel_backward(g, x, weight)]
+        query, key = g.reshape(1, 2, 3, 4), torch.cat([x, y]).reshape(1, 2, 6, 4)
+        far = -torch.arange(18.0).reshape(3, 6) / 9
+        for causal, scale, mask in ((False, None, None), (True, 0.7, None), (False, 0.3, far)):
+            scores = query @ key.mT * (scale or 0.5) + (0 if mask is None else mask)
+            if causal:
+                scores = scores.masked_fill(torch.arange(3)[:, None] < torch.arange(6), -math.inf)
+            out, sums = scores.softmax(-1) @ key.flip(2), scores.logsumexp(-1)
+            values += a._scaled_dot_product_flash_attention_for_cpu_backward(
+                query.cos(), query, key, key.flip(2), out, sums, 0.0, causal, attn_mask=mask, scale=scale)
         lines = g.reshape(4, 6)
         for padding, scale in ((-1, False), (2, False), (2, True), (-1, True)):
             values.append(a.embedding_dense_backward(lines.reshape(2, 2, 6), ids, 5, padding, scale))
@@ -336,6 +351,9 @@ class WindowGradients(torch.nn.Module):
             g = torch.cos(torch.arange(y.numel()) * 0.7).reshape(y.shape)
             values.append(a.avg_pool2d_backward(g, image, kernel, stride, padding, up, padded, divisor))
             values.append(a.avg_pool2d_backward(g[0], image[0], kernel, stride, padding, up, padded, divisor))
+        for size in ((2, 2), (3, 5), (4, 3), (7, 6)):
+            g = torch.cos(torch.arange(8 * size[0] * size[1]) * 0.7).reshape(2, 4, *size)
+            values += [a._adaptive_avg_pool2d_backward(g, image), a._adaptive_avg_pool2d_backward(g[1], image[1])]
         y, places = a.max_pool2d_with_indices(image, [3, 2], [2, 1], [1, 1], [1, 2], True)
         values.append(a.max_pool2d_with_indices_backward(y, image, [3, 2], [2, 1], [1, 1], [1, 2], True, places))
         return tuple(values)

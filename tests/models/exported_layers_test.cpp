@@ -301,6 +301,20 @@ TEST(ExportedGradients, AreOfShapesThatFit) {
                        .with("indices", zeros({3}, i64))
                        .with("num_weights", std::int64_t{4})),
               HasSubstr("\"indices\" is [3], for gradients [2x3] of rows"));
+  auto attention = [&](double dropout) {
+    OneCall call("aten._scaled_dot_product_flash_attention_for_cpu_backward.default");
+    for (const char* name : {"grad_out", "query", "key", "value", "out"})
+      call.with(name, ones({1, 1, 2, 4}));
+    return call.with("logsumexp", ones({1, 1, 2}))
+        .with("attn_mask", ones({2, 2}, DType::boolean))
+        .with("dropout_p", dropout);
+  };
+  EXPECT_THAT(said(attention(0)), HasSubstr("\"attn_mask\" is bool, for queries of f32"));
+  EXPECT_THAT(said(attention(0.5)), HasSubstr("\"dropout_p\" is not 0"));
+  EXPECT_THAT(said(OneCall("aten._adaptive_avg_pool2d_backward.default")
+                       .with("grad_output", ones({2, 2}))
+                       .with("self", ones({4, 4}))),
+              HasSubstr("three or four axes are wanted"));
   EXPECT_THAT(said(OneCall("aten.avg_pool2d_backward.default")
                        .with("grad_output", ones({2, 2}))
                        .with("self", ones({4, 4}))

@@ -65,6 +65,13 @@ Tensor softplus_gradient(const Call& call) {
   });
 }
 
+// To where it is below 0, and to what it is multiplied by there.
+std::pair<Tensor, Tensor> prelu_gradients(const Call& call) {
+  Tensor gradient = call.tensor("grad_output"), x = call.tensor("self"),
+         weight = call.tensor("weight");
+  return {where(x > 0.0, gradient, weight * gradient), where(x > 0.0, 0, x * gradient)};
+}
+
 // Of a sum along an axis, and what is made of it for each element. A tensor without axes has one of
 // one element.
 template <typename Gradient>
@@ -182,9 +189,34 @@ Results batch_norm_gradients(const Call& call) {
              [&] { return summed(gradient * normalised); }, [&] { return summed(gradient); }});
 }
 
+// Of attention over keys [.., keys, width], by what it gave and the logarithms of the sums of its
+// weights, from which the weights are computed again.
+Results attention_gradients(const Call& call) {
+  const Tensor query = call.tensor("query"), key = call.tensor("key"), value = call.tensor("value"),
+               mask = call.optional_tensor("attn_mask");
+  if (call.number("dropout_p", 0) != 0) call.refuse("dropout_p", "is not 0");
+  const DType dtype = query.dtype(), wide = accumulator(dtype);
+  const std::int64_t rows = query.size(-2), columns = key.size(-2);
+  const double scale = call.number("scale", 1 / std::sqrt(static_cast<double>(query.size(-1))));
+  Tensor q = query.to(wide), k = key.to(wide), v = value.to(wide),
+         gradient = call.tensor("grad_out").to(wide);
+  Tensor scores = matmul(q, k.transpose(-1, -2)) * scale;
+  if (mask.defined() && mask.dtype() != dtype)
+    call.refuse("attn_mask", concat("is ", mask.dtype(), ", for queries of ", dtype));
+  if (mask.defined()) scores = scores + mask.to(wide);
+  Tensor weights = exp(scores - call.tensor("logsumexp").to(wide).unsqueeze(-1));
+  if (call.flag("is_causal", false))
+    weights = where(arange(0, rows).unsqueeze(1) >= arange(0, columns), weights, 0);
+  Tensor share = sum(gradient * call.tensor("out").to(wide), {-1}, true),
+         change = weights * (matmul(gradient, v.transpose(-1, -2)) - share);
+  return {(matmul(change, k) * scale).to(dtype),
+          (matmul(change.transpose(-1, -2), q) * scale).to(dtype),
+          matmul(weights.transpose(-1, -2), gradient).to(dtype)};
+}
+
 // By how much a loss of elements, of which it is the mean or the sum, changes with each.
 double share_of(const Call& call, const Tensor& elements) {
-  const std::int64_t reduction = call.integer("reduction");
+  const std::int64_t reduction = call.integer("reduction", 1);
   if (reduction < 0 || reduction > 2)
     call.refuse("reduction", "must be 0 (none), 1 (mean) or 2 (sum)");
   return reduction == 1 ? 1 / static_cast<double>(elements.count()) : 1;
@@ -195,6 +227,33 @@ Tensor squares_gradient(const Call& call) {
   const DType wide = accumulator(x.dtype());
   return ((x.to(wide) - target.to(wide)) * share * call.tensor("grad_output").to(wide))
       .to(x.dtype());
+}
+
+// Of a loss that is a square up to a distance and a line from there on.
+Tensor bent_gradient(const Call& call, double bend, double slope_of_square, double slope_of_line) {
+  Tensor x = call.tensor("self"), target = call.tensor("target");
+  const DType wide = accumulator(x.dtype());
+  Tensor distance = x.to(wide) - target.to(wide);
+  const double share = share_of(call, distance);
+  Tensor line = where(distance < 0.0, -slope_of_line, slope_of_line);
+  Tensor slope = where(abs(distance) < bend, distance * slope_of_square, line);
+  return (slope * share * call.tensor("grad_output").to(wide)).to(x.dtype());
+}
+Tensor smooth_gradient(const Call& call) {
+  const double beta = call.number("beta");
+  return bent_gradient(call, beta, 1 / beta, 1);
+}
+Tensor huber_gradient(const Call& call) {
+  const double delta = call.number("delta");
+  return bent_gradient(call, delta, 1, delta);
+}
+Tensor entropy_gradient(const Call& call) {
+  Tensor x = call.tensor("self"), target = call.tensor("target"),
+         weight = call.optional_tensor("weight");
+  const DType wide = accumulator(x.dtype());
+  Tensor y = x.to(wide), slope = (y - target.to(wide)) / maximum((1.0 - y) * y, 1e-12);
+  if (weight.defined()) slope = slope * weight.to(wide);
+  return (slope * share_of(call, x) * call.tensor("grad_output").to(wide)).to(x.dtype());
 }
 
 // Scores [N, C, places..], or [C]; of each place the target's score alone has a gradient.
@@ -301,9 +360,16 @@ constexpr Operator rows[] = {
          return s * (x * (1.0 - s) + 1.0);
        });
      }},
+    {"aten.log_sigmoid_backward.default",
+     [](const Call& c) {
+       c.has("buffer");
+       return by_slope(c, "self", [](const Tensor& x) { return sigmoid(-x); });
+     }},
     {"aten.gelu_backward.default", by<gelu_gradient>},
     {"aten.elu_backward.default", by<elu_gradient>},
     {"aten.softplus_backward.default", by<softplus_gradient>},
+    {"aten._prelu_kernel_backward.default", by<prelu_gradients>},
+    {"aten._scaled_dot_product_flash_attention_for_cpu_backward.default", by<attention_gradients>},
     {"aten._softmax_backward_data.default",
      [](const Call& c) {
        return along_axis(c, [](const Tensor& gradient, const Tensor& y, int axis) {
@@ -326,6 +392,9 @@ constexpr Operator rows[] = {
     {"aten.native_group_norm_backward.default", by<group_norm_gradients>},
     {"aten.native_batch_norm_backward.default", by<batch_norm_gradients>},
     {"aten.mse_loss_backward.default", by<squares_gradient>},
+    {"aten.smooth_l1_loss_backward.default", by<smooth_gradient>},
+    {"aten.huber_loss_backward.default", by<huber_gradient>},
+    {"aten.binary_cross_entropy_backward.default", by<entropy_gradient>},
     {"aten.nll_loss_backward.default", by<likelihood_gradient>},
     {"aten.nll_loss2d_backward.default", by<likelihood_gradient>},
     {"aten.embedding_dense_backward.default", by<lookup_gradient>},

@@ -148,7 +148,27 @@ Tensor means_gradient(const Call& call) {
   return graph::padded(all, graph::pads(before, after), 0.0).reshape(x.shape()).to(x.dtype());
 }
 
+// [parts, size]: what an element weighs in the mean of each of so many parts of an axis, which meet
+// or overlap by an element.
+Tensor weights_in_parts(std::int64_t size, std::int64_t parts, DType dtype) {
+  Tensor part = arange(0, parts).unsqueeze(1), place = arange(0, size);
+  Tensor begin = div(part * size, parts, RoundingMode::floor),
+         end = div((part + 1) * size + (parts - 1), parts, RoundingMode::floor);
+  return where(logical_and(place >= begin, place < end), 1.0 / (end - begin).to(dtype), 0);
+}
+Tensor parts_gradient(const Call& call) {
+  const Tensor gradient = call.tensor("grad_output"), x = call.tensor("self");
+  if (x.rank() < 3 || x.rank() > 4 || gradient.rank() != x.rank())
+    call.refuse("self", concat("is [", x.shape(), "], for a gradient [", gradient.shape(),
+                               "]; three or four axes are wanted"));
+  const DType wide = accumulator(x.dtype());
+  Tensor rows = weights_in_parts(x.size(-2), gradient.size(-2), wide),
+         columns = weights_in_parts(x.size(-1), gradient.size(-1), wide);
+  return matmul(matmul(rows.transpose(0, 1), gradient.to(wide)), columns).to(x.dtype());
+}
+
 constexpr Operator rows[] = {
+    {"aten._adaptive_avg_pool2d_backward.default", by<parts_gradient>},
     {"aten.convolution_backward.default", by<convolution_gradients>},
     {"aten.avg_pool2d_backward.default", by<means_gradient>},
 };
