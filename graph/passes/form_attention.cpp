@@ -227,6 +227,7 @@ class Former {
         depth_ == 0 || !std::isfinite(scores.factor))
       return false;
     if (product.origin.mark != node.origin.mark) return false;
+    carried_ = q.dtype == DType::f64 ? DType::f64 : DType::f32;
     Shape shape = matcher_.node(scored).shape;
     if (shape.rank() != 4 && product.shape.rank() == 4) shape = product.shape;
     const int leading = shape.rank() - 2;
@@ -307,8 +308,8 @@ class Former {
           continue;
         }
         NodeId made = narrow(one.node);
-        if (builder_.node(made).dtype != DType::f32 && (masks.size() > 1 || one.number != 1))
-          made = builder_.append(Op::to, {made}, {}, DType::f32);
+        if (builder_.node(made).dtype != carried_ && (masks.size() > 1 || one.number != 1))
+          made = builder_.append(Op::to, {made}, {}, carried_);
         if (one.number != 1) made = joined(Op::mul, made, number(made, one.number));
         added = added ? joined(Op::add, *added, made) : made;
         continue;
@@ -320,8 +321,8 @@ class Former {
         continue;
       }
       // Rows whose scores all are as low have equal weights: a number that is added.
-      if (seen && !added) added = number_in(DType::f32, *seen, 0);
-      added = chosen(shown, added ? all() : number_in(DType::f32, shown, 0), one.number);
+      if (seen && !added) added = number_in(carried_, *seen, 0);
+      added = chosen(shown, added ? all() : number_in(carried_, shown, 0), one.number);
       seen.reset();
     }
     return spread(all(), heads(rows_, keys_));
@@ -381,6 +382,7 @@ class Former {
   NodeId id_;
   GraphBuilder builder_;
   std::int64_t batch_ = 1, heads_ = 1, rows_ = 0, keys_ = 0, depth_ = 0;
+  DType carried_ = DType::f32;  // of scores
 };
 
 }  // namespace

@@ -160,6 +160,22 @@ TEST(FormAttention, OfWhateverIsWrittenOut) {
   }
 }
 
+// Masks of many bits are put together in as many.
+TEST(FormAttention, KeepsTheBitsOfMasks) {
+  const Tensor q = full({1, 1, 1, 1}, 1.0, f64), v = arange(0, 2).to(f64).reshape({1, 1, 2, 1});
+  const Tensor k = Tensor::from(std::vector<double>{0.1, 0.2}, {1, 1, 2, 1}),
+               mask = Tensor::from(std::vector<double>{0.1, 0.7}, {1, 1, 1, 2});
+  auto attend = [](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& m) {
+    Tensor scores = (matmul(a, b.transpose(2, 3)) - m) * 0.5;
+    return matmul(softmax(where(m < 2.0, scores, -1e300), -1), c);
+  };
+  Compiled compiled = compile(attend, {});
+  const double wanted = 1 / (1 + std::exp(0.25));
+  EXPECT_NEAR(compiled(q, k, v, mask).to_vector<double>().at(0), wanted, 1e-14);
+  EXPECT_NEAR(compiled(q, k, v, mask * 1e300).to_vector<double>().at(0), 0.5, 1e-14);
+  ASSERT_EQ(compiled.report().front().regions.back().kind, "attention");
+}
+
 // The programs of one serve other sizes, and other numbers of what is seen.
 TEST(FormAttention, ServesManySizesByFewPrograms) {
   auto encode = [](const Tensor& x, const Tensor& lengths) {
