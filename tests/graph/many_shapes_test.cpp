@@ -117,8 +117,8 @@ TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
   std::optional<Setting> few;
   if (!asked) few.emplace("TILEWRIGHT_KEPT_PLANS", "16");
   const std::int64_t count = asked.value_or(300);
-  // Threads that come and go change arenas of malloc, and what is given back in one is no memory for
-  // another: the process grows by what is kept once for each arena, which says nothing of us.
+  // Threads that come and go change arenas of malloc, and what is given back in one is no memory
+  // for another: the process grows by what is kept once for each, which says nothing of us.
   mallopt(M_ARENA_MAX, 1);
   const Tensor all = ramp({count});
   Compiled compiled =
