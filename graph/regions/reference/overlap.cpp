@@ -48,18 +48,13 @@ Extent extent_of(const StridedView& view) {
   return extent;
 }
 
-bool is_injective(const StridedView& view) {
-  if (is_row_major(view.shape, view.strides)) return true;
-  std::vector<Digit> digits;
-  for (int axis = 0; axis < view.shape.rank(); ++axis)
-    if (view.shape[axis] != 1) digits.push_back({view.strides[axis], view.shape[axis]});
-  sort(digits);
-  return nest(digits);
-}
+namespace {
 
-bool write_apart(const Task& a, const Task& b) {
-  if (a.storage != b.storage) return true;
-  StridedView x = reach_of(a), y = reach_of(b);
+// Whether no element is in both: of views one after the other in memory, or beside each other along
+// one axis of a whole.
+bool lie_apart(StridedView x, StridedView y) {
+  const Extent in_x = extent_of(x), in_y = extent_of(y);
+  if (in_x.last < in_y.first || in_y.last < in_x.first) return true;
   if (x.offset > y.offset) std::swap(x, y);
   if (x.strides != y.strides) return false;
   const std::int64_t apart = y.offset - x.offset;
@@ -76,6 +71,24 @@ bool write_apart(const Task& a, const Task& b) {
     if (nest(whole)) return true;
   }
   return false;
+}
+
+}  // namespace
+
+bool is_injective(const StridedView& view) {
+  if (is_row_major(view.shape, view.strides)) return true;
+  std::vector<Digit> digits;
+  for (int axis = 0; axis < view.shape.rank(); ++axis)
+    if (view.shape[axis] != 1) digits.push_back({view.strides[axis], view.shape[axis]});
+  sort(digits);
+  return nest(digits);
+}
+
+bool write_apart(const Task& a, const Task& b) {
+  return a.storage != b.storage || lie_apart(reach_of(a), reach_of(b));
+}
+bool writes_apart_from(const Task& writer, const StridedView& read) {
+  return lie_apart(reach_of(writer), read);
 }
 
 }  // namespace tilewright::graph

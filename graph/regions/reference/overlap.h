@@ -18,5 +18,7 @@ bool is_injective(const StridedView& view);
 // The two tasks are shown to write no element in common, as parts of a concatenation, which lie
 // beside each other along one axis of a whole.
 bool write_apart(const Task& a, const Task& b);
+// The task is shown to write no element that lies at `read` of its storage.
+bool writes_apart_from(const Task& writer, const StridedView& read);
 
 }  // namespace tilewright::graph

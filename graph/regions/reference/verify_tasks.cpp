@@ -288,7 +288,12 @@ class TaskVerifier {
       if (!operand.number)
         for (TaskId writer : list_.storages[operand.storage].writers) comes_after(t, writer);
     const Storage& target = list_.storages[t.storage];
-    for (TaskId reader : target.readers) comes_after(t, reader);
+    for (TaskId reader : target.readers)
+      if (reader < id_ && !waits_for(t, reader))
+        for (const TaskOperand& operand : list_.tasks[reader].operands)
+          expect(
+              operand.number || operand.storage != t.storage || writes_apart_from(t, operand.view),
+              "overwrites what #", reader, " reads and does not come after it");
     for (TaskId writer : target.writers)
       if (writer < id_ && !waits_for(t, writer))
         expect(write_apart(t, list_.tasks[writer]), "overwrites the value of #", writer,
