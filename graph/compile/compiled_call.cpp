@@ -81,8 +81,8 @@ void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments)
     if (input(written, arguments).body()->buffer->is_frozen()) [[unlikely]]
       raise_error(concat("[compile] ", text_of_input(written),
                          " is written in place and frozen: functions compiled with "
-                         "Options::freezing hold packed copies of it; pass a clone, or compile "
-                         "those without"));
+                         "Options::freezing hold copies of it, or what they computed from it; pass "
+                         "a clone, or compile those without"));
     auto [low, high] = bytes_spanned(input(written, arguments));
     std::size_t others = written < arguments.size() ? graph_.inputs.size() : arguments.size();
     for (std::size_t i = 0; i < others; ++i) {

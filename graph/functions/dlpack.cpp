@@ -138,8 +138,9 @@ DLManagedTensor* to_dlpack_legacy(const Tensor& tensor, std::source_location w) 
   require(
       !graph::body_of(tensor, "to_dlpack_legacy", w).buffer || !tensor.body()->buffer->is_frozen(),
       "[to_dlpack_legacy] the tensor is frozen: functions compiled with Options::freezing hold ",
-      "packed copies of it, and this form cannot say that it may only be read (at ", graph::At{w},
-      "); use to_dlpack, or share a clone");
+      "copies of it, or what they computed from it, and this form cannot say that it may only be "
+      "read (at ",
+      graph::At{w}, "); use to_dlpack, or share a clone");
   return give<DLManagedTensor>(tensor, w);
 }
 

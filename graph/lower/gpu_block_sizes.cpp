@@ -33,8 +33,8 @@ constexpr std::int64_t filled_rows_columns = 32, filled_rows_depth = 64;
 constexpr std::int64_t programs_a_multiprocessor = 2, least_split_depth = 512, most_splits = 16;
 constexpr std::int64_t product_block = 64, large_product_block = 128;
 constexpr std::int64_t product_depth_bytes = 64;
-// On Hopper, two warpgroups of 64 rows each take a block's operands from swizzles of 128 bytes.
 constexpr int elementary_cost = 10;  // from here on an op is a function, not an instruction or two
+// On Hopper, two warpgroups of 64 rows each take a block's operands from swizzles of 128 bytes.
 constexpr std::int64_t hopper_programs = 132, hopper_columns = 256, hopper_depth_bytes = 128;
 
 std::int64_t power(std::int64_t x) {
@@ -313,7 +313,7 @@ void share_rows(const TaskList& list, const Region& region, const Work& work,
   blocks.share = divide_up(share, blocks.chunk) * blocks.chunk;
 }
 
-// Pieces of one value may overwrite what those of another, of other width, have yet to read.
+// Chunks of one value may overwrite what those of another, of other width, have yet to read.
 bool may_store_in_chunks(const Region& region, std::int64_t chunk) {
   std::int64_t width = 0;
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {

@@ -11,27 +11,27 @@
 // understands. An op that has no rows to speak of, as attention, or a sort, becomes an opaque task:
 // fusion leaves it alone, but for what joins some of them (regions/opaque_region.h), and
 // everything that must be known of it is in its lowering. To add one,
-// say a scan along an axis, `cumsum`:
+// as that of what joins each element with those before it, `cumulate`:
 //
 //   1. The op is a row of ir/ops.def, with its family in ops/ (graph/README.md says how). Its kind
 //      is a new one in Kind (ir/op.h), and the compiler names the switches that want a case of it.
 //      The task maker (regions/task.cpp) calls `opaque` for it: all operands in memory, and the
 //      op's attributes in the task, where the identity of a region sees them. Of the tests,
 //      tests/property/graph_growth.cpp draws operands for it, and error_bound.cpp bounds its error.
-//   2. A row TILEWRIGHT_LOWERING(scan) in lowerings.def, before `rows`.
-//   3. A file, scan/scan.cpp, with the programs in the kernel language (a new word of which is an
-//      operation of dsl/README.md), and the record:
+//   2. A row TILEWRIGHT_LOWERING(cumulation) in lowerings.def, before `rows`.
+//   3. A file, cumulation/cumulation.cpp, with the programs in the kernel language (a new word of
+//      which is an operation of dsl/README.md), and the record:
 //
-//        bool is_scan(const TaskList& list, const Region& region) {
-//          return list.tasks[region.tasks[0]].op == Op::cumsum;
+//        bool is_cumulation(const TaskList& list, const Region& region) {
+//          return list.tasks[region.tasks[0]].op == Op::cumulate;
 //        }
-//        LoweredRegion lower_scan(const TaskList& list, const Region& region,
-//                                 const dsl::Target& target, const BlockSizes& blocks);
+//        LoweredRegion lower_cumulation(const TaskList& list, const Region& region,
+//                                       const dsl::Target& target, const BlockSizes& blocks);
 //
-//        constinit const Lowering lowerings::scan = {
-//            .name = "scan", .matches = is_scan, .lower = lower_scan};
+//        constinit const Lowering lowerings::cumulation = {
+//            .name = "cumulation", .matches = is_cumulation, .lower = lower_cumulation};
 //
-//      The scan then runs, in plans and at once, and is not tuned. To be tuned it says what may be
+//      It then runs, in plans and at once, and is not tuned. To be tuned it says what may be
 //      varied (`choice`) and what ranks the variants (`work`), and by which words its problems are
 //      told apart by a person who reads the tuning database (`describe`). Where a number in memory
 //      decides how much there is to do, `elements` says which, so that nothing is timed at a number

@@ -45,8 +45,8 @@ TensorBody& body_of(const Tensor& tensor, std::string_view operation, source_loc
 void require_writable(const TensorBody& concrete, std::string_view operation,
                       source_location where) {
   require(!concrete.buffer->is_frozen(), "[", operation,
-          "] the tensor is frozen: functions compiled with Options::freezing hold packed copies of "
-          "it",
+          "] the tensor is frozen: functions compiled with Options::freezing hold copies of it, "
+          "or what they computed from it",
           where.line() > 0 ? concat(" (at ", At{where}, ")") : "",
           "; write to a clone, or compile them without");
 }
@@ -144,8 +144,9 @@ bool Tensor::is_contiguous(source_location w) const {
 void* Tensor::data(source_location w) const {
   const TensorBody& body = concrete(*this, "data", w);
   require(!body.buffer->is_frozen(), "[data] the tensor is frozen: functions compiled with ",
-          "Options::freezing hold packed copies of it, which would not follow a write (at ", At{w},
-          "); read it through const_data(), write to a clone, or compile them without");
+          "Options::freezing hold copies of it, or what they computed from it, which would not "
+          "follow a write (at ",
+          At{w}, "); read it through const_data(), write to a clone, or compile them without");
   return graph::address_of(body);
 }
 

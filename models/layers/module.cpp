@@ -45,16 +45,18 @@ std::string differences(const std::vector<NamedParameter>& parameters, const Wei
   return text;
 }
 
-// Checked before anything is written: no parameter may be one that functions hold packed copies of.
+// Checked before anything is written: functions may have copied no parameter, and computed nothing
+// from one, that they take to stay as it is.
 void require_writable(const std::vector<NamedParameter>& parameters, const Weights& weights,
                       std::source_location w) {
   std::vector<std::string> frozen;
   for (const auto& [name, tensor] : parameters)
     if (weights.contains(name) && tensor.body()->buffer->is_frozen()) frozen.push_back(name);
-  require(frozen.empty(), "[load] frozen: ", list_of(frozen),
-          "; functions compiled with Options::freezing hold packed copies of these parameters, ",
-          "which would not follow (at ", describe(w), "); load before compiling, or compile ",
-          "without freezing");
+  require(
+      frozen.empty(), "[load] frozen: ", list_of(frozen),
+      "; functions compiled with Options::freezing hold copies of these parameters, or what they "
+      "computed from them, which would not follow (at ",
+      describe(w), "); load before compiling, or compile ", "without freezing");
 }
 
 }  // namespace
