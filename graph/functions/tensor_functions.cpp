@@ -314,6 +314,7 @@ Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, con
   Attributes attributes;
   attributes.causal = options.causal;
   attributes.window = options.window;
+  attributes.cap = options.cap;
   const Tensor& queries = operands[0];
   std::int64_t depth = queries.rank() == 0 ? 1 : std::max<std::int64_t>(queries.size(-1), 1);
   attributes.number = options.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));

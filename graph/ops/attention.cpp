@@ -27,6 +27,8 @@ ValueType attention(const Application& a) {
          "; it must be the number of keys that a row sees, or 0 for all");
   a.need(a.attributes.window == 0 || a.attributes.causal,
          "a window was given without causal; it needs causal");
+  a.need(a.attributes.cap >= 0 && std::isfinite(a.attributes.cap), "the cap of scores is ",
+         a.attributes.cap, "; it must be a finite number above 0, or 0 for none");
   const auto [position, mask] = AttentionOperands(a.count(), a.count() > 3 ? a.shape(3).size() : 0);
   if (position != 0) {
     a.need(a.dtype_of(position) == DType::i32 || a.dtype_of(position) == DType::i64, "position is ",
@@ -88,6 +90,7 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
       for (std::int64_t d = 0; d < depth; ++d)
         weight += q.number(line * depth + d) * k.number(keys + c * depth + d);
       weight *= node.attributes.number;
+      if (const double cap = node.attributes.cap; cap != 0) weight = cap * std::tanh(weight / cap);
       if (mask != nullptr) weight = masked(weight, *mask, line * columns + c);
       highest = std::fmax(highest, weight);
     }

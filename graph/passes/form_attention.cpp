@@ -11,13 +11,12 @@
 #include "graph/ir/shape_rules.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriter.h"
+#include "graph/passes/score_masks.h"
 
 namespace tilewright::graph {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// What is as low is as good as minus infinity where any score is higher.
-constexpr double lowest_score = -1e30;
 
 struct Mask {
   enum class Kind : std::uint8_t { added, seen, hidden };
@@ -29,6 +28,7 @@ struct Mask {
 struct Scores {
   NodeId product = 0;
   double factor = 1;
+  double cap = 0;  // 0: none; the factor is of what is under it
   std::vector<Mask> masks;
 };
 
@@ -118,6 +118,8 @@ class Matcher {
       scores.factor *= multiple->factor;
       return find(multiple->of, 1, scores);
     }
+    if (scores.cap != 0) return false;  // what is under a cap is a product and its factor
+    if (n.op == Op::tanh) return find_capped(n, scores);
     if (n.op == Op::where) return find_chosen(n, scores);
     if (n.op != Op::add && n.op != Op::sub) return false;
     for (std::size_t side : {std::size_t{0}, std::size_t{1}}) {
@@ -135,6 +137,13 @@ class Matcher {
  private:
   bool is_softmax(NodeId id) const {
     return node(id).op == Op::softmax && node(id).attributes.axes[0] == node(id).shape.rank() - 1;
+  }
+  // A tangent is odd: the sign of what it is multiplied by goes to what is under it.
+  bool find_capped(const Node& tangent, Scores& scores) const {
+    const double cap = std::abs(scores.factor);
+    if (cap == 0 || !std::isfinite(cap)) return false;
+    scores.cap = cap;
+    return find(tangent.operands[0], 1, scores);
   }
   // Scores where they are seen, elsewhere a number that is as good as none.
   bool find_chosen(const Node& choice, Scores& scores) const {
@@ -191,6 +200,7 @@ class Former {
     const Node& product = matcher_.node(scores.product);
     Attributes attributes;
     attributes.number = scores.factor;
+    attributes.cap = scores.cap;
     NodeId q = product.operands[0], v = node.operands[1];
     q = without_factor(q, heads(rows_, depth_), attributes.number);
     const Keys keys = transposed(product.operands[1], attributes.number);

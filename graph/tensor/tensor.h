@@ -357,6 +357,8 @@ struct AttentionOptions {
   // Broadcast to [B, H, T, S]. Of bool: a row sees the keys where it is true; of floats: added to
   // the scores. Where causal too, a row sees what both let it see.
   Tensor mask = {};
+  // A score x is cap * tanh(x / cap) before masks are added, as Gemma 2 has it; 0: as it is.
+  double cap = 0;
 };
 // q [B, H, T, D], k and v [B, G, S, D] with H a multiple of G (grouped queries). A row that sees no
 // key is 0.

@@ -1,8 +1,6 @@
 #include "models/decoder/attention.h"
 
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "runtime/base/error.h"
 
@@ -13,28 +11,6 @@ Tensor zeroed(const Shape& shape, DType dtype, const Device& device) {
   Tensor tensor = Tensor::empty(shape, dtype);
   std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.count() * size_bytes(dtype)));
   return tensor.to(device);
-}
-
-// Attention with capped scores, which the operation for attention does not have. q [B, H, T, D], k
-// and v [B, G, S, D]; row i of q stands at `first` + i of the keys, or at i.
-Tensor capped_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& first,
-                        const Scores& scores) {
-  std::int64_t batch = q.size(0), heads = q.size(1), rows = q.size(2), size = q.size(3);
-  std::int64_t groups = k.size(1), keys = k.size(2), shared = heads / groups;
-  double scale = scores.scale.value_or(1 / std::sqrt(static_cast<double>(size)));
-  auto wide = [](const Tensor& x) { return x.dtype() == f32 ? x : x.to(f32); };
-  Tensor grouped = wide(q).reshape({batch, groups, shared * rows, size});
-  Tensor products = matmul(grouped, wide(k).transpose(2, 3)) * scale;
-  Tensor capped = tanh(products / scores.cap) * scores.cap;
-  Tensor row = arange(0, rows).reshape({rows, 1}), key = arange(0, keys).reshape({1, keys});
-  if (first.defined()) row = row + first;
-  Tensor is_seen = key <= row;
-  if (scores.window > 0) is_seen = logical_and(is_seen, key > row - scores.window);
-  Tensor by_row = capped.reshape({batch, groups, shared, rows, keys});
-  Tensor weights = softmax(where(is_seen, by_row, -std::numeric_limits<double>::infinity()), -1);
-  Tensor mixed = matmul(weights.reshape({batch, groups, shared * rows, keys}), wide(v));
-  mixed = mixed.reshape({batch, heads, rows, size});
-  return mixed.dtype() == q.dtype() ? mixed : mixed.to(q.dtype());
 }
 
 // Elements first, first + step, .. of the rotary part of each head.
@@ -99,7 +75,7 @@ void KeyValueCache::allocate(std::int64_t batch, std::int64_t groups, std::int64
 
 Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const RowPositions& row_positions,
                              const Scores& scores) {
-  AttentionOptions options{.causal = true, .scale = scores.scale};
+  AttentionOptions options{.causal = true, .scale = scores.scale, .cap = scores.cap};
   if (is_allocated()) {
     require(q.size(0) == keys.size(0), "[attention] a batch of ", q.size(0), "; the cache is for ",
             keys.size(0));
@@ -111,9 +87,7 @@ Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const RowPosit
   }
   // A window as long as the cache hides nothing.
   if (scores.window < k.size(2)) options.window = scores.window;
-  Tensor mixed = scores.cap == 0 ? scaled_dot_product_attention(q, k, v, options)
-                                 : capped_attention(q, k, v, options.position,
-                                                    {options.scale, scores.cap, options.window});
+  const Tensor mixed = scaled_dot_product_attention(q, k, v, options);
   return mixed.permute({0, 2, 1, 3}).reshape({q.size(0), q.size(2), q.size(1) * q.size(3)});
 }
 

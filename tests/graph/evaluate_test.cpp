@@ -190,6 +190,15 @@ TEST(Evaluate, MasksScoresOfAttention) {
   EXPECT_EQ(got.at(1), 3);
 }
 
+TEST(Evaluate, CapsScoresOfAttention) {
+  const HostTensor q = tensor(f32, {1, 1, 1, 1}, {1}), k = tensor(f32, {1, 1, 2, 1}, {8, -8}),
+                   v = tensor(f32, {1, 1, 2, 1}, {1, 0});
+  const double score = 2 * std::tanh(0.5 * 8 / 2);  // of the first key; less of the second
+  EXPECT_NEAR(result_of("%3: f32[1x1x1x1] = attention %0, %1, %2 {number=0.5, cap=2}", {q, k, v})
+                  .floating.at(0),
+              1 / (1 + std::exp(-2 * score)), 1e-6);
+}
+
 TEST(Evaluate, HidesKeysBeforeTheWindowOfAttention) {
   HostTensor q = tensor(f32, {1, 1, 2, 1}, {0, 0}), k = tensor(f32, {1, 1, 4, 1}, {1, 2, 3, 7});
   auto attended = [&](const std::string& where) {

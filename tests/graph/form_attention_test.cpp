@@ -64,6 +64,7 @@ class Writing {
                    .reshape({batch_, heads_, rows_, keys_});
     else
       scores = matmul(q, keys);
+    if (below(3) == 0) scores = tanh(scores / 3.0) * (below(2) == 0 ? 2.0 : -2.0);
     for (std::int64_t more = below(4); more > 0; --more) {
       switch (below(6)) {
         case 0: scores = scores * 0.7; break;

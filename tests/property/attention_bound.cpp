@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "graph/ops/attention_operands.h"
 #include "tests/property/rounding_units.h"
@@ -45,6 +46,10 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
       double &score = scores[static_cast<std::size_t>(c)], added = 0;
       score = dot * node.attributes.number;
       double score_error = scale * (error + gamma(static_cast<double>(depth) + 4, u) * size);
+      if (const double cap = node.attributes.cap; cap != 0) {  // its slope is at most 1
+        score = cap * std::tanh(score / cap);
+        score_error += 16 * u * std::min(cap, scale * size);
+      }
       if (mask != nullptr) {
         const std::int64_t at = line * columns + hidden + c;
         const bool is_hidden = is_boolean(mask->value.dtype) ? mask->value.number(at) == 0

@@ -234,6 +234,7 @@ void GraphGenerator::grow_attention() {
   else if (attributes.causal)
     attributes.start = dice_.chance(50) ? shape[2] - rows : dice_.below(8) - 4;
   attributes.nan_unseen = dice_.chance(20);
+  if (dice_.chance(20)) attributes.cap = 1.5;
   if (dice_.chance(40)) operands.push_back(grow_mask({shape[0], node(q).shape[1], rows, shape[2]}));
   add(Op::attention, operands, attributes);
 }

@@ -70,13 +70,15 @@ Hash key_of_attention(const Attributes& attributes) {
 
 TEST(Lowerings, WhatAnOpaqueTaskReadsOfAttributesTellsRegionsApart) {
   Attributes causal{.axes = {}, .sizes = {}, .number = 0.5, .causal = true, .window = 4};
-  Attributes window = causal, scale = causal, start = causal, unseen = causal;
+  Attributes window = causal, scale = causal, start = causal, unseen = causal,
+             cap = causal;
   window.window = 8;
   unseen.nan_unseen = true;
+  cap.cap = 30;
   scale.number = 0.25;
   start.start = 3;
   EXPECT_EQ(key_of_attention(causal), key_of_attention(causal));
-  for (const Attributes& other : {window, scale, start, unseen})
+  for (const Attributes& other : {window, scale, start, unseen, cap})
     EXPECT_NE(key_of_attention(causal), key_of_attention(other));
 }
 

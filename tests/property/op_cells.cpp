@@ -171,6 +171,7 @@ NodeId make_attention(Maker& m) {
   else if (attributes.causal)
     attributes.start = m.dice().below(8) - 4;
   attributes.nan_unseen = m.dice().chance(20);
+  if (m.dice().chance(20)) attributes.cap = 1.5;
   if (m.dice().chance(40))
     operands.push_back(m.operand(m.dice().chance(50) ? DType::boolean : m.dtype(),
                                  {sizes[0], heads, sizes[1], sizes[2]}));

@@ -160,6 +160,11 @@ class AttentionProgram {
   }
   // The block's first row, where a matrix of rows does not begin with it.
   Operand row() const { return row_.defined() && !takes_rows_ ? Operand(row_) : Operand(0); }
+  // The place of row 0, where no number in memory says it.
+  Tile start() {
+    const std::int64_t n = attributes_.start;
+    return takes_keys_ && n != 0 ? sizes_.add(n) : number(n);
+  }
   static Tile number(std::int64_t n) {
     return dsl::constant(ir::Scalar::of_integer(DType::i64, n));
   }
@@ -205,7 +210,8 @@ class AttentionProgram {
     auto seen = [&](const Tile& scores, const Tile& column) {
       return mask ? mask->of(scores, row(), column) : scores;
     };
-    Tile first = is_causal() ? position_of(task_, parameters_) : Tile();
+    Tile first;
+    if (is_causal()) first = has_position(task_) ? position_of(task_, parameters_) : Tile(start());
     Range range = columns(first);
     Var highest = dsl::full({block_.rows, 1}, -infinity, carried());
     Var total = dsl::zeros({block_.rows, 1}, carried());
@@ -293,10 +299,13 @@ class AttentionProgram {
   // On GPUs the scale is folded into the exponential, which costs one instruction less an element.
   bool folds_scale() const {
     return target_.is_gpu() && bit_width(task_.dtype) == 16 && attributes_.number > 0 &&
-           !has_mask(task_);
+           attributes_.cap == 0 && !has_mask(task_);
   }
   Tile scaled(const Tile& product) const {
-    return folds_scale() ? product : Tile(product * attributes_.number);
+    if (folds_scale()) return product;
+    const double cap = attributes_.cap;
+    if (cap == 0) return product * attributes_.number;
+    return dsl::tanh(product * (attributes_.number / cap)) * cap;
   }
   struct Weighed {
     Tile weights, decay;

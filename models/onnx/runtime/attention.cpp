@@ -64,8 +64,9 @@ struct Scores {
 };
 Tensor attended(const Operands& o, const Scores& s) {
   require_operands(o);
-  if (s.softcap == 0 && o.q.size(3) == o.v.size(3)) {
-    AttentionOptions options{.causal = s.causal, .scale = s.scale, .mask = s.added};
+  if (s.softcap >= 0 && o.q.size(3) == o.v.size(3)) {
+    AttentionOptions options{
+        .causal = s.causal, .scale = s.scale, .mask = s.added, .cap = s.softcap};
     if (s.causal) options.alignment = CausalAlignment::bottom_right;
     return scaled_dot_product_attention(o.q, o.k, o.v, options);
   }
