@@ -6,9 +6,14 @@
 
 namespace tilewright::graph {
 
+// Integers and conditions that follow from where they stand alone (affine_form.h) are written as
+// constants and ranges, and choices that they decide go.
+Graph decide_by_places(const Graph& graph);
 // Products around a softmax that was written out become attention: up to rounding, as the order of
 // sums is another one and scores are kept in f32.
 Graph form_attention(const Graph& graph);
+// Masks of attention that say by places what a row sees become causal rows and windows of it.
+Graph place_masks(const Graph& graph);
 // Composites become the ops of their decompositions, each result what computes it. After it no
 // composite is left.
 Graph decompose(const Graph& graph);

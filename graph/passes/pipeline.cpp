@@ -19,8 +19,12 @@ constexpr Pass common_pass(Stage stage) {
 }
 constexpr std::array table = {
     common_pass(Stage::captured),
+    Pass{"decide_by_places", decide_by_places, Stage::captured, false,
+         "writes integers that follow from their places as such"},
     Pass{"form_attention", form_attention, Stage::captured, false,
          "makes attention of products around a softmax"},
+    Pass{"place_masks", place_masks, Stage::captured, false,
+         "makes causal rows and windows of masks of attention"},
     Pass{"decompose", decompose, Stage::primitive, true, "turns composites into the other ops"},
     Pass{"decide_by_ranges", decide_by_ranges, Stage::primitive, false,
          "drops what integers are compared with for nothing"},
@@ -36,6 +40,8 @@ struct Constraint {
 };
 constexpr Constraint constraints[] = {
     {"common_subexpressions", "form_attention", "equal scores are seen to be the same"},
+    {"decide_by_places", "form_attention", "masks that are constant are no masks"},
+    {"form_attention", "place_masks", "masks are operands of it"},
     {"form_attention", "decompose", "a softmax is known by its name"},
     {"common_subexpressions", "decompose", "equal composites are cheapest to find whole"},
     {"decide_by_ranges", "canonicalise", "a choice that is decided leaves constants behind"},

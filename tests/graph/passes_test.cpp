@@ -232,11 +232,12 @@ TEST(GraphPasses, ANameToSkipThatNoPassHasIsAnError) {
   Setting over_graphs("TILEWRIGHT_SKIP_PASSES", "canonicalise");
   EXPECT_NO_THROW(run_passes(graph));
   Setting skip("TILEWRIGHT_SKIP_PASSES", "hoist");
-  expect_contains(error_of([&] { run_passes(graph); }),
-                  "[TILEWRIGHT_SKIP_PASSES] there is no pass 'hoist'; there are, over graphs, "
-                  "common_subexpressions, form_attention, decompose, decide_by_ranges, "
-                  "canonicalise, dead_code, "
-                  "and over tile programs expand_math, ");
+  expect_contains(
+      error_of([&] { run_passes(graph); }),
+      "[TILEWRIGHT_SKIP_PASSES] there is no pass 'hoist'; there are, over graphs, "
+      "common_subexpressions, decide_by_places, form_attention, place_masks, decompose, "
+      "decide_by_ranges, canonicalise, dead_code, "
+      "and over tile programs expand_math, ");
 }
 
 // Of y: f16[4x6] a softmax, twice, of which one is left.
@@ -274,12 +275,12 @@ TEST(Pipeline, TellsTheTimeOfEachPassAndWhetherItChangedAnything) {
     names.push_back(time.name);
     EXPECT_GT(time.seconds, 0);
   }
-  EXPECT_EQ(names, (std::vector<std::string_view>{"common_subexpressions", "form_attention",
-                                                  "decompose", "decide_by_ranges",
-                                                  "common_subexpressions", "dead_code"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{
+                       "common_subexpressions", "decide_by_places", "form_attention", "place_masks",
+                       "decompose", "decide_by_ranges", "common_subexpressions", "dead_code"}));
   EXPECT_TRUE(times[0].changed);
-  EXPECT_FALSE(times[1].changed);
-  EXPECT_TRUE(times[2].changed);
+  EXPECT_FALSE(times[2].changed);
+  EXPECT_TRUE(times[4].changed);
   times.clear();
   run_passes(run_passes(two_softmaxes()), {}, &times);
   for (const PassTime& time : times) EXPECT_FALSE(time.changed) << time.name;
@@ -319,8 +320,9 @@ TEST(GraphPasses, ANameAfterTheRoomThatNoGraphPassHasIsAnError) {
     expect_contains(error_of([] { check_pass_names(); }),
                     concat("[", variable,
                            "] there is no pass 'graph.hoist_invariants'; over graphs there are "
-                           "common_subexpressions, form_attention, decompose, "
-                           "decide_by_ranges, canonicalise, dead_code, each with "
+                           "common_subexpressions, decide_by_places, form_attention, "
+                           "place_masks, decompose, decide_by_ranges, canonicalise, "
+                           "dead_code, each with "
                            "graph. before it"));
   }
 }
