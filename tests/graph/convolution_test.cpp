@@ -193,6 +193,31 @@ TEST(Convolution, IsTheSumOverItsWindows) {
     expect_definition(e, false);
 }
 
+// Of wide images a block has a part of several rows; the last ones have less.
+TEST(Convolution, CutsWideImagesIntoBlocksOfSeveralRows) {
+  for (const Extent& e : std::vector<Extent>{
+           {.channels = 4,
+  .outputs = 5,
+  .sizes = {13, 259},
+  .kernel = {3, 3},
+  .stride = {1, 1},
+  .padding = {1, 1},
+  .dilation = {1, 1},
+  .more = {0, 0}},
+           {.n = 2,
+           .channels = 4,
+           .outputs = 6,
+           .groups = 2,
+           .sizes = {23, 531},
+           .kernel = {5, 3},
+           .stride = {2, 2},
+           .padding = {2, 0},
+           .dilation = {1, 2},
+           .more = {0, 0}},
+       })
+    expect_definition(e, false);
+}
+
 TEST(Convolution, DividesChannelsIntoGroups) {
   for (std::int64_t outputs : {4, 8, 12})
     for (std::int64_t groups : {2, 4})

@@ -47,7 +47,7 @@ constexpr std::int64_t most_copied_bytes = 512 << 10;  // of a block: it stays i
 // Of a block, a quarter of which a product reads at a time.
 constexpr std::int64_t most_transformed_bytes = 1280 << 10;
 constexpr std::int64_t line = 16;         // elements
-constexpr double a_copied_element = 0.3;  // cycles
+constexpr double a_copied_element = 0.9;  // cycles
 constexpr double a_gathered_element = 2, a_transformed_element = 0.5;
 constexpr std::int64_t programs_a_thread = 2;
 
@@ -180,6 +180,13 @@ class ProductsProgram {
     for (std::int64_t rows = 1; rows <= block_rows_; ++rows) offer(rows, columns_.windows);
     for (std::int64_t columns = window_quantum; columns <= most_windows; columns += window_quantum)
       offer(1, std::min(columns, columns_.windows));
+    // Blocks next to each other copy what lies between them twice: less of squarer ones.
+    if (rows_.kernel > 1)
+      for (std::int64_t parts = 2; divide_up(columns_.windows, parts) > line; ++parts) {
+        const std::int64_t columns = divide_up(divide_up(columns_.windows, parts), line) * line;
+        for (std::int64_t rows = 2; rows * columns <= most_windows; ++rows)
+          if (rows <= block_rows_) offer(rows, columns);
+      }
     return best;
   }
   LoweredProgram copy_program(const std::vector<Scratch>& scratch) {
@@ -300,9 +307,16 @@ class ProductsProgram {
   }
   void copy_windows(const Tile& x, const Tile& copy, const Operand& channels,
                     std::int64_t block) const {
-    for (std::int64_t phase = 0; phase < block_.phases; ++phase)
-      for (std::int64_t column = 0; column < columns_.kernel; ++column)
-        store_copy(copy, channels, phase, column, x_at(x, channels, block, rows_, phase, column));
+    auto copy_of = [&](const Tile& from, const Tile& to, const Operand& count,
+                       std::int64_t together) {
+      for (std::int64_t phase = 0; phase < block_.phases; ++phase)
+        for (std::int64_t column = 0; column < columns_.kernel; ++column)
+          store_copy(to, count, phase, column, x_at(from, count, together, rows_, phase, column));
+    };
+    // Rows that are copied several times are in the inner cache from the first time on.
+    if (block_.phases * columns_.kernel == 1) return copy_of(x, copy, channels, block);
+    for (Tile channel : dsl::range(0, dsl::minimum(channels, block), 1))
+      copy_of(x + channel * shape_.channel_stride, copy + channel * channel_elements(), 1, 1);
   }
   // The combinations of rows that Winograd's products multiply, a channel after the other.
   void copy_combinations(const Tile& x, const Tile& copy, const Tile& channels) const {
