@@ -112,6 +112,19 @@ std::optional<std::int64_t> constant_of(const AffineForm& form) {
   return form.offset;
 }
 
+std::optional<std::vector<AffineForm>> coordinates_of(AffineForm places, const Shape& shape) {
+  const std::int64_t count = element_count(shape);
+  if (count == 0 || !lies_in(places, 0, count - 1)) return std::nullopt;
+  std::vector<AffineForm> coordinates(shape.size());
+  for (int axis = shape.rank(); axis-- > 0;) {
+    auto digits = divided(places, shape[axis]);
+    if (!digits) return std::nullopt;
+    coordinates[static_cast<std::size_t>(axis)] = std::move(digits->remainder);
+    places = std::move(digits->quotient);
+  }
+  return coordinates;
+}
+
 AffineForms::AffineForms(const Graph& graph)
     : graph_(graph), known_(graph.nodes.size()), unshaped_(graph.nodes.size()) {
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -134,6 +147,16 @@ std::optional<std::int64_t> AffineForms::constant(NodeId id) const {
 Form AffineForms::difference(NodeId a, NodeId b) const {
   if (!known_[a] || !known_[b]) return std::nullopt;
   return combined(*known_[a], 1, *known_[b], -1);
+}
+
+Form AffineForms::places_of_gather(const Node& embedding) const {
+  const Form& rows = unshaped_[embedding.operands[1]];
+  const std::int64_t width = embedding.shape[-1];
+  Form places = rows ? times(*rows, width) : std::nullopt;
+  if (!places) return std::nullopt;
+  places->shape.push_back(width);
+  places->strides.push_back(width == 1 ? 0 : 1);
+  return places;
 }
 
 Form AffineForms::computed(const Node& node) const {
@@ -290,13 +313,9 @@ Form AffineForms::of_concatenation(const Node& node) const {
 }
 
 Form AffineForms::of_gather(const Node& node) const {
-  const Form &table = unshaped_[node.operands[0]], &rows = unshaped_[node.operands[1]];
-  if (!table || !rows) return std::nullopt;
-  Form places = times(*rows, node.shape[-1]);
-  if (!places) return std::nullopt;
-  places->shape.push_back(node.shape[-1]);
-  places->strides.push_back(1);
-  return taken(*table, *places);
+  const Form& table = unshaped_[node.operands[0]];
+  const Form places = table ? places_of_gather(node) : Form();
+  return places ? taken(*table, *places) : std::nullopt;
 }
 
 Form AffineForms::of_reduction(const Node& node) const {

@@ -20,6 +20,9 @@ using AffineForm = StridedView;
 
 // The integer that the form is everywhere, if it is one.
 std::optional<std::int64_t> constant_of(const AffineForm& form);
+// Of places that are counted through a shape in row-major order, their coordinates along its axes;
+// nothing where one is no form, or a place lies outside.
+std::optional<std::vector<AffineForm>> coordinates_of(AffineForm places, const Shape& shape);
 
 // Of the nodes of one graph, which outlives this and does not change. Integers, and what conditions
 // are everywhere (0 or 1). Reading is thread-safe.
@@ -29,6 +32,9 @@ class AffineForms {
   // Nothing where none is known.
   const std::optional<AffineForm>& of(NodeId id) const { return known_[id]; }
   std::optional<std::int64_t> constant(NodeId id) const;
+  // Of the rows that an embedding takes, the places of all their elements in the table; the shape
+  // is that of the row numbers before reshapes, and the row's length.
+  std::optional<AffineForm> places_of_gather(const Node& embedding) const;
   // a - b, of nodes of one shape.
   std::optional<AffineForm> difference(NodeId a, NodeId b) const;
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <numeric>
+#include <vector>
 
 #include "graph/passes/affine_form.h"
 #include "graph/passes/passes.h"
@@ -35,6 +37,73 @@ std::optional<NodeId> written(const AffineForm& form, const Node& node, GraphBui
   return made;
 }
 
+// A gather that takes rows in a regular order is a view of what the table is a reshape of.
+class GatherAsView {
+ public:
+  GatherAsView(Rewriter& rewriter, const AffineForms& forms, NodeId id)
+      : rewriter_(rewriter),
+        node_(rewriter.from().node(id)),
+        places_(forms.places_of_gather(node_)),
+        builder_(rewriter.builder(node_)) {}
+
+  std::optional<NodeId> view() {
+    if (!places_) return std::nullopt;
+    for (NodeId table = node_.operands[0];; table = rewriter_.from().node(table).operands[0]) {
+      if (const auto made = view_of(table)) return made;
+      if (rewriter_.from().node(table).op != Op::reshape) return std::nullopt;
+    }
+  }
+
+ private:
+  std::optional<NodeId> view_of(NodeId table) {
+    const Shape& shape = rewriter_.from().node(table).shape;
+    const auto coordinates = coordinates_of(*places_, shape);
+    if (!coordinates) return std::nullopt;
+    // Each axis of the table goes along one of the result, or stands still.
+    std::vector<int> along(coordinates->size(), -1);
+    Shape narrow(places_->shape.size(), 1);
+    for (std::size_t axis = 0; axis < along.size(); ++axis) {
+      const Strides& steps = (*coordinates)[axis].strides;
+      for (int of_result = 0; of_result < steps.rank(); ++of_result) {
+        if (steps[of_result] == 0) continue;
+        if (along[axis] >= 0 || narrow[of_result] != 1 || steps[of_result] < 0) return std::nullopt;
+        along[axis] = of_result;
+        narrow[of_result] = places_->shape[of_result];
+      }
+    }
+    NodeId made = rewriter_.at(table);
+    for (std::size_t axis = 0; axis < along.size(); ++axis)
+      made = sliced(made, static_cast<int>(axis), (*coordinates)[axis], along[axis]);
+    std::vector<int> order(along.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {},
+                             [&](int axis) { return along[static_cast<std::size_t>(axis)]; });
+    if (!std::ranges::is_sorted(order))
+      made = builder_.append(Op::permute, {made}, {.axes = order});
+    made = in_shape(made, Op::reshape, narrow);
+    made = in_shape(made, Op::expand, places_->shape);
+    return in_shape(made, Op::reshape, node_.shape);
+  }
+  NodeId sliced(NodeId made, int axis, const AffineForm& coordinate, int along) {
+    Attributes at;
+    at.axes = {axis};
+    at.start = coordinate.offset;
+    at.step = along < 0 ? 1 : coordinate.strides[along];
+    at.end = at.start + (along < 0 ? 0 : at.step * (places_->shape[along] - 1)) + 1;
+    if (at.start == 0 && at.step == 1 && at.end == builder_.node(made).shape[axis]) return made;
+    return builder_.append(Op::slice, {made}, at);
+  }
+  NodeId in_shape(NodeId made, Op op, const Shape& shape) {
+    if (builder_.node(made).shape == shape) return made;
+    return builder_.append(op, {made}, {.axes = {}, .sizes = shape});
+  }
+
+  Rewriter& rewriter_;
+  const Node& node_;
+  std::optional<AffineForm> places_;
+  GraphBuilder builder_;
+};
+
 }  // namespace
 
 Graph decide_by_places(const Graph& graph) {
@@ -54,6 +123,7 @@ Graph decide_by_places(const Graph& graph) {
     if (joins && is_boolean(node.dtype))  // one that does not decide
       for (std::size_t i : {0, 1})
         if (forms.constant(node.operands[i])) return rewriter.at(node.operands[1 - i]);
+    if (node.op == Op::embedding && !forms.of(id)) return GatherAsView(rewriter, forms, id).view();
     if (!forms.of(id) || kind == Kind::view) return std::nullopt;
     return written(*forms.of(id), node, rewriter.builder(node));
   });
