@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
 
@@ -161,6 +163,43 @@ TEST(ExportedOperators, RefuseNumbersThatCannotBe) {
                                 .with("group", std::int64_t{2})
                                 .with("eps", 1e-5)),
               HasSubstr("a norm of groups is of 40 elements; the tensor has 24"));
+}
+
+// As PyTorch does where a mask's number is larger than what halves hold.
+TEST(ExportedOperators, MakeInfinityOfNumbersThatHalvesDoNotHold) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Tensor x = full({2}, 3, f16), condition = arange(0, 2) > 0;
+  auto chosen = [&](double number) {
+    return OneCall("aten.where.ScalarOther")
+        .with("condition", condition)
+        .with("self", x)
+        .with("other", number)
+        .one();
+  };
+  EXPECT_EQ(chosen(-1e9).dtype(), f16);
+  EXPECT_EQ(chosen(-1e9).to(f32).to_vector<float>(), (std::vector<float>{-infinity, 3}));
+  EXPECT_EQ(chosen(65519).to(f32).to_vector<float>(), (std::vector<float>{65504, 3}));
+  const Tensor lowest =
+      OneCall("aten.scalar_tensor.default").with("s", -1e9).with("dtype", f16).one();
+  EXPECT_EQ(lowest.to(f32).to_vector<float>(), std::vector<float>{-infinity});
+}
+
+TEST(ExportedOperators, LetOneNumberBeTransposed) {
+  auto transposed = [](std::int64_t first, std::int64_t second) {
+    return OneCall("aten.transpose.int")
+        .with("self", full({}, 7))
+        .with("dim0", first)
+        .with("dim1", second);
+  };
+  EXPECT_EQ(transposed(0, -1).one().shape(), Shape());
+  EXPECT_THAT(error_of_call(transposed(0, 1)), HasSubstr("outside"));
+  EXPECT_EQ(OneCall("aten.movedim.int")
+                .with("self", full({}, 7))
+                .with("source", std::int64_t{-1})
+                .with("destination", std::int64_t{0})
+                .one()
+                .shape(),
+            Shape());
 }
 
 }  // namespace

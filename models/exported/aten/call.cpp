@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "graph/functions/pointwise/arithmetic.h"
 #include "models/exported/complex/arithmetic.h"
@@ -308,6 +310,16 @@ std::optional<ComplexType> Call::complex_type(std::string_view name) const {
   if (!has(name)) return std::nullopt;
   auto* both = std::get_if<ComplexType>(&at(name));
   return both == nullptr ? std::nullopt : std::optional(*both);
+}
+
+double in_range(double number, DType dtype) {
+  constexpr double greatest_f16 = 65504, rounds_beyond = 65520;
+  double greatest = std::numeric_limits<float>::max();
+  if (dtype == DType::f16) greatest = greatest_f16;
+  if (dtype == DType::f64) greatest = std::numeric_limits<double>::max();
+  if (std::abs(number) <= greatest || std::isnan(number)) return number;
+  const bool stays = dtype == DType::f16 && std::abs(number) < rounds_beyond;
+  return std::copysign(stays ? greatest : std::numeric_limits<double>::infinity(), number);
 }
 
 }  // namespace tilewright::exported

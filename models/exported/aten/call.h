@@ -99,4 +99,7 @@ class Call {
   mutable std::uint64_t asked_ = 0;  // a bit an argument
 };
 
+// What a float dtype makes of a number: infinity of one that is beyond all that it holds.
+double in_range(double number, DType dtype);
+
 }  // namespace tilewright::exported

@@ -76,7 +76,13 @@ Tensor float_powered(const Call& call) {
 }
 
 Tensor chosen(const Call& call) {
-  return where(call.tensor("condition"), call.operand("self"), call.operand("other"));
+  const TensorOperand self = call.operand("self"), other = call.operand("other");
+  const TensorOperand& tensor = self.is_number ? other : self;
+  auto fitting = [&](const TensorOperand& x) -> TensorOperand {
+    if (!x.is_number || tensor.is_number || !is_floating(tensor.tensor.dtype())) return x;
+    return in_range(x.number.as_double(), tensor.tensor.dtype());
+  };
+  return where(call.tensor("condition"), fitting(self), fitting(other));
 }
 
 constexpr Operator rows[] = {

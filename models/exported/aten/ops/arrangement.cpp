@@ -35,7 +35,9 @@ Tensor squeezed(const Tensor& x, std::vector<int> axes) {
 Tensor transposed(const Call& call) {
   Tensor x = call.tensor("self");
   const int first = call.axis("dim0"), second = call.axis("dim1");
-  return x.rank() == 0 && first == second ? x : x.transpose(first, second);
+  auto is_only_axis = [](int axis) { return axis == 0 || axis == -1; };
+  if (x.rank() == 0 && is_only_axis(first) && is_only_axis(second)) return x;
+  return x.transpose(first, second);
 }
 
 Tensor squeezed_everywhere(const Call& call) {
@@ -74,15 +76,17 @@ Tensor turned(const Call& call) {
 // Axes to other places; those that are not named keep their order.
 Tensor moved(const Call& call, std::vector<int> from, std::vector<int> to) {
   Tensor x = call.tensor("self");
+  const int rank = std::max(x.rank(), 1);  // one number has an axis to name
   if (from.size() != to.size()) call.refuse("source", "names another number of axes");
-  std::vector<int> axes(static_cast<std::size_t>(x.rank()), -1), others;
+  std::vector<int> axes(static_cast<std::size_t>(rank), -1), others;
   for (std::size_t i = 0; i < from.size(); ++i) {
-    const auto source = normalise_axis(from[i], x.rank()), target = normalise_axis(to[i], x.rank());
+    const auto source = normalise_axis(from[i], rank), target = normalise_axis(to[i], rank);
     if (!source || !target)
       call.refuse("source", concat("or destination is no axis of [", x.shape(), "]"));
     from[i] = *source;
     axes[static_cast<std::size_t>(*target)] = *source;
   }
+  if (x.rank() == 0) return x;
   for (int axis = 0; axis < x.rank(); ++axis)
     if (std::ranges::find(from, axis) == from.end()) others.push_back(axis);
   auto next = others.begin();

@@ -12,7 +12,7 @@ namespace {
 // In PyTorch a number becomes what the dtype makes of it.
 Tensor filled(const Shape& shape, const Number& value, DType dtype) {
   if (is_boolean(dtype)) return full(shape, value.as_double() != 0, dtype);
-  if (is_floating(dtype)) return full(shape, value.as_double(), dtype);
+  if (is_floating(dtype)) return full(shape, in_range(value.as_double(), dtype), dtype);
   if (value.is_integral()) return full(shape, value.as_integer(), dtype);
   return full(shape, std::trunc(value.as_double()), dtype);
 }
