@@ -68,10 +68,10 @@ std::optional<Digits> divided(const AffineForm& form, std::int64_t divisor) {
   for (int axis = 0; axis <= form.shape.rank(); ++axis) {
     const bool is_start = axis == form.shape.rank();
     const std::int64_t step = is_start ? form.offset : form.strides[axis];
-    const std::int64_t rest = ((step % divisor) + divisor) % divisor;
+    const std::int64_t left = step % divisor, rest = left < 0 ? left + divisor : left;
     const bool goes_up = is_start || rest == 0;
     (is_start ? digits.quotient.offset : digits.quotient.strides[axis]) =
-        goes_up ? (step - rest) / divisor : 0;
+        goes_up ? step / divisor - (left < 0 ? 1 : 0) : 0;
     (is_start ? digits.remainder.offset : digits.remainder.strides[axis]) = goes_up ? rest : step;
   }
   if (!lies_in(digits.remainder, 0, divisor - 1)) return std::nullopt;
@@ -163,6 +163,11 @@ Form AffineForms::computed(const Node& node) const {
   if (node.op == Op::reshape) return unshaped_[node.operands[0]];
   if (info(node.op).kind == Kind::view) {
     const Form& whole = of(node.operands[0]);
+    std::int64_t step = 0;
+    if (whole && node.op == Op::slice &&
+        __builtin_mul_overflow(whole->strides[node.attributes.axes[0]], node.attributes.step,
+                               &step))
+      return std::nullopt;
     return whole ? view_of(node.op, node.attributes, *whole) : std::nullopt;
   }
   switch (node.op) {

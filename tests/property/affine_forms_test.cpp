@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 #include "graph/ir/evaluate.h"
@@ -207,6 +208,26 @@ TEST(AffineForms, AreWhatIsComputed) {
   EXPECT_GT(constants, 3 * static_cast<std::int64_t>(cases));
   EXPECT_GT(gathers_of_values, static_cast<std::int64_t>(cases) / 20);
   EXPECT_GT(fewer, static_cast<std::int64_t>(cases) / 2);
+}
+
+TEST(AffineForms, OfWhatWrapsThereIsNone) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  auto number = [&](std::int64_t value) {
+    return builder.full({4}, ir::Scalar::of_integer(DType::i64, value));
+  };
+  constexpr std::int64_t greatest = std::numeric_limits<std::int64_t>::max();
+  const NodeId range =
+      builder.append(Op::arange, {}, {.axes = {}, .sizes = {}, .end = 4}, DType::i64);
+  const NodeId wide = builder.append(Op::mul, {range, number(greatest / 2)});
+  const NodeId beyond = builder.append(Op::add, {number(greatest), range});
+  const NodeId narrow =
+      builder.append(Op::to, {builder.append(Op::mul, {range, number(100)})}, {}, DType::i8);
+  const NodeId least = builder.append(Op::floor_divide, {number(-greatest - 1), number(greatest)});
+  const AffineForms forms(graph);
+  for (NodeId id : {wide, beyond, narrow}) EXPECT_FALSE(forms.of(id)) << id;
+  EXPECT_EQ(forms.constant(least), -2);
+  EXPECT_TRUE(forms.of(range));
 }
 
 }  // namespace
