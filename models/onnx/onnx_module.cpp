@@ -74,7 +74,7 @@ struct OnnxModule::State {
   Program program;
   programs::Lifetimes lifetimes;
   std::deque<Tensor> tensors;                       // of the initializers
-  std::vector<std::shared_ptr<const Known>> known;  // likewise, of integers that are few
+  std::vector<std::shared_ptr<const Known>> known;  // likewise, of those that are constants
   std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs;
   std::vector<ProgramOperator> operators;
@@ -140,9 +140,10 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
   std::unique_ptr<OnnxModule> module(new OnnxModule(std::move(state)));
   for (Initializer& initializer : module->state_->program.initializers) {
     Tensor& tensor = module->state_->tensors.emplace_back(std::move(initializer.tensor));
-    bool is_constant = tensor.count() <= onnx::most_known &&
-                       (is_integer(tensor.dtype()) || is_boolean(tensor.dtype())) &&
-                       onnx::can_be_known(tensor.dtype());
+    const bool may_be_size = is_integer(tensor.dtype()) || is_boolean(tensor.dtype());
+    const bool is_constant = tensor.count() <= onnx::most_known &&
+                             (may_be_size || tensor.rank() == 0) &&
+                             onnx::can_be_known(tensor.dtype());
     auto& known = module->state_->known.emplace_back();
     if (is_constant) known = std::make_shared<const Known>(onnx::known_of(tensor));
     if (is_constant || initializer.name.empty())

@@ -38,7 +38,8 @@ struct OnnxOptions {
 };
 
 // Parameters are the model's initializers, under their names, but for integers and flags that are
-// few, which are constants: sizes, axes and the like. Thread safe as any Module.
+// few, and floats (f32, f64) without axes, which are constants: sizes, axes, factors and the like.
+// Thread safe as any Module.
 class OnnxModule : public ProgramModule {
  public:
   ~OnnxModule() override;

@@ -117,15 +117,38 @@ Value stacked(const std::vector<Value>& parts) {
   return cat(tensors, 0);
 }
 
+namespace {
+
+// Numbers that a formula says: then the compiler knows them, and no memory has them.
+Tensor written_as_formula(const Known& known) {
+  if (known.elements.empty()) return {};
+  const Number& first = known.elements[0];
+  bool are_equal = true;
+  for (const Number& each : known.elements)
+    are_equal = are_equal && each.as_double() == first.as_double() &&
+                each.as_integer() == first.as_integer();
+  if (are_equal) return full(known.shape, first, known.dtype);
+  constexpr std::int64_t most = std::int64_t{1} << 31;
+  if (known.dtype != i32 && known.dtype != i64) return {};
+  const std::int64_t start = first.as_integer(), step = known.elements[1].as_integer() - start;
+  if (start < -most || start > most || step < 1 || step > most) return {};
+  std::int64_t next = start;
+  for (const Number& each : known.elements) {
+    if (each.as_integer() != next) return {};
+    next += step;
+  }
+  if (known.dtype == i32 && next > most) return {};
+  return arange(start, next, step, known.dtype).reshape(known.shape);
+}
+
+}  // namespace
+
 Tensor Value::tensor() const {
   require_tensor();
-  if (known_ == nullptr || tensor_.defined()) return tensor_;
+  if (known_ == nullptr) return tensor_;
+  if (Tensor written = written_as_formula(*known_); written.defined()) return written;
+  if (tensor_.defined()) return tensor_;
   const Known& known = *known_;
-  bool are_equal = !known.elements.empty();
-  for (const Number& each : known.elements)
-    are_equal = are_equal && each.as_double() == known.elements[0].as_double() &&
-                each.as_integer() == known.elements[0].as_integer();
-  if (are_equal) return full(known.shape, known.elements[0], known.dtype);
   return dispatch(known.dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, bool>) {
