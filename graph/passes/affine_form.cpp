@@ -78,22 +78,6 @@ std::optional<Digits> divided(const AffineForm& form, std::int64_t divisor) {
   return digits;
 }
 
-// The elements of `table` at places that are counted through all of it, in row-major order.
-Form taken(const AffineForm& table, AffineForm places) {
-  const std::int64_t count = element_count(table.shape);
-  if (count == 0 || !lies_in(places, 0, count - 1)) return std::nullopt;
-  Form result = everywhere(places.shape, table.offset);
-  for (int axis = table.shape.rank(); result && axis-- > 0;) {
-    auto is_zero = [](std::int64_t step) { return step == 0; };
-    if (std::all_of(table.strides.begin(), table.strides.begin() + axis + 1, is_zero)) break;
-    const auto digits = divided(places, table.shape[axis]);
-    if (!digits) return std::nullopt;
-    result = combined(*result, 1, digits->remainder, table.strides[axis]);
-    places = digits->quotient;
-  }
-  return result;
-}
-
 // Without steps along axes that have none; nothing where values wrap.
 Form settled(Form form, DType dtype) {
   if (!form) return form;
@@ -320,7 +304,18 @@ Form AffineForms::of_concatenation(const Node& node) const {
 Form AffineForms::of_gather(const Node& node) const {
   const Form& table = unshaped_[node.operands[0]];
   const Form places = table ? places_of_gather(node) : Form();
-  return places ? taken(*table, *places) : std::nullopt;
+  const auto coordinates = places ? coordinates_of(*places, table->shape) : std::nullopt;
+  if (!coordinates) {
+    // Of a table that is the same everywhere any place is as good that lies in it.
+    const auto number = table ? constant_of(*table) : std::nullopt;
+    const bool is_inside = places && lies_in(*places, 0, element_count(table->shape) - 1);
+    return number && is_inside ? Form(everywhere(places->shape, *number)) : std::nullopt;
+  }
+  Form result = everywhere(places->shape, table->offset);
+  for (int axis = 0; result && axis < table->shape.rank(); ++axis)
+    result =
+        combined(*result, 1, (*coordinates)[static_cast<std::size_t>(axis)], table->strides[axis]);
+  return result;
 }
 
 Form AffineForms::of_reduction(const Node& node) const {

@@ -48,11 +48,7 @@ class Matcher {
   NodeId operand(NodeId id, std::size_t i) const { return node(id).operands[i]; }
 
   // What an element of it is, where that is one number.
-  std::optional<double> number_of(NodeId id) const {
-    while (info(node(id).op).kind == Kind::view) id = operand(id, 0);
-    if (node(id).op != Op::full || !is_floating(node(id).dtype)) return std::nullopt;
-    return node(id).attributes.number;
-  }
+  std::optional<double> number_of(NodeId id) const { return graph::number_of(graph_, id); }
   // What it is a multiple of, and how many times: x * c, c * x or x / c.
   struct Multiple {
     NodeId of;

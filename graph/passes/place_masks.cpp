@@ -69,9 +69,9 @@ class MaskReader {
       const bool says_more = reading_.band.first || reading_.band.last || reading_.rest.empty();
       return says_more ? std::optional(reading_) : std::nullopt;
     }
-    if (number_of(whole.id) == 0.0) return reading_;
+    if (number_of(graph_, whole.id) == 0.0) return reading_;
     if (node.op != Op::where) return std::nullopt;
-    const auto yes = number_of(node.operands[1]), no = number_of(node.operands[2]);
+    const auto yes = number_of(graph_, node.operands[1]), no = number_of(graph_, node.operands[2]);
     if (!yes || !no) return std::nullopt;
     const bool is_seen = *yes == 0 && *no <= lowest_score;
     if (!is_seen && !(*no == 0 && *yes <= lowest_score)) return std::nullopt;
@@ -96,13 +96,6 @@ class MaskReader {
       at.id = node.operands[0];
     }
   }
-  std::optional<double> number_of(NodeId id) const {
-    while (info(graph_.node(id).op).kind == Kind::view) id = graph_.node(id).operands[0];
-    const Node& node = graph_.node(id);
-    if (node.op != Op::full || !is_floating(node.dtype)) return std::nullopt;
-    return node.attributes.number;
-  }
-
   void see(const Condition& viewed) {
     const Condition at = without_views(viewed);
     const Node& node = graph_.node(at.id);
