@@ -2,7 +2,8 @@
 // what 2.34 has, so that they start there too: these definitions come before those of the library.
 //
 // GCC's unwinder asks `_dl_find_object` (glibc 2.35) for the unwinding table of the code at an
-// address, std::random_device asks `arc4random` (2.36) for 32 random bits.
+// address, std::random_device asks `arc4random` (2.36) for 32 random bits. `hypot` has a second
+// version since 2.35, which does not set errno; the first is in every library.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/random.h>
@@ -55,5 +56,9 @@ extern "C" std::uint32_t arc4random() noexcept {
   if (getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) std::abort();
   return bits;
 }
+
+__asm__(".symver first_hypot, hypot@GLIBC_2.2.5");
+extern "C" double first_hypot(double x, double y) noexcept;
+extern "C" double hypot(double x, double y) noexcept { return first_hypot(x, y); }
 
 #endif
