@@ -49,7 +49,7 @@ BENCHES = {
     "profile": (30, None),
     "tune": (60, None),
 }
-SECTIONS = ["primitives", "limits", "gemm", "attention", "rows", "decode", "tests", "models", "launch", "graphs",
+SECTIONS = ["primitives", "limits", "gemm", "attention", "rows", "decode", "tests", "corpus", "models", "launch", "graphs",
             "prefill", "optim", "profile", "sanitizer", "tune"]
 
 # Tests that run programs on the default device; what names its devices, times out in emulators or
@@ -276,6 +276,36 @@ def tests(run, limit):
             pool.submit(shard, run, name, i, count, names, end)
 
 
+def excused():
+    """Cases of the corpus that docs/unsupported_operators.txt lists."""
+    with open(os.path.join(HERE, "..", "docs", "unsupported_operators.txt")) as f:
+        return [line.split()[1] for line in f if line.startswith("case ")]
+
+
+def corpus(run, limit):
+    """Single operators that PyTorch has exported, each at once and compiled; a few folders of cases a process."""
+    end = time.monotonic() + limit
+    folders = sorted(os.path.basename(os.path.dirname(d)) for d in glob.glob(os.path.join(run.corpus, "ops", "*", "")))
+    listed = excused()
+
+    def part(index, names):
+        status, text = run.process(
+            [run.programs["tests"], "--gtest_filter=ExportedCorpus.*Operators*"] + run.args.test_flags,
+            min(end - time.monotonic(), left(run.args)),
+            {"TILEWRIGHT_THREADS": "2", "TILEWRIGHT_TEST_CORPUS": run.corpus,
+             "TILEWRIGHT_TEST_CASE": ",".join("ops/%s/" % n for n in names)})
+        agree = re.findall(r"^(\d+) of \d+ ops agree", text, re.M)
+        wrong = [w for w in re.findall(r"^(ops/[^:\n]+)(?=: | needs )", text, re.M)
+                 if not any(w == name or w.startswith(name + "/") for name in listed)]
+        lost = [] if status in (0, 1) else ["%s (exit %s)" % (",".join(names), status)]
+        run.write("tests.jsonl", {"name": "corpus", "shard": index, "shards": parts, "passed": sum(map(int, agree)),
+                                  "failed": wrong[:50], "died": lost, "finished": status in (0, 1)})
+    parts = min(60, max(1, len(folders)))
+    with concurrent.futures.ThreadPoolExecutor(max_workers=run.args.jobs) as pool:
+        for i in range(parts):
+            pool.submit(part, i, folders[i::parts])
+
+
 # ---------------------------------------------------------------- others
 
 
@@ -302,6 +332,8 @@ def one(run, section):
         primitives(run)
     elif section == "tests":
         tests(run, max(20, 0.4 * run.args.budget))
+    elif section == "corpus":
+        corpus(run, max(20, 0.4 * run.args.budget))
     elif section == "sanitizer":
         sanitizer(run)
     else:
@@ -356,6 +388,7 @@ def main():
         if library and os.path.isabs(library):
             env["TILEWRIGHT_CUDA_DRIVER"] = library
         run = Run(args, programs, env)
+        run.corpus = os.path.join(work, "tilewright_gpu", "corpus")
         with open(os.path.join(os.path.dirname(programs["tests"]), "ABOUT")) as f:
             about = f.read().split("\n")
         with open(os.path.join(args.out, "gpu.json"), "w") as f:

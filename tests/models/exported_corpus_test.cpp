@@ -1,6 +1,7 @@
 // Programs that PyTorch has exported compute what PyTorch computed. What is not supported stands in
 // unsupported_operators.txt; whatever is neither right nor there fails, and so does a line there
-// that is not true any more. TILEWRIGHT_TEST_CASE=ops/add/float32-0 runs one case alone.
+// that is not true any more. TILEWRIGHT_TEST_CASE=ops/add/float32-0 runs one case alone,
+// ops/add/,ops/mul/ those of two folders.
 #include "tests/models/exported_corpus.h"
 
 #include <gtest/gtest.h>
