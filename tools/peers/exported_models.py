@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Times networks that PyTorch exports, each as `tilewright run` runs it, beside PyTorch at once,
-Inductor with weights frozen, and ONNX Runtime, in turns.
+Inductor with weights frozen, and (f32 on the host) ONNX Runtime, in turns.
 
     tools/peers/exported_models.py FOLDER [--tilewright PATH] [--models NAME...] [--batches 1 8]
-        [--rounds 3] [--threads 2] [--without inductor] > docs/results/cpu_exported.json
+        [--rounds 3] [--threads 2] [--without inductor] [--dtype bf16] [--device cuda:0]
+        > docs/results/cpu_exported.json
 
-FOLDER keeps the programs (NAME_BATCH.pt2, .onnx, .safetensors), which are written where they are
-missing. Weights are random; norms of batches have random statistics. Needs torch, torchvision,
-transformers, safetensors, onnxruntime and onnxscript.
+FOLDER keeps the programs (NAME_BATCH.pt2, .onnx, .safetensors, those of other types as
+NAME_BATCH_DTYPE), which are written where they are missing. Weights are random; norms of batches
+have random statistics. On a GPU, PyTorch has images channels last, and its fastest algorithms. Needs
+torch, torchvision, transformers, safetensors, and on the host onnxruntime and onnxscript.
 """
 import argparse
 import datetime
@@ -90,7 +92,11 @@ def networks():
     }
 
 
-def write(folder, name, batch, make, data):
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+
+
+def write(path, make, data, batch, arguments):
+    dtype = DTYPES[arguments.dtype]
     model = make().eval()
     for module in model.modules():
         if isinstance(module, nn.BatchNorm2d):
@@ -99,12 +105,17 @@ def write(folder, name, batch, make, data):
     for parameter in model.parameters():  # the last layers of some networks are zeros at first
         if parameter.abs().max() == 0:
             parameter.data.normal_(0, 0.02)
-    x = data(batch)
-    path = folder / f"{name}_{batch}"
+    model, x = model.to(dtype), data(batch)
+    x = x.to(dtype) if x.is_floating_point() else x
     program = torch.export.export(model, (x,))
     torch.export.save(program, f"{path}.pt2")
-    torch.onnx.export(model, (x,), f"{path}.onnx", dynamo=True, verbose=False)
+    if has_onnxruntime(arguments):
+        torch.onnx.export(model, (x,), f"{path}.onnx", dynamo=True, verbose=False)
     save_file({"in.0": x, "out.0": model(x).contiguous()}, f"{path}.safetensors")
+
+
+def has_onnxruntime(arguments):
+    return "onnxruntime" not in arguments.without and arguments.dtype == "f32" and arguments.device == "cpu"
 
 
 def seconds(call):
@@ -125,52 +136,81 @@ class Ours:
         self.command = [arguments.tilewright, "run", f"{path}.pt2", "--inputs",
                         f"{path}.safetensors", "--outputs", f"{path}.out", "--json", "--freezing",
                         "--mode", "reduce-overhead", "--threads", str(arguments.threads),
-                        "--matmul-precision", arguments.matmul_precision]
+                        "--device", arguments.device, "--matmul-precision", arguments.matmul_precision]
         self.path, self.first_s = path, None
 
     def run(self, repeat):
-        printed = subprocess.run(self.command + ["--repeat", str(repeat)], check=True,
-                                 capture_output=True, text=True).stdout
-        told = json.loads(printed)
+        ended = subprocess.run(self.command + ["--repeat", str(repeat)], capture_output=True, text=True)
+        if ended.returncode != 0:
+            raise RuntimeError(f"{' '.join(self.command)}: {ended.stderr}")
+        told = json.loads(ended.stdout)
         self.first_s = self.first_s or told["load_s"] + told["first_s"]
         return told["median_s"]
 
     def error(self):
-        wanted = load_file(f"{self.path}.safetensors")["out.0"]
-        got = load_file(f"{self.path}.out")["out.0"]
+        wanted = load_file(f"{self.path}.safetensors")["out.0"].float()
+        got = load_file(f"{self.path}.out")["out.0"].float()
         return ((got - wanted).abs().max() / wanted.abs().max()).item()
 
 
 def peers_of(arguments, path, x):
-    import onnxruntime
-    module = torch.export.load(f"{path}.pt2").module()
-    peers, first = {"torch": lambda: module(x)}, {}
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = arguments.threads
-    begin = time.perf_counter()
-    session = onnxruntime.InferenceSession(f"{path}.onnx", options)
-    name, values = session.get_inputs()[0].name, x.numpy()
-    peers["onnxruntime"] = lambda: session.run(None, {name: values})
-    peers["onnxruntime"]()
-    first["onnxruntime"] = time.perf_counter() - begin
+    program = torch.export.load(f"{path}.pt2")
+    if on_gpu(arguments):
+        from torch.export.passes import move_to_device_pass
+        program, x = move_to_device_pass(program, arguments.device), x.to(arguments.device)
+    module = program.module()
+    if on_gpu(arguments) and x.dim() == 4:
+        try:
+            last = module.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
+            last[0](last[1])
+            module, x = last
+        except RuntimeError:  # a view of the program wants channels where they were
+            module = program.module()
+
+    def called(function):
+        function(x)
+        if on_gpu(arguments):
+            torch.cuda.synchronize()
+    peers, first = {"torch": lambda: called(module)}, {}
+    if has_onnxruntime(arguments):
+        import onnxruntime
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = arguments.threads
+        begin = time.perf_counter()
+        session = onnxruntime.InferenceSession(f"{path}.onnx", options)
+        name, values = session.get_inputs()[0].name, x.numpy()
+        peers["onnxruntime"] = lambda: session.run(None, {name: values})
+        peers["onnxruntime"]()
+        first["onnxruntime"] = time.perf_counter() - begin
+    peers["torch"]()
     if "inductor" not in arguments.without:
         inductor.freezing = True
-        compiled = torch.compile(module)
-        peers["inductor"] = lambda: compiled(x)
+        compiled = torch.compile(module, mode="reduce-overhead" if on_gpu(arguments) else None)
+        peers["inductor"] = lambda: called(compiled)
         first["inductor"] = seconds(peers["inductor"])
-    peers["torch"]()
+        peers["inductor"]()
     return {name: call for name, call in peers.items() if name not in arguments.without}, first
 
 
+def on_gpu(arguments):
+    return arguments.device.startswith("cuda")
+
+
+def path_of(arguments, name, batch):
+    of_dtype = "" if arguments.dtype == "f32" else f"_{arguments.dtype}"
+    return arguments.folder / f"{name}_{batch}{of_dtype}"
+
+
 def measured(arguments, name, batch):
-    path = arguments.folder / f"{name}_{batch}"
+    path = path_of(arguments, name, batch)
     x = load_file(f"{path}.safetensors")["in.0"]
     ours, (peers, first) = Ours(arguments, path), peers_of(arguments, path, x)
     times = {peer: [] for peer in ["tilewright", *peers]}
     for _ in range(arguments.rounds):
         for peer, call in peers.items():
             times[peer].append(median_of_calls(call))
-        times["tilewright"].append(ours.run(max(4, min(50, int(0.3 / times["torch"][-1])))))
+        a_call = min(times[peer][-1] for peer in peers)
+        times["tilewright"].append(ours.run(max(4, min(50, int(0.3 / a_call)))))
     middle = {peer: statistics.median(all_times) for peer, all_times in times.items()}
     best = min(peers, key=middle.get)
     return {"case": name, "batch": batch, "seconds": middle["tilewright"],
@@ -196,7 +236,13 @@ def main():
     parser.add_argument("--without", nargs="*", default=[])
     parser.add_argument("--matmul-precision", default="highest",
                         help="of ours; with high convolutions may be transformed")
+    parser.add_argument("--dtype", choices=DTYPES, default="f32")
+    parser.add_argument("--device", default="cpu", help="cpu, or cuda:0")
+    parser.add_argument("--only-write", action="store_true", help="write the programs and time nothing")
     arguments = parser.parse_args()
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = arguments.matmul_precision != "highest"
+    torch.backends.cuda.matmul.allow_tf32 = arguments.matmul_precision != "highest"
     torch.manual_seed(0)
     torch.set_num_threads(arguments.threads)
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -204,16 +250,24 @@ def main():
     with torch.no_grad():
         for name, (make, data) in networks().items():
             for batch in arguments.batches if name in (arguments.models or networks()) else []:
-                if not (arguments.folder / f"{name}_{batch}.safetensors").exists():
-                    write(arguments.folder, name, batch, make, data)
-                results.append(measured(arguments, name, batch))
+                path = path_of(arguments, name, batch)
+                if not pathlib.Path(f"{path}.safetensors").exists():
+                    write(path, make, data, batch, arguments)
+                if arguments.only_write:
+                    continue
+                try:
+                    results.append(measured(arguments, name, batch))
+                    print(results[-1], file=sys.stderr, flush=True)
+                except RuntimeError as error:
+                    print(f"{name}_{batch}: {error}", file=sys.stderr, flush=True)
                 torch.compiler.reset()
-                print(results[-1], file=sys.stderr, flush=True)
-    ratios = [result["ratio"] for result in results]
+    if arguments.only_write:
+        return
+    ratios = [result["ratio"] for result in results] or [math.nan]
     json.dump({"bench": "exported", "command": " ".join(["tools/peers/exported_models.py",
                                                          *sys.argv[1:]]),
-               "date": datetime.date.today().isoformat(), "device": processor(),
-               "threads": arguments.threads,
+               "date": datetime.date.today().isoformat(), "device": torch.cuda.get_device_name() if on_gpu(arguments) else processor(),
+               "threads": arguments.threads, "dtype": arguments.dtype,
                "mode": f"reduce-overhead, frozen, matmul precision {arguments.matmul_precision}",
                "torch": torch.__version__,
                "geomean_ratio": math.exp(sum(map(math.log, ratios)) / len(ratios)),
