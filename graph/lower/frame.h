@@ -60,6 +60,7 @@ class SizeArguments {
  public:
   SizeArguments(dsl::Tracer& tracer, bool are_arguments)
       : tracer_(tracer), are_arguments_(are_arguments) {}
+  bool are_arguments() const { return are_arguments_; }
   dsl::Tile add(std::int64_t size);  // always an argument
   dsl::Operand number(std::int64_t size);
   // Adds index * factor, or the number, to an offset.

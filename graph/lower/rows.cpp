@@ -244,6 +244,10 @@ Tile RowsProgram::load(const TaskOperand& operand, const Table& seen, const Colu
   for (const Loaded& known : known_.loaded)
     if (known.storage == operand.storage && known.access == access && known.part == columns.part)
       return known.tile;
+  if (auto numbers = counted(list_.storages[operand.storage], access, seen.width, columns)) {
+    known_.loaded.push_back({operand.storage, access, columns.part, *numbers});
+    return *numbers;
+  }
   const Tile& pointer = parameters_.pointer(operand.storage);
   Block block = block_of(pointer, access, seen.width, columns);
   Tile result = block.matrix.load(block.row, block.column, block.shape);
@@ -387,40 +391,6 @@ Tile RowsProgram::spread(const Tile& x, std::int64_t columns, std::int64_t rows)
   wanted[row_axis()] = rows;
   if (shape.empty()) return dsl::splat(x, wanted);
   return shape == wanted ? x : dsl::broadcast_to(x, wanted);
-}
-
-Tile RowsProgram::row_number(std::size_t slot, std::size_t i) {
-  const Task& t = task(slot);
-  Table seen = *operand_table(t, i, region_.tables[slot]);
-  TableAccess access = *compose(t.operands[i].view, seen.place);
-  std::vector<std::int64_t> strides = region_.digits.strides(access.rows);
-  Tile at = parameters_.pointer(t.operands[i].storage) + outer_offset(access.offset, strides);
-  Tile id = dsl::load(at);
-  return id.dtype() == DType::i64 ? id : dsl::cast(id, DType::i64);
-}
-
-Tile RowsProgram::gather(std::size_t slot, const Columns& columns) {
-  const Task& t = task(slot);
-  const StridedView& table = t.operands[0].view;
-  Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
-  Matrix matrix{base, table.shape[0], table.shape[1], table.strides[0], table.strides[1]};
-  return matrix.load(row_number(slot, 1), column(columns), {1, width_of(table.shape[1], columns)});
-}
-
-// Numbers of elements so far apart, in 32 bits where they come so and reach all: twice as many of
-// these are looked up at once.
-Tile RowsProgram::numbers(const Tile& ids, std::int64_t count, std::int64_t stride) {
-  const bool reaches = std::abs(stride) <= INT32_MAX &&
-                       count <= INT32_MAX / std::max<std::int64_t>(std::abs(stride), 1);
-  return ids.dtype() == DType::i32 && reaches ? ids : dsl::cast(ids, DType::i64);
-}
-
-Tile RowsProgram::gathered_elements(std::size_t slot, const Columns& columns) {
-  const Task& t = task(slot);
-  const StridedView& table = t.operands[0].view;
-  const Tile base = parameters_.pointer(t.operands[0].storage) + Offset(table.offset);
-  const Tile ids = numbers(operand(slot, 1, columns), table.shape[0], table.strides[0]);
-  return dsl::load(base + ids * table.strides[0], (ids >= 0) & (ids < table.shape[0]));
 }
 
 void RowsProgram::store_all() {

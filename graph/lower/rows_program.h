@@ -96,6 +96,9 @@ class RowsProgram {
   bool is_in_chunks(std::int64_t width) const {
     return blocks_.chunk != 0 && width > blocks_.chunk;
   }
+  // Of a constant that counts; nothing where it is read.
+  std::optional<Tile> counted(const Storage& storage, const TableAccess& access, std::int64_t width,
+                              const Columns& columns);
   // Each block of memory is read once, whichever tasks want it.
   Tile load(const TaskOperand& operand, const Table& seen, const Columns& columns);
   void prefetch_next(const TaskOperand& operand, const TableAccess& access, const Block& block);
