@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/ir/strided_view.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriter.h"
 #include "runtime/base/error.h"
@@ -30,7 +31,11 @@ std::int64_t bytes_of(const Node& node) {
 class Splitter {
  public:
   Splitter(const Graph& graph, const std::vector<bool>& is_frozen)
-      : graph_(graph), follows_(graph.nodes.size()), is_taken_(graph.nodes.size()) {
+      : graph_(graph),
+        is_copy_(graph.nodes.size()),
+        follows_(graph.nodes.size()),
+        is_taken_(graph.nodes.size()) {
+    find_copies();
     find_what_follows(is_frozen);
     take();
   }
@@ -56,7 +61,10 @@ class Splitter {
     return std::ranges::find(kinds, info(node.op).kind) != std::end(kinds) && node.others.empty() &&
            node.origin.op != Op::quantized_linear;
   }
-  bool is_view(NodeId id) const { return info(graph_.node(id).op).kind == Kind::view; }
+  // A view of which nothing is computed, where some reshapes are copies.
+  bool is_view(NodeId id) const {
+    return info(graph_.node(id).op).kind == Kind::view && !is_copy_[id];
+  }
 
   void find_what_follows(const std::vector<bool>& is_frozen) {
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
@@ -68,6 +76,18 @@ class Splitter {
       for (NodeId operand : node.operands)
         if (follows_[operand] != Follows::from_numbers && result != Follows::not_at_all)
           result = follows_[operand];
+    }
+  }
+
+  void find_copies() {
+    std::vector<StridedView> lies(graph_.nodes.size());
+    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
+      const Node& node = graph_.node(id);
+      lies[id] = row_major(node.shape);
+      if (info(node.op).kind != Kind::view) continue;
+      const auto view = view_of(node.op, node.attributes, lies[node.operands[0]]);
+      is_copy_[id] = !view.has_value();
+      if (view) lies[id] = *view;
     }
   }
 
@@ -104,7 +124,10 @@ class Splitter {
     const Node& node = graph_.node(id);
     if (node.op == Op::input || is_view(id)) return false;
     if (uses.as_filters && is_floating(node.dtype)) return true;
-    return uses.as_factor ? bytes_of(node) <= bytes_read(id) : bytes_of(node) <= small_bytes;
+    const bool is_small = bytes_of(node) <= small_bytes;
+    if (!uses.as_factor) return is_small;
+    const bool is_arranged = is_copy_[id] || info(node.op).kind == Kind::concat;
+    return bytes_of(node) <= bytes_read(id) || (is_small && is_arranged);
   }
 
   // Of frozen inputs, each once, that the value is computed from.
@@ -180,6 +203,7 @@ class Splitter {
   }
 
   const Graph& graph_;
+  std::vector<bool> is_copy_;  // views that have no strides
   std::vector<Follows> follows_;
   std::vector<bool> is_taken_;
 };
