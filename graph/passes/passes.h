@@ -17,6 +17,8 @@ Graph place_masks(const Graph& graph);
 // Composites become the ops of their decompositions, each result what computes it. After it no
 // composite is left.
 Graph decompose(const Graph& graph);
+// What stands between views that move channels to the end and back works on them there.
+Graph keep_channels_last(const Graph& graph);
 // Comparisons and choices of integers whose outcome follows from the ranges that their operands can
 // have (known_range.h), as most of what is made of an index, are that outcome.
 Graph decide_by_ranges(const Graph& graph);
@@ -25,6 +27,8 @@ Graph decide_by_ranges(const Graph& graph);
 Graph canonicalise(const Graph& graph);
 // Nodes that compute the same value become one.
 Graph common_subexpressions(const Graph& graph);
+// Numbers that follow from places alone are computed by each gather of single elements by them.
+Graph repeat_numbers(const Graph& graph);
 // Nodes that no output and no mutation needs go; inputs stay, and what one of several results
 // needs.
 Graph dead_code(const Graph& graph);

@@ -26,11 +26,15 @@ constexpr std::array table = {
     Pass{"place_masks", place_masks, Stage::captured, false,
          "makes causal rows and windows of masks of attention"},
     Pass{"decompose", decompose, Stage::primitive, true, "turns composites into the other ops"},
+    Pass{"keep_channels_last", keep_channels_last, Stage::primitive, false,
+         "has what stands between convolutions of 16 bits work in their order of axes"},
     Pass{"decide_by_ranges", decide_by_ranges, Stage::primitive, false,
          "drops what integers are compared with for nothing"},
     Pass{"canonicalise", canonicalise, Stage::primitive, false,
          "joins views, drops what does nothing, folds constants"},
     common_pass(Stage::primitive),
+    Pass{"repeat_numbers", repeat_numbers, Stage::primitive, false,
+         "computes numbers that follow from their places where elements are gathered by them"},
     Pass{"dead_code", dead_code, Stage::primitive, false, "drops what nothing needs"},
 };
 static_assert(std::ranges::is_sorted(table, {}, &Pass::stage), "a graph pass leads back a stage");
@@ -44,8 +48,11 @@ constexpr Constraint constraints[] = {
     {"form_attention", "place_masks", "masks are operands of it"},
     {"form_attention", "decompose", "a softmax is known by its name"},
     {"common_subexpressions", "decompose", "equal composites are cheapest to find whole"},
+    {"decompose", "keep_channels_last", "what is between convolutions is pointwise then"},
+    {"keep_channels_last", "canonicalise", "views that meet are to go"},
     {"decide_by_ranges", "canonicalise", "a choice that is decided leaves constants behind"},
     {"decompose", "canonicalise", "decompositions leave views and constants to join"},
+    {"common_subexpressions", "repeat_numbers", "what it repeats is equal"},
     {"canonicalise", "dead_code", "joined views leave their middles behind"},
 };
 

@@ -236,7 +236,7 @@ TEST(GraphPasses, ANameToSkipThatNoPassHasIsAnError) {
       error_of([&] { run_passes(graph); }),
       "[TILEWRIGHT_SKIP_PASSES] there is no pass 'hoist'; there are, over graphs, "
       "common_subexpressions, decide_by_places, form_attention, place_masks, decompose, "
-      "decide_by_ranges, canonicalise, dead_code, "
+      "keep_channels_last, decide_by_ranges, canonicalise, repeat_numbers, dead_code, "
       "and over tile programs expand_math, ");
 }
 
@@ -277,7 +277,8 @@ TEST(Pipeline, TellsTheTimeOfEachPassAndWhetherItChangedAnything) {
   }
   EXPECT_EQ(names, (std::vector<std::string_view>{
                        "common_subexpressions", "decide_by_places", "form_attention", "place_masks",
-                       "decompose", "decide_by_ranges", "common_subexpressions", "dead_code"}));
+                       "decompose", "keep_channels_last", "decide_by_ranges",
+                       "common_subexpressions", "repeat_numbers", "dead_code"}));
   EXPECT_TRUE(times[0].changed);
   EXPECT_FALSE(times[2].changed);
   EXPECT_TRUE(times[4].changed);
@@ -321,8 +322,8 @@ TEST(GraphPasses, ANameAfterTheRoomThatNoGraphPassHasIsAnError) {
                     concat("[", variable,
                            "] there is no pass 'graph.hoist_invariants'; over graphs there are "
                            "common_subexpressions, decide_by_places, form_attention, "
-                           "place_masks, decompose, decide_by_ranges, canonicalise, "
-                           "dead_code, each with "
+                           "place_masks, decompose, keep_channels_last, decide_by_ranges, "
+                           "canonicalise, repeat_numbers, dead_code, each with "
                            "graph. before it"));
   }
 }

@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <string_view>
 
+#include "graph/functions/convolving/channels_last.h"
 #include "graph/functions/convolving/windows.h"
 #include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
 
 using graph::At;
+using graph::ChannelsLastSite;
 using graph::Windows;
 using std::source_location;
 
@@ -144,6 +147,12 @@ Tensor convolved_at_once(const Site& site, const Tensor& bias) {
   return graph::apply(graph::Op::convolution, operands, attributes, site.where);
 }
 
+ChannelsLastSite channels_last_of(const Site& site, const Shape& sizes) {
+  return {
+      site.x,      site.weight, site.windows, site.before, Shape(sizes.begin() + 2, sizes.end()),
+      site.groups, site.where};
+}
+
 // x [N, C, ..] and weight [O, C / groups, kernel..] -> [N, O, windows..], in the dtype of sums.
 Tensor convolved(const Site& site) {
   auto w = site.where;
@@ -151,6 +160,9 @@ Tensor convolved(const Site& site) {
   std::int64_t outputs = sizes[1], places = element_count(site.windows.kernel);
   if (element_count(sizes) == 0) return zeros(sizes, site.sums(), w);
   if (is_one_op(site)) return convolved_at_once(site, {});
+  const ChannelsLastSite last = channels_last_of(site, sizes);
+  if (!graph::is_work_of_host(site.x) && graph::is_convolved_channels_last(last))
+    return graph::channels_from_last(graph::convolved_channels_last(last), w);
   Tensor around = graph::padded(site.x, graph::pads(site.before, site.after), 0, w);
   if (site.groups > 1 && site.weight.size(1) == 1 && places <= graph::most_slices)
     return convolved_by_channel(site, around, sizes);

@@ -1,0 +1,230 @@
+#include "graph/functions/convolving/channels_last.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "graph/tensor/functional.h"
+
+namespace tilewright::graph {
+namespace {
+
+using std::source_location;
+
+constexpr std::int64_t run = 8;  // elements of 16 bits that are moved at once
+constexpr std::int64_t most_channels_of_runs = 16;
+
+TensorOperand at(const Tensor& x, source_location w) { return {x, w}; }
+
+// x [N, axes.., C] at the places of windows: its elements by their numbers, which follow from those
+// of rows.
+class Places {
+ public:
+  Places(const ChannelsLastSite& site, const Tensor& x)
+      : site_(site), w_(site.where), rank_(site.windows.rank()), sizes_(x.shape()) {
+    table_ = x.reshape({x.count(), 1}, w_);
+  }
+
+  // Of all windows: [N, windows.., places.., C].
+  Tensor all() const {
+    const Shape first(static_cast<std::size_t>(rank_), 0);
+    return taken(first, site_.windows.kernel);
+  }
+
+ private:
+  Tensor taken(const Shape& first, const Shape& count) const {
+    const Windows& windows = site_.windows;
+    Shape rows = {sizes_[0]};
+    rows.insert(rows.end(), site_.counts.begin(), site_.counts.end());
+    rows.insert(rows.end(), count.begin(), count.end());
+    rows.push_back(1);
+    // Numbers along an axis, everywhere: what is computed of them is computed where a row is taken.
+    auto along = [&](int axis, std::int64_t from, std::int64_t step) {
+      Shape sizes(rows.size(), 1);
+      sizes[axis] = rows[axis];
+      Tensor line = arange(from * step, (from + rows[axis]) * step, step, DType::i32, w_);
+      return broadcast_to(line.reshape(sizes, w_), rows, "convolution", w_);
+    };
+    std::int64_t step = element_count(sizes_) / sizes_[0];
+    Tensor number = along(0, 0, step), inside;
+    for (int i = 0; i < rank_; ++i) {
+      const std::int64_t size = sizes_[1 + i], before = site_.before[i];
+      step /= size;
+      Tensor place = at(along(1 + i, 0, windows.stride[i]), w_) +
+                     at(along(1 + rank_ + i, first[i], windows.dilation[i]), w_);
+      place = at(place, w_) - TensorOperand(before, w_);
+      const bool may_be_before = first[i] * windows.dilation[i] < before,
+                 may_be_behind = (site_.counts[i] - 1) * windows.stride[i] +
+                                     (first[i] + count[i] - 1) * windows.dilation[i] - before >=
+                                 size;
+      auto require_of_place = [&](const Tensor& condition) {
+        inside = inside.defined() ? logical_and(at(inside, w_), at(condition, w_)) : condition;
+      };
+      if (may_be_before) require_of_place(at(place, w_) >= TensorOperand(0, w_));
+      if (may_be_behind) require_of_place(at(place, w_) < TensorOperand(size, w_));
+      if (may_be_before) place = maximum(at(place, w_), TensorOperand(0, w_));
+      if (may_be_behind) place = minimum(at(place, w_), TensorOperand(size - 1, w_));
+      number = at(number, w_) + at(at(place, w_) * TensorOperand(step, w_), w_);
+    }
+    Shape shape(rows.begin(), rows.end() - 1);
+    shape.push_back(sizes_[-1]);
+    number = at(number, w_) + at(arange(0, sizes_[-1], 1, DType::i32, w_), w_);
+    Tensor seen = embedding(at(number, w_), table_).reshape(shape, w_);
+    return inside.defined() ? where(at(inside, w_), at(seen, w_), TensorOperand(0.0, w_)) : seen;
+  }
+
+  const ChannelsLastSite& site_;
+  source_location w_;
+  int rank_;
+  Shape sizes_;  // of x
+  Tensor table_;
+};
+
+// x [N, axes.., C] with as many zeros around it as the windows meet.
+Tensor with_zeros(const ChannelsLastSite& site, const Tensor& x) {
+  const auto rank = static_cast<std::size_t>(site.windows.rank());
+  ChannelsLastSite whole = site;
+  whole.windows = {Shape(rank, 1), Shape(rank, 1), Shape(rank, 1)};
+  bool adds = false;
+  for (int i = 0; i < site.windows.rank(); ++i) {
+    const Windows& windows = site.windows;
+    whole.counts[i] = (site.counts[i] - 1) * windows.stride[i] +
+                      (windows.kernel[i] - 1) * windows.dilation[i] + 1;
+    adds = adds || site.before[i] > 0 || whole.counts[i] > x.size(1 + i);
+  }
+  if (!adds) return x;
+  Shape sizes = {x.size(0)};
+  sizes.insert(sizes.end(), whole.counts.begin(), whole.counts.end());
+  sizes.push_back(x.size(-1));
+  return Places(whole, x).all().reshape(sizes, site.where);
+}
+
+// Of few channels: what a window meets along the last axis is one run, if x has its zeros. x
+// [N, axes.., C] gives [N, windows.., places but of the last axis.., places of it * C].
+Tensor runs_of_places(const ChannelsLastSite& site, const Tensor& x) {
+  auto w = site.where;
+  const Windows& windows = site.windows;
+  const int rank = windows.rank();
+  const std::int64_t channels = x.size(-1);
+  Shape shape = {x.size(0)};
+  shape.insert(shape.end(), site.counts.begin(), site.counts.end());
+  shape.insert(shape.end(), windows.kernel.begin(), windows.kernel.end());
+  shape[2 * rank] *= channels;
+  Shape rows = shape;
+  rows[-1] = 1;
+  Tensor number;
+  auto add = [&](int axis, std::int64_t step) {
+    Shape sizes(rows.size(), 1);
+    sizes[axis] = rows[axis];
+    Tensor line = arange(0, rows[axis] * step, step, DType::i32, w).reshape(sizes, w);
+    line = broadcast_to(line, rows, "convolution", w);
+    number = number.defined() ? at(number, w) + at(line, w) : line;
+  };
+  std::int64_t step = x.count() / x.size(0);
+  add(0, step);
+  for (int i = 0; i < rank; ++i) {
+    step /= x.size(1 + i);
+    add(1 + i, step * windows.stride[i]);
+    if (i + 1 < rank) add(1 + rank + i, step * windows.dilation[i]);
+  }
+  number = at(number, w) + at(arange(0, shape[-1], 1, DType::i32, w), w);
+  Tensor table = x.reshape({x.count(), 1}, w);
+  return embedding(at(broadcast_to(number, shape, "convolution", w), w), table).reshape(shape, w);
+}
+bool has_runs_of_places(const ChannelsLastSite& site, std::int64_t channels) {
+  return channels <= most_channels_of_runs && site.windows.kernel[-1] > 1 &&
+         site.windows.dilation[-1] == 1;
+}
+
+bool is_by_channel(const ChannelsLastSite& site) {
+  return site.groups > 1 && site.groups == site.x.size(1) && site.groups == site.weight.size(0);
+}
+
+// The last axis with zeros up to a multiple of `run`.
+Tensor in_runs(const Tensor& x, source_location w) {
+  const std::int64_t over = x.size(-1) % run;
+  return over == 0 ? x : padded(x, {0, run - over}, 0, w);
+}
+
+Tensor products(const ChannelsLastSite& site) {
+  auto w = site.where;
+  Tensor x = in_runs(channels_to_last(site.x, w), w);
+  Tensor filters = in_runs(channels_to_last(site.weight, w), w);
+  const std::int64_t outputs = filters.size(0), depth = filters.count() / outputs;
+  Shape sizes = {x.size(0)};
+  sizes.insert(sizes.end(), site.counts.begin(), site.counts.end());
+  Tensor seen;
+  const bool is_of_one = element_count(site.windows.kernel) == 1 &&
+                         std::ranges::all_of(site.before, [](auto n) { return n == 0; });
+  if (is_of_one)
+    for (int i = 0; i < site.windows.rank(); ++i)
+      x = x.slice(1 + i, 0, (site.counts[i] - 1) * site.windows.stride[i] + 1,
+                  site.windows.stride[i], w);
+  if (is_of_one)
+    seen = x;
+  else if (has_runs_of_places(site, x.size(-1)))
+    seen = runs_of_places(site, with_zeros(site, x));
+  else
+    seen = Places(site, x).all();
+  seen = seen.reshape({element_count(sizes), depth}, w);
+  Tensor right = filters.reshape({outputs, depth}, w).permute({1, 0}, w);
+  sizes.push_back(outputs);
+  return matmul(at(seen, w), at(right, w), DType::f32).reshape(sizes, w);
+}
+
+Tensor by_channel(const ChannelsLastSite& site) {
+  auto w = site.where;
+  const Windows& windows = site.windows;
+  const std::int64_t channels = site.groups, places = element_count(windows.kernel);
+  const Tensor around = with_zeros(site, channels_to_last(site.x, w));
+  // In one row, which is copied in this order.
+  Tensor filters = site.weight.reshape({channels, places}, w)
+                       .permute({1, 0}, w)
+                       .reshape({places * channels}, w)
+                       .to(DType::f32, w);
+  Tensor total;
+  for (std::int64_t number = 0; number < places; ++number) {
+    Tensor seen = around;
+    std::int64_t rest = number;
+    for (int i = windows.rank(); i-- > 0;) {
+      const std::int64_t first = rest % windows.kernel[i] * windows.dilation[i];
+      seen = seen.slice(1 + i, first, first + (site.counts[i] - 1) * windows.stride[i] + 1,
+                        windows.stride[i], w);
+      rest /= windows.kernel[i];
+    }
+    Tensor filter = filters.slice(0, number * channels, (number + 1) * channels, 1, w);
+    Tensor term = at(seen.to(DType::f32, w), w) * at(filter, w);
+    total = total.defined() ? at(total, w) + at(term, w) : term;
+  }
+  return total;
+}
+
+}  // namespace
+
+Tensor channels_to_last(const Tensor& x, source_location w) {
+  std::vector<int> order(static_cast<std::size_t>(x.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return x.permute(order, w);
+}
+
+Tensor channels_from_last(const Tensor& x, source_location w) {
+  std::vector<int> order(static_cast<std::size_t>(x.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  return x.permute(order, w);
+}
+
+bool is_convolved_channels_last(const ChannelsLastSite& site) {
+  return is_floating(site.x.dtype()) && bit_width(site.x.dtype()) == 16 &&
+         site.windows.rank() >= 2 && site.x.count() > 0 &&
+         site.x.count() / site.x.size(1) <= INT32_MAX / (site.x.size(1) + run) &&
+         site.weight.count() > 0 && element_count(site.counts) > 0 &&
+         (site.groups == 1 ||
+          (is_by_channel(site) && element_count(site.windows.kernel) <= most_slices));
+}
+
+Tensor convolved_channels_last(const ChannelsLastSite& site) {
+  return site.groups == 1 ? products(site) : by_channel(site);
+}
+
+}  // namespace tilewright::graph
