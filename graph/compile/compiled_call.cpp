@@ -166,8 +166,9 @@ std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments,
     access.begin("compile", std::nullopt);
     set_addresses(arguments);
     if (recording_) ++steps_->latest;
-    results = wrap(launch(times, times_of_run(times, is_measured)), arguments);
-    take_back_mutated(arguments);
+    const auto buffers = launch(times, times_of_run(times, is_measured));
+    take_back_mutated(arguments);  // of which some results are copies
+    results = wrap(buffers, arguments);
   }
   row_checks_.after(results);  // which reads some of them
   return results;

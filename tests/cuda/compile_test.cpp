@@ -149,6 +149,42 @@ TEST(CudaCompile, StateIsWrittenInPlaceWhereverItLies) {
   }
 }
 
+// A result that is what the argument then holds is a copy of that.
+TEST(CudaCompile, ResultsAreCopiesOfArgumentsOfTheHostAsTheyAreAfterwards) {
+  FakeDriver fake;
+  for (Mode mode : modes) {
+    auto fast = compile(
+        [](Tensor t) {
+          t.slice(0, 1, 3).copy_from(zeros({2, 6}));
+          return t * 1.0;
+        },
+        {.mode = mode, .device = Device::cuda()});
+    Tensor x = ramp({4, 6}).clone(), result = fast(x);
+    EXPECT_EQ(x.to_vector<float>()[8], 0);
+    EXPECT_EQ(result.to_vector<float>(), x.to_vector<float>());
+    x.copy_from(ones({4, 6}));
+    EXPECT_EQ(result.to_vector<float>()[8], 0);
+  }
+}
+
+// Of halves of the columns of an array, which are apart though their bytes are mingled.
+TEST(CudaCompile, PartsOfAnArrayOfTheHostAreWrittenEach) {
+  FakeDriver fake;
+  for (Mode mode : modes) {
+    Tensor array = full({3, 4}, 5).clone();
+    Tensor left = array.slice(1, 0, 2), last = array.slice(1, 3, 4);
+    auto fast = compile(
+        [](Tensor a, Tensor b, const Tensor& x) {
+          a.copy_from(x + 1.0);
+          b.copy_from(x.slice(1, 0, 1) + 2.0);
+          return x * 2.0;
+        },
+        {.mode = mode, .device = Device::cuda()});
+    fast(left, last, zeros({3, 2}));
+    EXPECT_EQ(array.to_vector<float>(), (std::vector<float>{1, 1, 5, 2, 1, 1, 5, 2, 1, 1, 5, 2}));
+  }
+}
+
 // The updates of tensors of several sizes, of which the first lies elsewhere in each call.
 TEST(CudaCompile, SeveralUpdatesAreOneKernelWhoseArgumentsMayMove) {
   FakeDriver fake;

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "graph/tensor/memory/strided_copy.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/device_pool.h"
 
@@ -47,10 +48,20 @@ void* HostArguments::bring(std::size_t i, const Tensor& tensor) {
   return base + (static_cast<std::byte*>(address_of(*tensor.body())) - range.begin);
 }
 
+// Between the elements of a part of an array others may have been written, such as the other half
+// of its columns.
 void HostArguments::take_back(std::size_t i, const Tensor& tensor) {
   ByteRange range = bytes_spanned(tensor);
   std::byte* base = static_cast<std::byte*>(buffers_[i]->data()) + shift_of(range.begin);
-  memory_->copy_to_host(range.begin, base, range.size());
+  const std::int64_t element_bytes = size_bytes(tensor.dtype());
+  if (range.size() == tensor.count() * element_bytes)
+    return memory_->copy_to_host(range.begin, base, range.size());
+  std::vector<std::byte> bytes(static_cast<std::size_t>(range.size()));
+  memory_->copy_to_host(bytes.data(), base, range.size());
+  StridedView view = tensor.body()->view;
+  view.offset = 0;
+  auto* first = static_cast<std::byte*>(address_of(*tensor.body()));
+  copy_elements(first, view, bytes.data() + (first - range.begin), view, element_bytes);
 }
 
 std::int64_t HostArguments::bytes() const {

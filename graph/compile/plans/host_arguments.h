@@ -26,7 +26,7 @@ class HostArguments {
   explicit HostArguments(DeviceMemory* memory) : memory_(memory) {}
   // The address on the device where input `i` of the plan now is.
   void* bring(std::size_t i, const Tensor& tensor);
-  // Copies input `i` back, which must have been brought; waits for the device.
+  // Copies the elements of input `i` back, which must have been brought; waits for the device.
   void take_back(std::size_t i, const Tensor& tensor);
   std::int64_t bytes() const;  // that one call copies to the device
 
