@@ -196,7 +196,8 @@ TEST(FrozenValues, AreComputedOnceForAll) {
       "inputs %0\nreturn %1\n}\n");
   PlanOptions options;
   options.inputs.resize(3);
-  const Tensor weight = random_tensor({5}, 24), other = random_tensor({5}, 25);
+  const Tensor weight = random_tensor({5}, 24).to(default_device()),
+               other = random_tensor({5}, 25).to(default_device());
   const FrozenValues values(graph, {2}, options), same(graph, {1}, options);
   auto of = [](const Tensor& tensor) {
     return [&tensor](std::size_t) -> const Tensor& { return tensor; };

@@ -384,7 +384,7 @@ TEST(Segments, GiveResultsThatOutliveTheFunction) {
 
 // A handle that is given back is not read, whatever its memory holds by now.
 TEST(Segments, GiveBackResultsThatMayNotBeRead) {
-  Tensor x = ramp({4});
+  Tensor x = ramp({4}).to(default_device());
   Compiled step = compile([](const Tensor& t) { return t * 2; }, quiet(Mode::reduce_overhead));
   Tensor old = step(x);
   static_cast<void>(step(x));

@@ -45,7 +45,11 @@ Strides strides_of_input(const Graph& graph, std::size_t i) {
 
 Evaluation run_planned(const Graph& graph, std::span<const HostTensor> inputs,
                        const PlanForm& form) {
-  auto plan = make_plan(graph, form.options);
+  PlanOptions options = form.options;
+  // An interpreter reads the host's memory; what it runs is written for the GPU all the same.
+  if (options.interpret && options.device.is_cuda())
+    options.device = Device::emulated(options.device.target().cpu);
+  auto plan = make_plan(graph, options);
   FilledInputs memory(graph, inputs, plan->device().memory());
   std::vector<std::shared_ptr<Buffer>> outputs;
   if (form.recorded && plan->executable()->may_be_recorded()) {
