@@ -107,8 +107,13 @@ std::vector<Tensor> CompiledSignature::wrap(const std::vector<std::shared_ptr<Bu
       continue;
     }
     result.push_back(make_tensor(output.dtype, row_major(output.shape), buffers[i]));
+    // One tensor that is returned twice is one there too.
+    const auto first = std::ranges::find(buffers, buffers[i]) - buffers.begin();
     if (host_arguments_ && gives_host_)
-      result.back() = copy_to(result.back(), Device::cpu());
+      result.back() = static_cast<std::size_t>(first) < i
+                          ? make_tensor(output.dtype, row_major(output.shape),
+                                        result[static_cast<std::size_t>(first)].body()->buffer)
+                          : copy_to(result.back(), Device::cpu());
     else if (recording_)
       result.back().body()->token = {steps_, steps_->latest, static_cast<int>(i)};
   }

@@ -1,6 +1,7 @@
 #include "graph/compile/segmented_call.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "graph/compile/plans/graph_one_by_one.h"
@@ -104,6 +105,29 @@ std::optional<Captured> SegmentedCall::attempt(const TensorFunction& function,
   return std::nullopt;
 }
 
+// Those of one memory are so on the host. What a function with steps of its own returned is given
+// back as it is, for it may be overwritten by now.
+static void bring_to_host(std::vector<Tensor>& results) {
+  std::map<const Buffer*, std::shared_ptr<Buffer>> copies;
+  for (Tensor& result : results) {
+    if (!result.defined() || result.is_symbolic() || memory_of(result) == nullptr ||
+        result.body()->token.count != nullptr)
+      continue;
+    const TensorBody& body = *result.body();
+    auto is_of_it = [&](const Tensor& t) { return t.defined() && t.body()->buffer == body.buffer; };
+    std::shared_ptr<Buffer>& copy = copies[body.buffer.get()];
+    if (copy == nullptr && std::ranges::count_if(results, is_of_it) == 1) {
+      result = copy_to(result, Device::cpu());
+      continue;
+    }
+    if (copy == nullptr) {
+      copy = Buffer::allocate(body.buffer->size_bytes());
+      memory_of(result)->copy_to_host(copy->data(), body.buffer->data(), copy->size_bytes());
+    }
+    result = make_tensor(body.dtype, body.view, copy);
+  }
+}
+
 // Results come back to the host if all arguments are the host's, as those of whole functions do.
 void SegmentedCall::end(TensorResults& results) {
   settle(nullptr);
@@ -112,9 +136,7 @@ void SegmentedCall::end(TensorResults& results) {
   if (arguments_.empty() ||
       !std::ranges::all_of(arguments_, [](const Tensor& t) { return memory_of(t) == nullptr; }))
     return;
-  for (Tensor& result : results.tensors)
-    if (result.defined() && !result.is_symbolic() && memory_of(result) != nullptr)
-      result = copy_to(result, Device::cpu());
+  bring_to_host(results.tensors);
 }
 
 void SegmentedCall::take_logged() {

@@ -185,6 +185,30 @@ TEST(CudaCompile, PartsOfAnArrayOfTheHostAreWrittenEach) {
   }
 }
 
+// As on the host: what is written to one is seen in the other. In segments that holds for views
+// too.
+TEST(CudaCompile, ResultsThatAreOneTensorAreOneOnTheHost) {
+  FakeDriver fake;
+  for (Mode mode : modes)
+    for (bool breaks : {false, true}) {
+      auto fast = compile(
+          [=](const Tensor& x) {
+            Tensor y = x * 2.0;
+            if (breaks) static_cast<void>(sum(y).item<float>());
+            return std::vector<Tensor>{y, x + 1.0, y, y.slice(0, 1, 3)};
+          },
+          {.mode = mode, .tell_breaks = false, .device = Device::cuda()});
+      for (int call = 0; call < 2; ++call) {
+        std::vector<Tensor> results = fast(ones({4}));
+        for (const Tensor& result : results) EXPECT_EQ(result.device(), Device::cpu());
+        results[0].copy_from(full({4}, 9));
+        EXPECT_EQ(results[1].to_vector<float>(), std::vector<float>(4, 2));
+        EXPECT_EQ(results[2].to_vector<float>(), std::vector<float>(4, 9));
+        EXPECT_EQ(results[3].to_vector<float>(), std::vector<float>(2, breaks ? 9 : 2));
+      }
+    }
+}
+
 // The updates of tensors of several sizes, of which the first lies elsewhere in each call.
 TEST(CudaCompile, SeveralUpdatesAreOneKernelWhoseArgumentsMayMove) {
   FakeDriver fake;
