@@ -287,6 +287,17 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
   break_after_exposed(operation, where);
 }
 
+// Views of other tensors of the same elements: each counts the writes that went through itself.
+static void outdate_views(const std::vector<std::shared_ptr<TensorBody>>& bodies,
+                          const TensorBody& written) {
+  for (const std::shared_ptr<TensorBody>& body : bodies) {
+    const TensorBody* base = body->base.get();
+    if (base != nullptr && base != &written && base->buffer == written.buffer &&
+        base->dtype == written.dtype && base->view == written.view)
+      body->base_version = base->version - 1;
+  }
+}
+
 void Capture::record_write(const Tensor& target, const Tensor& value, std::string_view operation,
                            std::source_location where) {
   NodeId node = node_of(value, operation, where);
@@ -300,6 +311,7 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
     input.written = where;
     ++written_;
     ++body.version;
+    outdate_views(bodies_, body);
     return;
   }
   node_of(target, operation, where);  // it must be usable

@@ -68,8 +68,11 @@ std::vector<ResultOrigin> Returned::origins(const Captured& captured) const {
     }
     if (origin.input) {
       origin.views = views_to(result.body.get(), captured.graph);
-      if (!place_of(origin.views, layout_of_input(captured.graph, *origin.input)))
-        origin = {origin.first, false, {}};
+      if (!place_of(origin.views, layout_of_input(captured.graph, *origin.input))) {
+        // A copy: one with other handles of it, and with no other view of the input.
+        auto same = std::ranges::find(results_, result.body, &Result::body);
+        origin = {static_cast<std::size_t>(same - results_.begin()), false, {}};
+      }
     }
     origins.push_back(std::move(origin));
   }
