@@ -328,12 +328,13 @@ def sanitizer(run):
 
 
 def one(run, section):
+    most = max(20, (1 if len(run.args.sections) == 1 else 0.4) * run.args.budget)  # of the tests'
     if section == "primitives":
         primitives(run)
     elif section == "tests":
-        tests(run, max(20, 0.4 * run.args.budget))
+        tests(run, most)
     elif section == "corpus":
-        corpus(run, max(20, 0.4 * run.args.budget))
+        corpus(run, most)
     elif section == "sanitizer":
         sanitizer(run)
     else:
