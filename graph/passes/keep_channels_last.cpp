@@ -53,6 +53,12 @@ bool follows_its_axes(const Graph& graph, const Node& node) {
          node.op == Op::slice || node.op == Op::expand;
 }
 
+// Which goes through channels side by side where they are last.
+bool sums_behind_channels(const Node& node) {
+  return info(node.op).kind == Kind::reduction && node.shape.rank() >= least_rank &&
+         std::ranges::all_of(node.attributes.axes, [](int axis) { return axis >= 2; });
+}
+
 class ChannelsLast {
  public:
   explicit ChannelsLast(const Graph& graph)
@@ -62,6 +68,7 @@ class ChannelsLast {
       const Node& node = graph.node(id);
       if (is_read_in_place_[id]) is_wanted_[id] = false;
       if (node.op == Op::convolution) is_read_in_place_[node.operands[0]] = true;
+      if (sums_behind_channels(node)) is_wanted_[id] = true;
       if (is_permutation(node, to_last) || (is_wanted_[id] && follows_its_axes(graph_, node)))
         for (NodeId operand : node.operands) is_wanted_[operand] = true;
     }

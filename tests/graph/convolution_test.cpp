@@ -236,16 +236,17 @@ TEST(Convolution, DividesChannelsIntoGroups) {
 }
 
 // On a GPU channels of 16 bits are last (channels_last.h). Sums of small whole numbers are exact.
-void expect_definition_on_gpus(const Extent& e) {
+void expect_definition_on_gpus(const Extent& e, bool is_transposed = false) {
   Tensor x = numbers(e.with(e.n, e.channels, e.sizes)), bias = numbers({e.outputs});
-  Tensor weight = numbers(e.with(e.outputs, e.channels / e.groups, e.kernel));
-  const Tensor want = convolved(e, x, weight, bias);
+  Tensor weight = numbers(is_transposed ? e.with(e.channels, e.outputs / e.groups, e.kernel)
+                                        : e.with(e.outputs, e.channels / e.groups, e.kernel));
+  auto function = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+    return is_transposed ? transposed(e, a, b, c) : convolved(e, a, b, c);
+  };
+  const Tensor want = function(x, weight, bias);
   for (const char* device : {"emulated:sm_80", "emulated:sm_90a"})
     for (DType dtype : {DType::bf16, DType::f16}) {
       SCOPED_TRACE(concat(device, ", x ", dtype, " ", x.shape(), ", weight ", weight.shape()));
-      auto function = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
-        return convolved(e, a, b, c);
-      };
       auto compiled = compile(function, {.device = Device::parse(device)});
       const Tensor y = compiled(x.to(dtype), weight.to(dtype), bias.to(dtype));
       EXPECT_EQ(y.dtype(), dtype);
@@ -327,6 +328,46 @@ TEST(Convolution, OfSixteenBitsOnAGpuIsTheSumOverItsWindows) {
 
 // Nothing is copied into another order between layers: a block of a residual network is a product
 // for each convolution, with all that follows it, and a copy of what the windows of 3 x 3 see.
+TEST(TransposedConvolution, OfSixteenBitsOnAGpuAddsEachElementTimesTheFilter) {
+  for (const Extent& e : std::vector<Extent>{
+           {.n = 2,
+  .channels = 8,
+  .outputs = 5,
+  .sizes = {3, 4},
+  .kernel = {2, 2},
+  .stride = {2, 2},
+  .padding = {0, 0},
+  .dilation = {1, 1},
+  .more = {0, 0}},
+           {.n = 2,
+           .channels = 3,
+           .outputs = 8,
+           .sizes = {3, 4},
+           .kernel = {3, 4},
+           .stride = {2, 3},
+           .padding = {1, 2},
+           .dilation = {1, 1},
+           .more = {0, 0}},
+           {.channels = 3,
+           .outputs = 2,
+           .sizes = {3, 3},
+           .kernel = {3, 3},
+           .stride = {2, 2},
+           .padding = {0, 1},
+           .dilation = {1, 2},
+           .more = {1, 1}},
+           {.channels = 2,
+           .outputs = 3,
+           .sizes = {2, 3, 2},
+           .kernel = {2, 2, 3},
+           .stride = {2, 1, 2},
+           .padding = {0, 0, 1},
+           .dilation = {1, 1, 1},
+           .more = {0, 0, 0}},
+       })
+    expect_definition_on_gpus(e, true);
+}
+
 TEST(Convolution, OfSixteenBitsOnAGpuLeavesChannelsLastBetweenLayers) {
   const Tensor x = numbers({2, 16, 4, 4}).to(bf16), narrow = numbers({8, 16, 1, 1}).to(bf16),
                square = numbers({8, 8, 3, 3}).to(bf16), wide = numbers({16, 8, 1, 1}).to(bf16),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 
 namespace tilewright::graph {
@@ -11,7 +12,7 @@ namespace {
 using std::source_location;
 
 constexpr std::int64_t run = 8;  // elements of 16 bits that are moved at once
-constexpr std::int64_t most_channels_of_runs = 16;
+constexpr std::int64_t most_channels_of_runs = 32;
 
 TensorOperand at(const Tensor& x, source_location w) { return {x, w}; }
 
@@ -19,8 +20,13 @@ TensorOperand at(const Tensor& x, source_location w) { return {x, w}; }
 // of rows.
 class Places {
  public:
-  Places(const ChannelsLastSite& site, const Tensor& x)
-      : site_(site), w_(site.where), rank_(site.windows.rank()), sizes_(x.shape()) {
+  // `outside` is what windows meet beside x.
+  Places(const ChannelsLastSite& site, const Tensor& x, double outside = 0)
+      : site_(site),
+        w_(site.where),
+        rank_(site.windows.rank()),
+        outside_(outside),
+        sizes_(x.shape()) {
     table_ = x.reshape({x.count(), 1}, w_);
   }
 
@@ -69,33 +75,41 @@ class Places {
     shape.push_back(sizes_[-1]);
     number = at(number, w_) + at(arange(0, sizes_[-1], 1, DType::i32, w_), w_);
     Tensor seen = embedding(at(number, w_), table_).reshape(shape, w_);
-    return inside.defined() ? where(at(inside, w_), at(seen, w_), TensorOperand(0.0, w_)) : seen;
+    return inside.defined() ? where(at(inside, w_), at(seen, w_), TensorOperand(outside_, w_))
+                            : seen;
   }
 
   const ChannelsLastSite& site_;
   source_location w_;
   int rank_;
+  double outside_;
   Shape sizes_;  // of x
   Tensor table_;
 };
 
+// x [N, axes.., C] within a frame [N, counts.., C], behind `before` elements of an axis.
+Tensor within(const Tensor& x, const Shape& before, const Shape& counts, double outside,
+              source_location w) {
+  Shape sizes = counts;
+  sizes.insert(sizes.begin(), x.size(0));
+  sizes.push_back(x.size(-1));
+  if (sizes == x.shape()) return x;
+  const Shape ones(counts.size(), 1);
+  const ChannelsLastSite frame = {x, {}, {ones, ones, ones}, before, counts, 1, w};
+  return Places(frame, x, outside).all().reshape(sizes, w);
+}
+
 // x [N, axes.., C] with as many zeros around it as the windows meet.
 Tensor with_zeros(const ChannelsLastSite& site, const Tensor& x) {
-  const auto rank = static_cast<std::size_t>(site.windows.rank());
-  ChannelsLastSite whole = site;
-  whole.windows = {Shape(rank, 1), Shape(rank, 1), Shape(rank, 1)};
-  bool adds = false;
-  for (int i = 0; i < site.windows.rank(); ++i) {
-    const Windows& windows = site.windows;
-    whole.counts[i] = (site.counts[i] - 1) * windows.stride[i] +
-                      (windows.kernel[i] - 1) * windows.dilation[i] + 1;
-    adds = adds || site.before[i] > 0 || whole.counts[i] > x.size(1 + i);
-  }
-  if (!adds) return x;
-  Shape sizes = {x.size(0)};
-  sizes.insert(sizes.end(), whole.counts.begin(), whole.counts.end());
-  sizes.push_back(x.size(-1));
-  return Places(whole, x).all().reshape(sizes, site.where);
+  const Windows& windows = site.windows;
+  Shape counts;
+  for (int i = 0; i < windows.rank(); ++i)
+    counts.push_back((site.counts[i] - 1) * windows.stride[i] +
+                     (windows.kernel[i] - 1) * windows.dilation[i] + 1);
+  const bool adds = std::ranges::any_of(site.before, [](auto n) { return n > 0; });
+  return adds || counts != Shape(x.shape().begin() + 1, x.shape().end() - 1)
+             ? within(x, site.before, counts, 0, site.where)
+             : x;
 }
 
 // Of few channels: what a window meets along the last axis is one run, if x has its zeros. x
@@ -133,6 +147,11 @@ Tensor runs_of_places(const ChannelsLastSite& site, const Tensor& x) {
 bool has_runs_of_places(const ChannelsLastSite& site, std::int64_t channels) {
   return channels <= most_channels_of_runs && site.windows.kernel[-1] > 1 &&
          site.windows.dilation[-1] == 1;
+}
+
+// In 32 bits, with channels up to a multiple of a run.
+bool can_be_numbered(const Tensor& x) {
+  return x.count() > 0 && x.count() / x.size(1) <= INT32_MAX / (x.size(1) + run);
 }
 
 bool is_by_channel(const ChannelsLastSite& site) {
@@ -207,6 +226,48 @@ Tensor channels_to_last(const Tensor& x, source_location w) {
   return x.permute(order, w);
 }
 
+Tensor convolved_blocks_channels_last(const ChannelsLastSite& site, const Shape& block,
+                                      const Tensor& bias) {
+  auto w = site.where;
+  const int rank = block.rank();
+  const std::int64_t places = element_count(block), outputs = site.weight.size(0) / places;
+  // Places before outputs, so that elements are moved to their places by rows of outputs.
+  ChannelsLastSite by_place = site;
+  Shape apart = site.weight.shape();
+  apart[0] = outputs;
+  apart.insert(apart.begin() + 1, places);
+  std::vector<int> order(static_cast<std::size_t>(apart.rank()));
+  std::iota(order.begin(), order.end(), 0);
+  std::swap(order[0], order[1]);
+  by_place.weight = site.weight.reshape(apart, w).permute(order, w).reshape(site.weight.shape(), w);
+  Tensor y = convolved_channels_last(by_place);  // [N, blocks.., places * O]
+  Shape sizes(y.shape().begin(), y.shape().end() - 1), joined = {y.size(0)};
+  sizes.insert(sizes.end(), block.begin(), block.end());
+  sizes.push_back(outputs);
+  y = y.reshape(sizes, w);
+  if (bias.defined()) y = at(y, w) + at(bias.to(y.dtype(), w), w);
+  y = y.to(site.x.dtype(), w);
+  order = {0};
+  for (int i = 0; i < rank; ++i) {
+    order.insert(order.end(), {1 + i, 1 + rank + i});
+    joined.push_back(sizes[1 + i] * block[i]);
+  }
+  order.push_back(1 + 2 * rank);
+  joined.push_back(outputs);
+  return y.permute(order, w).reshape(joined, w);
+}
+
+std::optional<Tensor> padded_channels_last(const Tensor& x, const Shape& before, const Shape& after,
+                                           double value, source_location w) {
+  const bool serves = is_floating(x.dtype()) && bit_width(x.dtype()) == 16 && x.count() > 0 &&
+                      x.rank() == before.rank() + 2 && before.rank() >= 2 && !is_work_of_host(x) &&
+                      can_be_numbered(x);
+  if (!serves) return std::nullopt;
+  Shape counts;
+  for (int i = 0; i < before.rank(); ++i) counts.push_back(before[i] + x.size(2 + i) + after[i]);
+  return channels_from_last(within(channels_to_last(x, w), before, counts, value, w), w);
+}
+
 Tensor channels_from_last(const Tensor& x, source_location w) {
   std::vector<int> order(static_cast<std::size_t>(x.rank()));
   std::iota(order.begin(), order.end(), 0);
@@ -216,9 +277,8 @@ Tensor channels_from_last(const Tensor& x, source_location w) {
 
 bool is_convolved_channels_last(const ChannelsLastSite& site) {
   return is_floating(site.x.dtype()) && bit_width(site.x.dtype()) == 16 &&
-         site.windows.rank() >= 2 && site.x.count() > 0 &&
-         site.x.count() / site.x.size(1) <= INT32_MAX / (site.x.size(1) + run) &&
-         site.weight.count() > 0 && element_count(site.counts) > 0 &&
+         site.windows.rank() >= 2 && can_be_numbered(site.x) && site.weight.count() > 0 &&
+         element_count(site.counts) > 0 &&
          (site.groups == 1 ||
           (is_by_channel(site) && element_count(site.windows.kernel) <= most_slices));
 }

@@ -10,6 +10,7 @@
 // too.
 #pragma once
 
+#include <optional>
 #include <source_location>
 
 #include "graph/functions/convolving/windows.h"
@@ -30,6 +31,17 @@ struct ChannelsLastSite {
 bool is_convolved_channels_last(const ChannelsLastSite& site);
 // f32 [N, windows.., O].
 Tensor convolved_channels_last(const ChannelsLastSite& site);
+
+// Of a transposed convolution by blocks: output o of place p in a block of these sizes is output
+// o * places + p of the site. Gives [N, elements.., O] in the dtype of x, the bias [O] added, if
+// there is one. One group.
+Tensor convolved_blocks_channels_last(const ChannelsLastSite& site, const Shape& block,
+                                      const Tensor& bias);
+
+// x [N, C, axes..] with so many elements of this value around it; nothing where it is of another
+// type, or for the host, so that channels are best left where they are.
+std::optional<Tensor> padded_channels_last(const Tensor& x, const Shape& before, const Shape& after,
+                                           double value, std::source_location w);
 
 // [N, C, axes..] <-> [N, axes.., C], views.
 Tensor channels_to_last(const Tensor& x, std::source_location w);

@@ -153,6 +153,11 @@ ChannelsLastSite channels_last_of(const Site& site, const Shape& sizes) {
       site.groups, site.where};
 }
 
+bool is_channels_last(const Site& site) {
+  return !is_one_op(site) && !graph::is_work_of_host(site.x) &&
+         graph::is_convolved_channels_last(channels_last_of(site, result_shape(site)));
+}
+
 // x [N, C, ..] and weight [O, C / groups, kernel..] -> [N, O, windows..], in the dtype of sums.
 Tensor convolved(const Site& site) {
   auto w = site.where;
@@ -160,9 +165,9 @@ Tensor convolved(const Site& site) {
   std::int64_t outputs = sizes[1], places = element_count(site.windows.kernel);
   if (element_count(sizes) == 0) return zeros(sizes, site.sums(), w);
   if (is_one_op(site)) return convolved_at_once(site, {});
-  const ChannelsLastSite last = channels_last_of(site, sizes);
-  if (!graph::is_work_of_host(site.x) && graph::is_convolved_channels_last(last))
-    return graph::channels_from_last(graph::convolved_channels_last(last), w);
+  if (is_channels_last(site))
+    return graph::channels_from_last(graph::convolved_channels_last(channels_last_of(site, sizes)),
+                                     w);
   Tensor around = graph::padded(site.x, graph::pads(site.before, site.after), 0, w);
   if (site.groups > 1 && site.weight.size(1) == 1 && places <= graph::most_slices)
     return convolved_by_channel(site, around, sizes);
@@ -322,6 +327,14 @@ Tensor transposed(std::string_view name, int rank, const TensorOperand& x, const
   site.weight = by_place_in_block(site, stride, blocks);
   site.windows = {blocks, Shape(stride.size(), 1), dilation};
   site.after = site.before;
+  const bool is_cut_alone = std::ranges::all_of(after, [](std::int64_t n) { return n <= 0; });
+  if (is_cut_alone && is_channels_last(site)) {
+    const ChannelsLastSite last = channels_last_of(site, result_shape(site));
+    Tensor all =
+        graph::channels_from_last(graph::convolved_blocks_channels_last(last, stride, bias), w);
+    all = graph::padded(all, graph::pads(before, after), 0, w);
+    return x.tensor.rank() == rank + 2 ? all : all.squeeze(0, w);
+  }
   Tensor whole = joined_blocks(convolved(site), stride, w);
   Tensor y = graph::padded(whole, graph::pads(before, after), 0, w);
   return finished(site, y, bias, x.tensor.rank() == rank + 2);

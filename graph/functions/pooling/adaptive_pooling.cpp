@@ -1,6 +1,7 @@
 #include "graph/functions/pooling/adaptive_pooling.h"
 
 #include <limits>
+#include <numeric>
 
 #include "graph/functions/indexing/along_axis.h"
 #include "graph/functions/pooling/pooled_axes.h"
@@ -103,6 +104,14 @@ Tensor averaged(std::string_view name, int rank, const TensorOperand& x, const S
     Tensor sums = graph::reshape_operand(t[0], t[0].shape(), w).to(accumulator(t[0].dtype()), w);
     const int first = sums.rank() - rank;
     const Shape result = graph::pooled_sizes(sums, parts);
+    if (element_count(parts) == 1) {
+      std::vector<int> axes(static_cast<std::size_t>(rank));
+      std::iota(axes.begin(), axes.end(), first);
+      const double all =
+          static_cast<double>(sums.count()) / static_cast<double>(element_count(result));
+      const Tensor total = graph::reshape_operand(sum({sums, w}, axes), result, w);
+      return {(Formula(total, w) / all).to(t[0].dtype()).tensor()};
+    }
     Formula count(graph::constant(DType::i64, result, 1, w), w);
     for (int i = 0; i < rank; ++i) {
       const Division division = division_of(sums, first + i, parts[i], w);

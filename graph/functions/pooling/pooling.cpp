@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "graph/functions/convolving/channels_last.h"
 #include "graph/functions/indexing/numbered.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
@@ -78,8 +79,9 @@ Tensor averaged(std::string_view name, int rank, const TensorOperand& x, const S
   return graph::apply_function(name, {&given, 1}, settings, function, w)[0];
 }
 
+constexpr double least = -std::numeric_limits<double>::infinity();
 Number least_of(DType dtype) {
-  if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
+  if (is_floating(dtype)) return least;
   return is_signed(dtype) ? -(std::int64_t{1} << (bit_width(dtype) - 2)) * 2 : 0;
 }
 
@@ -158,7 +160,9 @@ std::vector<Tensor> greatest(std::string_view name, int rank, const TensorOperan
   settings.emplace_back(wants_indices);
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
     Tensor own = graph::reshape_operand(t[0], t[0].shape(), w);
-    Tensor whole = around(own, axes, least_of(own.dtype()), w);
+    const std::optional<Tensor> last =
+        graph::padded_channels_last(own, axes.before, axes.after, least, w);
+    Tensor whole = last ? *last : around(own, axes, least_of(own.dtype()), w);
     const Shape sizes = graph::pooled_sizes(own, axes.counts);
     return element_count(axes.windows.kernel) > graph::most_slices
                ? greatest_of_many(axes, whole, sizes, wants_indices, w)
