@@ -22,7 +22,8 @@ llama_formats = {"bf16": "bf16 weights", "int8": "int8 weights", "int4": "int4 w
 gpu_begin, gpu_end = "<!-- figures of GPUs: tools/figures.py -->\n", "<!-- end of figures of GPUs -->"
 gpu_sections = {"gemm": "matrix products", "attention": "attention", "rows": "row kernels",
                 "decode": "products of one row", "prefill": "linear layers of prompts", "models": "steps of Llama",
-                "launch": "launches", "graphs": "launches in graphs", "optim": "AdamW"}
+                "launch": "launches", "graphs": "launches in graphs", "optim": "AdamW",
+                "exported": "exported networks of bf16"}
 
 
 def load(name):
@@ -106,7 +107,7 @@ def slower_text():
 
 
 def rate_text(row):
-    if row["rate"] is None:
+    if row.get("rate") is None:
         return f"{row['seconds'] * 1e6:.0f} us"
     return f"{row['rate']:.4g} {row['unit']}"
 
@@ -117,7 +118,7 @@ def gpu_rows():
         name = f"gpu_{section}.json"
         if (results / name).exists():
             result = load(name)
-            yield what, result["device"], name, [r for r in result["results"] if r["ok"] and r["ratio"]]
+            yield what, result["device"], name, [r for r in result["results"] if r.get("ok", True) and r["ratio"]]
 
 
 def gpu_text():
@@ -128,7 +129,7 @@ def gpu_text():
         mean = math.exp(sum(math.log(r["ratio"]) for r in rows) / len(rows))
         worst = min(rows, key=lambda r: r["ratio"])
         is_time = rows[0].get("unit", "").startswith("us")  # of which less is better
-        best = (min if is_time else max)(rows, key=lambda r: r["rate"] or 0)
+        best = (min if is_time else max)(rows, key=lambda r: r.get("rate") or 0)
         slower = sum(r["ratio"] < 1 for r in rows)
         text += (f"| {what} | {len(rows)} | {mean:.2f}x | {worst['ratio']:.2f}x {worst['peer']} | {slower or 'none'} "
                  f"| {rate_text(best)} | {device}, [`{name}`]({name}) |\n")
