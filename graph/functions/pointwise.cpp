@@ -1,4 +1,8 @@
 // The user's pointwise functions.
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
@@ -21,8 +25,35 @@ Tensor unary(Op op, const TensorOperand& x, const Attributes& attributes = {}) {
   return graph::apply(op, {operand}, attributes, x.where);
 }
 
+// Whether 16 bits have no such number: it is finite and would be infinite there, or 0.
+bool is_beyond(const Number& number, DType dtype) {
+  if (!is_floating(dtype) || bit_width(dtype) != 16) return false;
+  const auto wide = static_cast<float>(number.as_double());
+  const float narrow = dispatch(
+      dtype, [&](auto zero) { return static_cast<float>(static_cast<decltype(zero)>(wide)); });
+  return std::isfinite(wide) && (std::isinf(narrow) || (narrow == 0 && wide != 0));
+}
+// As in PyTorch, whose products of 16 bits are made in f32 and have numbers so: (1 - mask) * -1e9
+// is 0 where the mask is 1.
+bool has_number_beyond(Op op, std::span<const TensorOperand* const> operands) {
+  if (op != Op::mul && op != Op::div) return false;  // a sum is infinite either way
+  if (std::ranges::none_of(operands, [](const TensorOperand* x) { return x->is_number; }))
+    return false;
+  const DType dtype = graph::common_dtype(graph::info(op).name, operands);
+  return std::ranges::any_of(operands, [&](const TensorOperand* x) {
+    return x->is_number && is_beyond(x->number, dtype);
+  });
+}
+
 Tensor binary(Op op, const TensorOperand& a, const TensorOperand& b) {
   const TensorOperand* operands[2] = {&a, &b};
+  if (has_number_beyond(op, operands)) {
+    const Tensor& tensor = a.is_number ? b.tensor : a.tensor;
+    const Tensor wide = tensor.to(DType::f32, a.where);
+    const TensorOperand operand(wide, a.where);
+    return binary(op, a.is_number ? a : operand, a.is_number ? operand : b)
+        .to(tensor.dtype(), a.where);
+  }
   bool divides = graph::info(op).tile_op == ir::Op::div_;
   return graph::apply(op, graph::broadcast_operands(graph::info(op).name, operands, divides), {},
                       a.where);

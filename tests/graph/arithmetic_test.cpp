@@ -252,5 +252,28 @@ TEST(Arithmetic, FindsCommonDivisorsAndMultiples) {
   expect_contains(error_of([] { gcd(column(special), 2); }), "[gcd] the operands are f32");
 }
 
+// Numbers that 16 bits have not, which PyTorch's arithmetic has in f32.
+TEST(Arithmetic, HasNumbersBeyondSixteenBits) {
+  const Tensor x = Tensor::from(Floats{0, 1, 0.001F, -0.5F}, {4}).to(f16);
+  auto function = [](const Tensor& t) -> std::vector<Tensor> {
+    return {t * 1e6, -1e9 * t, t / 1e6, 1e-9 * t, (1.0 - t) * -1e9};
+  };
+  const float all = infinity<float>;
+  const std::vector<Floats> wanted = {{0, all, 1000, -all},
+                                      {0, -all, -all, all},
+                                      {0, 1.0133e-06F, 0, -4.7684e-07F},
+                                      {0, 0, 0, 0},
+                                      {-all, 0, -all, -all}};
+  for (const std::vector<Tensor>& got : {function(x), compile(function)(x)})
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      for (std::size_t j = 0; j < 4; ++j) {
+        const float a = got[i].to(f32).to_vector<float>()[j], b = wanted[i][j];
+        EXPECT_TRUE(a == b || std::abs(a - b) <= 1e-3F * std::abs(b)) << i << " " << j << ": " << a;
+      }
+  const Tensor large = Tensor::from(Floats{0, 1e-30F}, {2}).to(bf16);
+  EXPECT_EQ((large * 3.4e38).to(f32).to_vector<float>()[0], 0);
+  EXPECT_EQ((x * 2.0).dtype(), f16);
+}
+
 }  // namespace
 }  // namespace tilewright
