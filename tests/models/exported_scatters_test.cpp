@@ -34,6 +34,26 @@ TEST(ExportedScatters, OfANumberAndOfSlices) {
             (Floats{21, 2, 43}));
 }
 
+TEST(ExportedScatters, OfPartsTakeThemInTheirOwnType) {
+  Tensor x = Tensor::from(Floats{1, 2, 3}, {3});
+  EXPECT_EQ(OneCall("aten.slice_scatter.default")
+                .with("self", x)
+                .with("src", Tensor::from(Integers{7, 8}, {2}))
+                .with("dim", std::int64_t{0})
+                .with("start", std::int64_t{1})
+                .one()
+                .to_vector<float>(),
+            (Floats{1, 7, 8}));
+  EXPECT_EQ(OneCall("aten.select_scatter.default")
+                .with("self", index())
+                .with("src", Tensor::from(Floats{1.5F}, {}))
+                .with("dim", std::int64_t{0})
+                .with("index", std::int64_t{1})
+                .one()
+                .to_vector<std::int64_t>(),
+            (Integers{2, 1, 2}));
+}
+
 TEST(ExportedScatters, CountBins) {
   EXPECT_EQ(OneCall("aten.bincount.default")
                 .with("self", index())

@@ -246,6 +246,9 @@ Tensor diagonal_filled(const Call& call) {
   return where(is_on, call.operand("fill_value"), x).to(x.dtype());
 }
 
+// What replaces a part of `self` is copied to it, in its type.
+Tensor source_of(const Call& c) { return c.tensor("src").to(c.tensor("self").dtype()); }
+
 constexpr Operator rows[] = {
     {"aten.nonzero_static.default", by<some_coordinates>},
     {"aten._unsafe_masked_index.default", by<masked_index>},
@@ -291,7 +294,7 @@ constexpr Operator rows[] = {
      }},
     {"aten.diagonal_scatter.default",
      [](const Call& c) {
-       return diagonal_scatter(c.tensor("self"), c.tensor("src"), c.integer("offset", 0),
+       return diagonal_scatter(c.tensor("self"), source_of(c), c.integer("offset", 0),
                                c.axis("dim1", 0), c.axis("dim2", 1));
      }},
     {"aten.diag_embed.default",
@@ -306,7 +309,7 @@ constexpr Operator rows[] = {
      }},
     {"aten.as_strided_scatter.default",
      [](const Call& c) {
-       return as_strided_scatter(c.tensor("self"), c.tensor("src"), c.integers("size"),
+       return as_strided_scatter(c.tensor("self"), source_of(c), c.integers("size"),
                                  c.integers("stride"), c.integer("storage_offset", 0));
      }},
     {"aten.flip.default", [](const Call& c) { return flip(c.tensor("self"), c.axes("dims")); }},
@@ -322,12 +325,12 @@ constexpr Operator rows[] = {
      }},
     {"aten.slice_scatter.default",
      [](const Call& c) {
-       return slice_scatter(c.tensor("self"), c.tensor("src"), c.axis("dim", 0), bound(c, "start"),
+       return slice_scatter(c.tensor("self"), source_of(c), c.axis("dim", 0), bound(c, "start"),
                             bound(c, "end"), c.integer("step", 1));
      }},
     {"aten.select_scatter.default",
      [](const Call& c) {
-       return select_scatter(c.tensor("self"), c.tensor("src"), c.axis("dim"), c.integer("index"));
+       return select_scatter(c.tensor("self"), source_of(c), c.axis("dim"), c.integer("index"));
      }},
     {"aten.constant_pad_nd.default",
      [](const Call& c) {
