@@ -105,6 +105,16 @@ std::optional<Captured> SegmentedCall::attempt(const TensorFunction& function,
   return std::nullopt;
 }
 
+static std::shared_ptr<Buffer> on_host(const Buffer& buffer) {
+  auto copy = Buffer::allocate(buffer.size_bytes());
+  buffer.memory()->copy_to_host(copy->data(), buffer.data(), copy->size_bytes());
+  return copy;
+}
+
+static bool are_of_host(const std::vector<Tensor>& tensors) {
+  return std::ranges::all_of(tensors, [](const Tensor& t) { return memory_of(t) == nullptr; });
+}
+
 // Those of one memory are so on the host. What a function with steps of its own returned is given
 // back as it is, for it may be overwritten by now.
 static void bring_to_host(std::vector<Tensor>& results) {
@@ -120,10 +130,7 @@ static void bring_to_host(std::vector<Tensor>& results) {
       result = copy_to(result, Device::cpu());
       continue;
     }
-    if (copy == nullptr) {
-      copy = Buffer::allocate(body.buffer->size_bytes());
-      memory_of(result)->copy_to_host(copy->data(), body.buffer->data(), copy->size_bytes());
-    }
+    if (copy == nullptr) copy = on_host(*body.buffer);
     result = make_tensor(body.dtype, body.view, copy);
   }
 }
@@ -133,10 +140,7 @@ void SegmentedCall::end(TensorResults& results) {
   settle(nullptr);
   take_logged();
   CapturePause pause;
-  if (arguments_.empty() ||
-      !std::ranges::all_of(arguments_, [](const Tensor& t) { return memory_of(t) == nullptr; }))
-    return;
-  bring_to_host(results.tensors);
+  if (!arguments_.empty() && are_of_host(arguments_)) bring_to_host(results.tensors);
 }
 
 void SegmentedCall::take_logged() {
@@ -260,6 +264,11 @@ void SegmentedCall::settle(const Break* at) {
   std::vector<PlannedView> views = plan_values(recorded, own);
   auto copies = copies_of_inputs(recorded, own, scratch_.outputs);
   run_recorded(at);
+  // Of the host's tensors they are the host's, as at once: the function may ask where they lie, or
+  // for their addresses.
+  if (are_of_host(recorded.inputs))
+    for (std::shared_ptr<Buffer>& value : scratch_.results)
+      if (value->memory() != nullptr) value = on_host(*value);
   auto copy = copies.begin();
   auto result = scratch_.results.begin();
   for (std::size_t i = 0; i < own.size(); ++i) {

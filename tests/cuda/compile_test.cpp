@@ -185,6 +185,31 @@ TEST(CudaCompile, PartsOfAnArrayOfTheHostAreWrittenEach) {
   }
 }
 
+// Between breaks, what is computed of the host's tensors is the host's too, as at once.
+TEST(CudaCompile, AFunctionOfTheHostsTensorsMayWriteThroughAddresses) {
+  FakeDriver fake;
+  for (Mode mode : modes) {
+    auto fast = compile(
+        [](const Tensor& x, const Tensor& weight) {
+          Tensor y = x * 2.0, z = x * weight;
+          EXPECT_EQ(z.device(), weight.device());
+          EXPECT_EQ(y.device(), weight.device());
+          Tensor w = x + 1.0;
+          EXPECT_EQ(w.device(), x.device());
+          static_cast<float*>(w.data())[1] = 7;
+          return std::vector<Tensor>{y + w, z};
+        },
+        {.mode = mode, .tell_breaks = false, .device = Device::cuda()});
+    for (const Device& device : {Device::cpu(), Device::cuda()})
+      for (int call = 0; call < 2; ++call) {
+        const std::vector<Tensor> results = fast(ones({3}), full({3}, 4).to(device));
+        EXPECT_EQ(results[0].to_vector<float>(), (std::vector<float>{4, 9, 4}));
+        EXPECT_EQ(results[1].to_vector<float>(), std::vector<float>(3, 4));
+        EXPECT_EQ(results[1].device(), device);
+      }
+  }
+}
+
 // As on the host: what is written to one is seen in the other. In segments that holds for views
 // too.
 TEST(CudaCompile, ResultsThatAreOneTensorAreOneOnTheHost) {

@@ -82,16 +82,15 @@ class MemoryBreaks : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Functions, MemoryBreaks, testing::ValuesIn(cases()),
                          [](const auto& each) { return each.param.name; });
 
-// What the results, the argument and the state hold after each of some calls. They lie where the
-// function runs, so that it is the same question compiled where a tensor lies.
+// What the results, the argument and the state hold after each of some calls.
 std::vector<std::vector<float>> values_of(const Function& function, const Options* options) {
-  Tensor state = ramp({3, 4}).clone().to(default_device());
+  Tensor state = ramp({3, 4}).clone();
   auto call = [&](const Tensor& x) { return function(x, state); };
   std::optional<CompiledCall<Tensors>> compiled;
   if (options != nullptr) compiled = compile(call, *options);
   std::vector<std::vector<float>> values;
   for (int i = 1; i <= 3; ++i) {
-    Tensor x = ramp({3, 4}, 0.1F * static_cast<float>(i)).clone().to(default_device());
+    Tensor x = ramp({3, 4}, 0.1F * static_cast<float>(i)).clone();
     Tensors held = compiled ? (*compiled)(x) : call(x);
     held.push_back(x);
     held.push_back(state);
