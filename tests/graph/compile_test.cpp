@@ -86,16 +86,16 @@ TEST(Compile, OutputsOfTheDefaultModeAreFresh) {
 TEST(Compile, OutputsOfReduceOverheadAreTheSameMemoryAtEveryCall) {
   Compiled fast = compile([](const Tensor& x) { return x * 2; }, {.mode = Mode::reduce_overhead});
   // Held, so that nothing else can have its memory.
-  Tensor first = fast(Tensor::from<float>({1, 2}, {2}));
+  Tensor first = fast(Tensor::from<float>({1, 2}, {2}).to(default_device()));
   const void* memory = first.data();
-  Tensor second = fast(Tensor::from<float>({5, 6}, {2}));
+  Tensor second = fast(Tensor::from<float>({5, 6}, {2}).to(default_device()));
   EXPECT_EQ(memory, second.data());
   EXPECT_EQ(second.to_vector<float>(), (std::vector<float>{10, 12}));
 }
 
 TEST(Compile, ReadingAnOutputThatALaterStepHasOverwrittenNamesStepsOperationAndLine) {
   Compiled fast = compile([](const Tensor& x) { return x * 2; }, {.mode = Mode::reduce_overhead});
-  Tensor x = Tensor::from<float>({1, 2}, {2});
+  Tensor x = Tensor::from<float>({1, 2}, {2}).to(default_device());
   Tensor first = fast(x);
   Tensor kept = first.clone(), view = first.slice(0, 1, 2);
   fast(x);

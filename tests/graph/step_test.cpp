@@ -1,4 +1,5 @@
-// Results of recorded functions: whoever reads them gets them, or the Error, and nothing else.
+// Results of recorded functions: whoever reads them gets them, or the Error, and nothing else. On a
+// GPU that is so of those of its own tensors; of the host's they are copies.
 #include "graph/tensor/step.h"
 
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 #include "graph/compile/compile.h"
 #include "graph/functions/dlpack.h"
 #include "graph/tensor/tensor_body.h"
+#include "graph/tensor/tensor_copy.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
@@ -23,7 +25,7 @@ Compiled recorded() {
 TEST(Step, AStaleResultThatAnotherFunctionUsesIsAnErrorAtEachOfItsCalls) {
   for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
     Compiled first = recorded();
-    Tensor a = full({2}, 1), b = full({2}, 5);
+    Tensor a = full({2}, 1).to(default_device()), b = full({2}, 5).to(default_device());
     Tensor y = first(a);
     Compiled second = compile([y](const Tensor& x) { return x + y; }, {.mode = mode});
     EXPECT_EQ(second(a).to_vector<float>(), (std::vector<float>{3, 3}));
@@ -39,7 +41,7 @@ TEST(Step, AStaleResultThatAnotherFunctionUsesIsAnErrorAtEachOfItsCalls) {
 
 TEST(Step, AResultAssignedAnewIsUsedInItsNewMemory) {
   Compiled first = recorded();
-  Tensor a = full({2}, 1), b = full({2}, 5);
+  Tensor a = full({2}, 1).to(default_device()), b = full({2}, 5).to(default_device());
   Tensor y = first(a);
   Compiled second = compile([&y](const Tensor& x) { return x + y; });
   EXPECT_EQ(second(a).to_vector<float>(), (std::vector<float>{3, 3}));
@@ -52,7 +54,7 @@ TEST(Step, AFunctionMayUseItsOwnLastResult) {
   Tensor state = full({2}, 1);
   Compiled next = compile([&state](const Tensor& x) { return sum(state, {0}, true) + x; },
                           {.mode = Mode::reduce_overhead});
-  Tensor x = Tensor::from<float>({1, 2}, {2});
+  Tensor x = Tensor::from<float>({1, 2}, {2}).to(default_device());
   state = next(x);
   EXPECT_EQ(state.to_vector<float>(), (std::vector<float>{3, 4}));
   state = next(x);
@@ -63,8 +65,8 @@ TEST(Step, AFunctionMayUseItsOwnLastResult) {
 
 TEST(Step, EveryReaderRaises) {
   Compiled fast = recorded();
-  Tensor x = full({4, 2}, 1);
-  Tensor y = fast(x), column = y.transpose(0, 1), target = zeros({4, 2});
+  Tensor x = full({4, 2}, 1).to(default_device());
+  Tensor y = fast(x), column = y.transpose(0, 1), target = zeros({4, 2}).to(default_device());
   fast(x);
   auto stale = [&](const char* operation, auto&& read) {
     expect_contains(error_of(read), concat("[", operation, "] the tensor is output 0 of step 1"));
@@ -91,7 +93,8 @@ TEST(Step, ThreadsThatReadResultsNeverSeeTwoStepsAtOnce) {
   constexpr std::int64_t count = 1 << 20;
   Compiled fast = recorded();
   std::vector<Tensor> inputs;
-  for (float value : {1.0F, 2.0F, 3.0F}) inputs.push_back(full({count}, value));
+  for (float value : {1.0F, 2.0F, 3.0F})
+    inputs.push_back(full({count}, value).to(default_device()));
   fast(inputs[0]);
   std::atomic<int> torn = 0, read = 0, stale = 0;
   auto is_one = [](const std::vector<float>& values) {
@@ -124,18 +127,19 @@ TEST(Step, ThreadsThatReadResultsNeverSeeTwoStepsAtOnce) {
 // What the stress above does by chance: a step waits for the reader that was there first.
 TEST(Step, AStepWaitsForWhoReads) {
   Compiled fast = recorded();
-  Tensor x = full({4}, 1), y = fast(x);
+  Tensor x = full({4}, 1).to(default_device()), y = fast(x);
   std::atomic<bool> is_over = false;
   std::thread next;
   {
     graph::StepAccess reading(y, "read", std::nullopt);
     next = std::thread([&] {
-      fast(full({4}, 2));
+      fast(full({4}, 2).to(default_device()));
       is_over = true;
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     EXPECT_FALSE(is_over);
-    EXPECT_EQ(static_cast<const float*>(y.const_data())[0], 2);
+    const Tensor copy = graph::copy_to(y, Device::cpu());
+    EXPECT_EQ(static_cast<const float*>(copy.const_data())[0], 2);
   }
   next.join();
   expect_contains(error_of([&] { graph::StepAccess(y, "read", std::nullopt); }),
@@ -145,7 +149,7 @@ TEST(Step, AStepWaitsForWhoReads) {
 // Each reads what the other writes: neither waits for ever.
 TEST(Step, TwoFunctionsThatReadEachOthersResultsDoNotBlock) {
   Compiled a = recorded(), b = recorded();
-  Tensor x = full({64}, 1), of_a = a(x), of_b = b(x);
+  Tensor x = full({64}, 1).to(default_device()), of_a = a(x), of_b = b(x);
   auto work = [&](const Compiled& own, const Tensor& others) {
     for (int i = 0; i < 200; ++i) {
       try {

@@ -22,17 +22,20 @@ const Kernel twice("twice",
                    },
                    {"x", "y", "block"});
 
+// Kernels run on the default device, and so on memory of it.
+Tensor empty(const Shape& shape) { return Tensor::empty(shape, f32, default_device()); }
+
 // What a kernel reads has been computed, and nothing that follows reads what a later one writes.
 TEST(TensorArgument, MayBeOfACompiledFunctionWhichRunsInSegmentsThen) {
   auto function = [](const Tensor& x) {
-    Tensor y = x * 3, z = Tensor::empty({64});
+    Tensor y = x * 3, z = empty({64});
     twice.launch(1, y, z, 64);
     Tensor sum = z + y;
     twice.launch(1, sum, z, 64);
     return sum + z * 10;
   };
   Compiled fast = compile(function, {.tell_breaks = false});
-  const Tensor x = tilewright::full({64}, 1.5).clone();
+  const Tensor x = tilewright::full({64}, 1.5).to(default_device()).clone();
   for (int call = 0; call < 3; ++call)
     EXPECT_EQ(fast(x).to_vector<float>(), function(x).to_vector<float>());
   EXPECT_EQ(fast(x).to_vector<float>()[0], 1.5F * 9 * 21);
@@ -40,22 +43,22 @@ TEST(TensorArgument, MayBeOfACompiledFunctionWhichRunsInSegmentsThen) {
 
 TEST(TensorArgument, ThatAKernelFillsIsThereAfterABreak) {
   auto function = [](const Tensor& x) {
-    Tensor y = Tensor::empty({64});
+    Tensor y = empty({64});
     twice.launch(1, x, y, 64);
     return y + sum(x).item<float>();
   };
   Compiled fast = compile(function, {.tell_breaks = false});
-  const Tensor x = tilewright::full({64}, 1.5).clone();
+  const Tensor x = tilewright::full({64}, 1.5).to(default_device()).clone();
   for (int call = 0; call < 3; ++call)
     EXPECT_EQ(fast(x).to_vector<float>(), function(x).to_vector<float>());
 }
 
 TEST(TensorArgument, IsMemoryOfAnyRank) {
-  const Tensor x = tilewright::full({2, 4, 8}, 3.0);
-  Tensor y = Tensor::empty({2, 4, 8});
+  const Tensor x = tilewright::full({2, 4, 8}, 3.0).to(default_device());
+  Tensor y = empty({2, 4, 8});
   twice.launch(1, x, y, 64);
   EXPECT_EQ(y.to_vector<float>(), std::vector<float>(64, 6));
-  Tensor half = tilewright::full({64}, 1.5, f16);
+  Tensor half = tilewright::full({64}, 1.5, f16).to(default_device());
   Kernel widen("widen", [](Pointer a, Pointer b) {
     store(b + arange(0, 64), cast(load(a + arange(0, 64)), f32));
   });
@@ -64,17 +67,17 @@ TEST(TensorArgument, IsMemoryOfAnyRank) {
 }
 
 TEST(TensorArgument, KnowsItsSizeAndWhereItLies) {
-  Tensor x = tilewright::ones({64});
+  Tensor x = tilewright::ones({64}).to(default_device());
   EXPECT_THAT(error_of([&] { twice.launch(1, x, x, 64); }), HasSubstr("overlap"));
   EXPECT_THAT(error_of([&] { twice.launch(1, x.slice(0, 0, 32), x.slice(0, 32, 64), 32); }),
               "no error");
   LaunchArgument argument = x;
   EXPECT_EQ(argument.size_bytes(), 256);
-  EXPECT_FALSE(argument.lies_elsewhere(nullptr));
+  EXPECT_FALSE(argument.lies_elsewhere(default_device().memory()));
 }
 
 TEST(TensorArgument, MustBeContiguousAndDefined) {
-  Tensor x = tilewright::ones({8, 8}), y = Tensor::empty({64});
+  Tensor x = tilewright::ones({8, 8}), y = empty({64});
   EXPECT_THAT(
       error_of([&] { twice.launch(1, x.transpose(0, 1), y, 64); }),
       HasSubstr("[launch] a tensor of shape 8x8 has the strides 1x8; strides are not passed "
@@ -86,11 +89,11 @@ TEST(TensorArgument, MustBeContiguousAndDefined) {
 // Each call has memory of its own for it, as the function at once has.
 TEST(TensorArgument, MayBeMemoryThatACompiledFunctionAllocates) {
   auto launched = [](const Tensor& x) {
-    Tensor y = Tensor::empty({64});
+    Tensor y = empty({64});
     twice.launch(1, x, y, 64);
     return std::pair(y, y + 1);
   };
-  const Tensor x = tilewright::ones({64});
+  const Tensor x = tilewright::ones({64}).to(default_device());
   for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
     auto fast = compile(launched, {.mode = mode, .fullgraph = true});
     const auto [one, more] = fast(x);
@@ -126,14 +129,14 @@ TEST(TensorArgument, KeepsWhatIsInMemoryThatWasTouchedBeforeALaunch) {
 
 // What is said names the line of the launch, and none of the library's own.
 TEST(TensorArgument, IsNoMemoryThatStaysInACapturedFunction) {
-  Tensor y = Tensor::empty({64});
+  Tensor y = empty({64});
   int line = 0;
   auto launched = [&](const Tensor& x) {
     line = __LINE__ + 1;
     twice.launch(1, x, y, 64);
     return y + 1;
   };
-  const Tensor x = tilewright::ones({64});
+  const Tensor x = tilewright::ones({64}).to(default_device());
   const std::string at = " at tensor_argument_test.cpp:";
   const std::string text = error_of([&] { compile(launched, {.fullgraph = true})(x); });
   EXPECT_THAT(text, HasSubstr("[compile] the function reads data" + at + std::to_string(line) +
