@@ -6,6 +6,7 @@
 #include <random>
 
 #include "graph/compile/compile.h"
+#include "tests/errors.h"
 #include "tests/tensors.h"
 
 namespace tilewright {
@@ -106,7 +107,22 @@ TEST(RandomViews, OfPartsOfArraysAreAsAtOnce) {
     }
 }
 
-// The two that random functions found.
+// What random functions found.
+TEST(RandomViews, MayLieBetweenElementsThatAreWritten) {
+  auto function = [](Tensor x, const Tensor& y) {
+    x.copy_from(x + 1.0);
+    return y * 2.0;
+  };
+  Tensor array = ones({3, 8}).clone();
+  const Tensor even = array.slice(1, 0, 8, 2), column = array.select(1, 1);
+  for (Mode mode : {Mode::default_, Mode::reduce_overhead})
+    EXPECT_EQ(compile(function, {.mode = mode})(even, column).to_vector<float>(),
+              std::vector<float>(3, 2));
+  EXPECT_EQ(even.to_vector<float>(), std::vector<float>(12, 3));
+  EXPECT_EQ(column.to_vector<float>(), std::vector<float>(3, 1));
+  EXPECT_NE(error_of([&] { compile(function)(even, array.select(1, 2)); }), "no error");
+}
+
 TEST(RandomViews, OfWhatIsWrittenByAnotherHandleAreNotStale) {
   Tensor state = ramp({3, 3}).clone();
   const Tensor same = state.transpose(0, 0);
