@@ -271,6 +271,7 @@ class RegionSolver {
     auto place = compose(t.operands[i].view, seen->place);
     if (!place) return std::nullopt;
     if (seen->inner) {
+      if (place->offset != 0) return std::nullopt;  // a part of the producer's value
       auto inner = compose(index_map(t.operands[i].view), *seen->inner);
       return inner ? std::optional(Table{*place, seen->width, *inner}) : std::nullopt;
     }

@@ -252,5 +252,16 @@ TEST(Products, OfMatricesWithoutEnd) {
   expect_contains(error_of([&] { matrix_exp(whole({2, 3})); }), "it must be floating, of square");
 }
 
+// The second operand is a part of what is computed, which begins behind its first element.
+TEST(Products, OfPartsOfWhatIsComputed) {
+  const Tensor weight = whole({8, 3}), x = whole({3, 3, 5});
+  auto of_columns = [&](const Tensor& t) { return matmul(weight, relu(t).slice(2, 1, 5)); };
+  auto of_images = [&](const Tensor& t) {
+    return matmul(weight, (t * t.slice(1, 0, 1)).slice(0, 1, 2));
+  };
+  for (auto& function : std::vector<std::function<Tensor(const Tensor&)>>{of_columns, of_images})
+    EXPECT_EQ(compile(function)(x).to_vector<float>(), function(x).to_vector<float>());
+}
+
 }  // namespace
 }  // namespace tilewright
