@@ -112,6 +112,9 @@ TEST(Pooling, FindsTheGreatestOfWindows) {
   Dice dice(2);
   std::vector<Pooling> all = poolings();
   all.push_back({{9, 11}, {3, 2}, {2, 3}, {1, 1}, {2, 3}});
+  // Windows that reach over everything.
+  all.push_back({{9, 5}, {7, 3}, {4, 3}, {1, 0}, {2, 3}, true});
+  all.push_back({{6, 7}, {4, 3}, {5, 4}, {2, 1}, {3, 4}, true});
   for (const Pooling& p : all) {
     SCOPED_TRACE(concat(p.sizes, " by ", p.kernel));
     Tensor x = dice.integers(p.with(2, p.sizes), -4, 4);  // so that there are equals

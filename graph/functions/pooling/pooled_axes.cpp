@@ -37,17 +37,21 @@ PooledAxes pooled_axes(std::string_view name, int rank, const Tensor& x,
     const std::int64_t size = x.size(x.rank() - rank + i), stride = axes.windows.stride[i],
                        pad = padding[i];
     std::int64_t& kernel = axes.windows.kernel[i];
-    const std::int64_t beyond = kernel - (size + 2 * pad);
-    // One window that reaches over everything, of which nothing counts that is further away.
-    if (settings.ceil_mode && axes.windows.dilation[i] == 1 && size > 0 && beyond > 0 &&
-        beyond < stride && 2 * pad <= kernel)
-      kernel -= beyond;
-    const std::int64_t span = axes.windows.dilation[i] * (kernel - 1) + 1,
-                       room = size + 2 * pad - span;
-    require(2 * pad <= kernel && room >= 0, "[", name, "] a kernel of ", kernel,
-            " with a padding of ", pad, " does not fit an axis of ", size, " (at ", At{w},
+    const std::int64_t dilation = axes.windows.dilation[i];
+    std::int64_t span = dilation * (kernel - 1) + 1, room = size + 2 * pad - span;
+    const bool reaches_over =
+        settings.ceil_mode && size > 0 && room < 0 && room + stride > 0 && 2 * pad <= kernel;
+    require(2 * pad <= kernel && (room >= 0 || reaches_over), "[", name, "] a kernel of ", kernel,
+            " with a padding of ", pad,
+            dilation == 1 ? "" : concat(" and a dilation of ", dilation),
+            " does not fit an axis of ", size, " (at ", At{w},
             "); it must be at most that with its padding, which is half a kernel at most");
-    std::int64_t count = (room + (settings.ceil_mode ? stride - 1 : 0)) / stride + 1;
+    std::int64_t count = room < 0 ? 1 : (room + (settings.ceil_mode ? stride - 1 : 0)) / stride + 1;
+    if (reaches_over) {
+      // One window that reaches over everything, of which nothing counts that is further away.
+      kernel = (size + 2 * pad - 1) / dilation + 1;
+      span = dilation * (kernel - 1) + 1;
+    }
     // A last window must begin in the tensor or what is in front of it.
     if (settings.ceil_mode && (count - 1) * stride >= size + pad) --count;
     axes.sizes.push_back(size);
