@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/pooling/pooling.h"
 #include "graph/functions/reducing/norms.h"
 #include "runtime/base/error.h"
 #include "tests/graph/convolution_cases.h"
@@ -105,6 +106,23 @@ TEST(Convolution, OfSixteenBitsOnAGpuIsTheSumOverItsWindows) {
 
 // Nothing is copied into another order between layers: a block of a residual network is a product
 // for each convolution, with all that follows it, and a copy of what the windows of 3 x 3 see.
+TEST(Pooling, OfSixteenBitsOnAGpuFindsTheGreatest) {
+  for (const Shape& sizes : {Shape{2, 4, 5, 5}, Shape{1, 3, 8, 7}, Shape{1, 2, 3, 5, 5}})
+    for (std::int64_t stride : {1, 2, 3})
+      for (bool ceil_mode : {false, true}) {
+        const Tensor x = numbers(sizes) - 7.0;
+        auto function = [&](const Tensor& t) {
+          const MaxPoolOptions options{.stride = {stride}, .padding = {1}, .ceil_mode = ceil_mode};
+          return sizes.rank() == 4 ? max_pool2d(t, {2}, options) : max_pool3d(t, {2}, options);
+        };
+        for (const char* device : {"emulated:sm_80", "emulated:sm_90a"}) {
+          auto compiled = compile(function, {.device = Device::parse(device)});
+          EXPECT_EQ(compiled(x.to(bf16)).to(f32).to_vector<float>(), function(x).to_vector<float>())
+              << sizes << " every " << stride << (ceil_mode ? ", rounded up" : "");
+        }
+      }
+}
+
 TEST(TransposedConvolution, OfSixteenBitsOnAGpuAddsEachElementTimesTheFilter) {
   for (const Extent& e : std::vector<Extent>{
            {.n = 2,

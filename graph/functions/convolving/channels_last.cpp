@@ -32,36 +32,29 @@ class Places {
 
   // Of all windows: [N, windows.., places.., C].
   Tensor all() const {
-    const Shape first(static_cast<std::size_t>(rank_), 0);
-    return taken(first, site_.windows.kernel);
-  }
-
- private:
-  Tensor taken(const Shape& first, const Shape& count) const {
     const Windows& windows = site_.windows;
     Shape rows = {sizes_[0]};
     rows.insert(rows.end(), site_.counts.begin(), site_.counts.end());
-    rows.insert(rows.end(), count.begin(), count.end());
+    rows.insert(rows.end(), windows.kernel.begin(), windows.kernel.end());
     rows.push_back(1);
     // Numbers along an axis, everywhere: what is computed of them is computed where a row is taken.
-    auto along = [&](int axis, std::int64_t from, std::int64_t step) {
+    auto along = [&](int axis, std::int64_t step) {
       Shape sizes(rows.size(), 1);
       sizes[axis] = rows[axis];
-      Tensor line = arange(from * step, (from + rows[axis]) * step, step, DType::i32, w_);
+      Tensor line = arange(0, rows[axis] * step, step, DType::i32, w_);
       return broadcast_to(line.reshape(sizes, w_), rows, "convolution", w_);
     };
     std::int64_t step = element_count(sizes_) / sizes_[0];
-    Tensor number = along(0, 0, step), inside;
+    Tensor number = along(0, step), inside;
     for (int i = 0; i < rank_; ++i) {
       const std::int64_t size = sizes_[1 + i], before = site_.before[i];
       step /= size;
-      Tensor place = at(along(1 + i, 0, windows.stride[i]), w_) +
-                     at(along(1 + rank_ + i, first[i], windows.dilation[i]), w_);
+      Tensor place = at(along(1 + i, windows.stride[i]), w_) +
+                     at(along(1 + rank_ + i, windows.dilation[i]), w_);
       place = at(place, w_) - TensorOperand(before, w_);
-      const bool may_be_before = first[i] * windows.dilation[i] < before,
-                 may_be_behind = (site_.counts[i] - 1) * windows.stride[i] +
-                                     (first[i] + count[i] - 1) * windows.dilation[i] - before >=
-                                 size;
+      const std::int64_t last = (site_.counts[i] - 1) * windows.stride[i] +
+                                (windows.kernel[i] - 1) * windows.dilation[i] - before;
+      const bool may_be_before = before > 0, may_be_behind = last >= size;
       auto require_of_place = [&](const Tensor& condition) {
         inside = inside.defined() ? logical_and(at(inside, w_), at(condition, w_)) : condition;
       };
@@ -79,6 +72,7 @@ class Places {
                             : seen;
   }
 
+ private:
   const ChannelsLastSite& site_;
   source_location w_;
   int rank_;
@@ -93,7 +87,7 @@ Tensor within(const Tensor& x, const Shape& before, const Shape& counts, double 
   Shape sizes = counts;
   sizes.insert(sizes.begin(), x.size(0));
   sizes.push_back(x.size(-1));
-  if (sizes == x.shape()) return x;
+  if (sizes == x.shape() && std::ranges::all_of(before, [](auto n) { return n == 0; })) return x;
   const Shape ones(counts.size(), 1);
   const ChannelsLastSite frame = {x, {}, {ones, ones, ones}, before, counts, 1, w};
   return Places(frame, x, outside).all().reshape(sizes, w);
@@ -106,10 +100,7 @@ Tensor with_zeros(const ChannelsLastSite& site, const Tensor& x) {
   for (int i = 0; i < windows.rank(); ++i)
     counts.push_back((site.counts[i] - 1) * windows.stride[i] +
                      (windows.kernel[i] - 1) * windows.dilation[i] + 1);
-  const bool adds = std::ranges::any_of(site.before, [](auto n) { return n > 0; });
-  return adds || counts != Shape(x.shape().begin() + 1, x.shape().end() - 1)
-             ? within(x, site.before, counts, 0, site.where)
-             : x;
+  return within(x, site.before, counts, 0, site.where);
 }
 
 // Of few channels: what a window meets along the last axis is one run, if x has its zeros. x
