@@ -100,12 +100,26 @@ TEST(Convolution, OfSixteenBitsOnAGpuIsTheSumOverItsWindows) {
            .stride = {1, 1, 2},
            .padding = {0, 1, 1},
            .dilation = {2, 1, 1}},
+           // As large with its zeros in front as without, since the last elements are in no window.
+           {.channels = 4,
+           .outputs = 4,
+           .groups = 4,
+           .sizes = {5, 5},
+           .kernel = {2, 2},
+           .stride = {3, 3},
+           .padding = {1, 1},
+           .dilation = {1, 1}},
+           {.channels = 4,
+           .outputs = 8,
+           .sizes = {5, 5},
+           .kernel = {2, 2},
+           .stride = {3, 3},
+           .padding = {1, 1},
+           .dilation = {1, 1}},
        })
     expect_definition_on_gpus(e);
 }
 
-// Nothing is copied into another order between layers: a block of a residual network is a product
-// for each convolution, with all that follows it, and a copy of what the windows of 3 x 3 see.
 TEST(Pooling, OfSixteenBitsOnAGpuFindsTheGreatest) {
   for (const Shape& sizes : {Shape{2, 4, 5, 5}, Shape{1, 3, 8, 7}, Shape{1, 2, 3, 5, 5}})
     for (std::int64_t stride : {1, 2, 3})
@@ -163,6 +177,8 @@ TEST(TransposedConvolution, OfSixteenBitsOnAGpuAddsEachElementTimesTheFilter) {
     expect_definition_on_gpus(e, true);
 }
 
+// Nothing is copied into another order between layers: a block of a residual network is a product
+// for each convolution, with all that follows it, and a copy of what the windows of 3 x 3 see.
 TEST(Convolution, OfSixteenBitsOnAGpuLeavesChannelsLastBetweenLayers) {
   const Tensor x = numbers({2, 16, 4, 4}).to(bf16), narrow = numbers({8, 16, 1, 1}).to(bf16),
                square = numbers({8, 8, 3, 3}).to(bf16), wide = numbers({16, 8, 1, 1}).to(bf16),
