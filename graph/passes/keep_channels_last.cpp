@@ -4,9 +4,9 @@
 // x, their axes moved. The two views meet and go, and with them the copies in another order that
 // would be made.
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
+#include "graph/ops/channel_order.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriter.h"
 
@@ -16,18 +16,6 @@ namespace {
 // Of fewer axes it is a transposition like any other.
 constexpr int least_rank = 4;
 
-std::vector<int> to_last(int rank) {
-  std::vector<int> order(static_cast<std::size_t>(rank));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-  return order;
-}
-std::vector<int> from_last(int rank) {
-  std::vector<int> order(static_cast<std::size_t>(rank));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 1, order.end() - 1, order.end());
-  return order;
-}
 // Where an axis goes as channels go to the end.
 int moved(int axis, int rank) {
   if (axis == 0) return 0;
@@ -35,7 +23,7 @@ int moved(int axis, int rank) {
 }
 Shape moved(const Shape& shape) {
   Shape result;
-  for (int axis : to_last(shape.rank())) result.push_back(shape[axis]);
+  for (int axis : order_to_last(shape.rank())) result.push_back(shape[axis]);
   return result;
 }
 
@@ -69,20 +57,20 @@ class ChannelsLast {
       if (is_read_in_place_[id]) is_wanted_[id] = false;
       if (node.op == Op::convolution) is_read_in_place_[node.operands[0]] = true;
       if (sums_behind_channels(node)) is_wanted_[id] = true;
-      if (is_permutation(node, to_last) || (is_wanted_[id] && follows_its_axes(graph_, node)))
+      if (is_permutation(node, order_to_last) || (is_wanted_[id] && follows_its_axes(graph_, node)))
         for (NodeId operand : node.operands) is_wanted_[operand] = true;
     }
   }
 
   std::optional<NodeId> replacement(Rewriter& rewriter, NodeId id) {
     const Node& node = graph_.node(id);
-    if (is_permutation(node, from_last)) made_[id] = rewriter.at(node.operands[0]);
-    if (is_permutation(node, to_last)) return made_[node.operands[0]];
+    if (is_permutation(node, order_from_last)) made_[id] = rewriter.at(node.operands[0]);
+    if (is_permutation(node, order_to_last)) return made_[node.operands[0]];
     if (!is_wanted_[id] || !follows_its_axes(graph_, node)) return std::nullopt;
     made_[id] = on_channels_last(rewriter, node);
     if (!made_[id]) return std::nullopt;
     return rewriter.builder(node).append(Op::permute, {*made_[id]},
-                                         {.axes = from_last(node.shape.rank())});
+                                         {.axes = order_from_last(node.shape.rank())});
   }
 
  private:
@@ -101,7 +89,7 @@ class ChannelsLast {
       operands.push_back(
           has_them_last(operand)
               ? *made_[operand]
-              : builder.append(Op::permute, {rewriter.at(operand)}, {.axes = to_last(rank)}));
+              : builder.append(Op::permute, {rewriter.at(operand)}, {.axes = order_to_last(rank)}));
     if (info(node.op).tile_op == ir::Op::cast_)
       return builder.append(node.op, std::move(operands), attributes, node.dtype);
     return builder.append(node.op, std::move(operands), attributes);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/ops/channel_order.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 
@@ -15,6 +16,15 @@ constexpr std::int64_t run = 8;  // elements of 16 bits that are moved at once
 constexpr std::int64_t most_channels_of_runs = 32;
 
 TensorOperand at(const Tensor& x, source_location w) { return {x, w}; }
+
+// Numbers 0, step, .. along an axis of `rows`, everywhere: what is computed of them is computed
+// where a row is taken.
+Tensor along(const Shape& rows, int axis, std::int64_t step, source_location w) {
+  Shape sizes(rows.size(), 1);
+  sizes[axis] = rows[axis];
+  Tensor line = arange(0, rows[axis] * step, step, DType::i32, w);
+  return broadcast_to(line.reshape(sizes, w), rows, "convolution", w);
+}
 
 // x [N, axes.., C] at the places of windows: its elements by their numbers, which follow from those
 // of rows.
@@ -37,20 +47,13 @@ class Places {
     rows.insert(rows.end(), site_.counts.begin(), site_.counts.end());
     rows.insert(rows.end(), windows.kernel.begin(), windows.kernel.end());
     rows.push_back(1);
-    // Numbers along an axis, everywhere: what is computed of them is computed where a row is taken.
-    auto along = [&](int axis, std::int64_t step) {
-      Shape sizes(rows.size(), 1);
-      sizes[axis] = rows[axis];
-      Tensor line = arange(0, rows[axis] * step, step, DType::i32, w_);
-      return broadcast_to(line.reshape(sizes, w_), rows, "convolution", w_);
-    };
     std::int64_t step = element_count(sizes_) / sizes_[0];
-    Tensor number = along(0, step), inside;
+    Tensor number = along(rows, 0, step, w_), inside;
     for (int i = 0; i < rank_; ++i) {
       const std::int64_t size = sizes_[1 + i], before = site_.before[i];
       step /= size;
-      Tensor place = at(along(1 + i, windows.stride[i]), w_) +
-                     at(along(1 + rank_ + i, windows.dilation[i]), w_);
+      Tensor place = at(along(rows, 1 + i, windows.stride[i], w_), w_) +
+                     at(along(rows, 1 + rank_ + i, windows.dilation[i], w_), w_);
       place = at(place, w_) - TensorOperand(before, w_);
       const std::int64_t last = (site_.counts[i] - 1) * windows.stride[i] +
                                 (windows.kernel[i] - 1) * windows.dilation[i] - before;
@@ -93,14 +96,18 @@ Tensor within(const Tensor& x, const Shape& before, const Shape& counts, double 
   return Places(frame, x, outside).all().reshape(sizes, w);
 }
 
-// x [N, axes.., C] with as many zeros around it as the windows meet.
-Tensor with_zeros(const ChannelsLastSite& site, const Tensor& x) {
+// How many elements of an axis the windows meet, with zeros.
+Shape frame_of(const ChannelsLastSite& site) {
   const Windows& windows = site.windows;
   Shape counts;
   for (int i = 0; i < windows.rank(); ++i)
     counts.push_back((site.counts[i] - 1) * windows.stride[i] +
                      (windows.kernel[i] - 1) * windows.dilation[i] + 1);
-  return within(x, site.before, counts, 0, site.where);
+  return counts;
+}
+// x [N, axes.., C] with as many zeros around it as the windows meet.
+Tensor with_zeros(const ChannelsLastSite& site, const Tensor& x) {
+  return within(x, site.before, frame_of(site), 0, site.where);
 }
 
 // Of few channels: what a window meets along the last axis is one run, if x has its zeros. x
@@ -116,16 +123,11 @@ Tensor runs_of_places(const ChannelsLastSite& site, const Tensor& x) {
   shape[2 * rank] *= channels;
   Shape rows = shape;
   rows[-1] = 1;
-  Tensor number;
-  auto add = [&](int axis, std::int64_t step) {
-    Shape sizes(rows.size(), 1);
-    sizes[axis] = rows[axis];
-    Tensor line = arange(0, rows[axis] * step, step, DType::i32, w).reshape(sizes, w);
-    line = broadcast_to(line, rows, "convolution", w);
-    number = number.defined() ? at(number, w) + at(line, w) : line;
-  };
   std::int64_t step = x.count() / x.size(0);
-  add(0, step);
+  Tensor number = along(rows, 0, step, w);
+  auto add = [&](int axis, std::int64_t apart) {
+    number = at(number, w) + at(along(rows, axis, apart, w), w);
+  };
   for (int i = 0; i < rank; ++i) {
     step /= x.size(1 + i);
     add(1 + i, step * windows.stride[i]);
@@ -135,15 +137,12 @@ Tensor runs_of_places(const ChannelsLastSite& site, const Tensor& x) {
   Tensor table = x.reshape({x.count(), 1}, w);
   return embedding(at(broadcast_to(number, shape, "convolution", w), w), table).reshape(shape, w);
 }
-bool has_runs_of_places(const ChannelsLastSite& site, std::int64_t channels) {
-  return channels <= most_channels_of_runs && site.windows.kernel[-1] > 1 &&
-         site.windows.dilation[-1] == 1;
-}
-
 // In 32 bits, with channels up to a multiple of a run.
 bool can_be_numbered(const Tensor& x) {
   return x.count() > 0 && x.count() / x.size(1) <= INT32_MAX / (x.size(1) + run);
 }
+
+bool is_of_16_bits(const Tensor& x) { return is_floating(x.dtype()) && bit_width(x.dtype()) == 16; }
 
 bool is_by_channel(const ChannelsLastSite& site) {
   return site.groups > 1 && site.groups == site.x.size(1) && site.groups == site.weight.size(0);
@@ -153,6 +152,14 @@ bool is_by_channel(const ChannelsLastSite& site) {
 Tensor in_runs(const Tensor& x, source_location w) {
   const std::int64_t over = x.size(-1) % run;
   return over == 0 ? x : padded(x, {0, run - over}, 0, w);
+}
+
+// x with its zeros, where runs of places serve; else nothing.
+Tensor with_zeros_for_runs(const ChannelsLastSite& site, const Tensor& x) {
+  const std::int64_t all = x.size(0) * element_count(frame_of(site)) * x.size(-1);
+  const bool serve = x.size(-1) <= most_channels_of_runs && site.windows.kernel[-1] > 1 &&
+                     site.windows.dilation[-1] == 1 && all <= INT32_MAX;
+  return serve ? with_zeros(site, x) : Tensor();
 }
 
 Tensor products(const ChannelsLastSite& site) {
@@ -171,8 +178,8 @@ Tensor products(const ChannelsLastSite& site) {
                   site.windows.stride[i], w);
   if (is_of_one)
     seen = x;
-  else if (has_runs_of_places(site, x.size(-1)))
-    seen = runs_of_places(site, with_zeros(site, x));
+  else if (const Tensor around = with_zeros_for_runs(site, x); around.defined())
+    seen = runs_of_places(site, around);
   else
     seen = Places(site, x).all();
   seen = seen.reshape({element_count(sizes), depth}, w);
@@ -211,10 +218,10 @@ Tensor by_channel(const ChannelsLastSite& site) {
 }  // namespace
 
 Tensor channels_to_last(const Tensor& x, source_location w) {
-  std::vector<int> order(static_cast<std::size_t>(x.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-  return x.permute(order, w);
+  return x.permute(order_to_last(x.rank()), w);
+}
+Tensor channels_from_last(const Tensor& x, source_location w) {
+  return x.permute(order_from_last(x.rank()), w);
 }
 
 Tensor convolved_blocks_channels_last(const ChannelsLastSite& site, const Shape& block,
@@ -250,26 +257,17 @@ Tensor convolved_blocks_channels_last(const ChannelsLastSite& site, const Shape&
 
 std::optional<Tensor> padded_channels_last(const Tensor& x, const Shape& before, const Shape& after,
                                            double value, source_location w) {
-  const bool serves = is_floating(x.dtype()) && bit_width(x.dtype()) == 16 && x.count() > 0 &&
-                      x.rank() == before.rank() + 2 && before.rank() >= 2 && !is_work_of_host(x) &&
-                      can_be_numbered(x);
+  const bool serves = is_of_16_bits(x) && x.rank() == before.rank() + 2 && before.rank() >= 2 &&
+                      !is_work_of_host(x) && can_be_numbered(x);
   if (!serves) return std::nullopt;
   Shape counts;
   for (int i = 0; i < before.rank(); ++i) counts.push_back(before[i] + x.size(2 + i) + after[i]);
   return channels_from_last(within(channels_to_last(x, w), before, counts, value, w), w);
 }
 
-Tensor channels_from_last(const Tensor& x, source_location w) {
-  std::vector<int> order(static_cast<std::size_t>(x.rank()));
-  std::iota(order.begin(), order.end(), 0);
-  std::rotate(order.begin() + 1, order.end() - 1, order.end());
-  return x.permute(order, w);
-}
-
 bool is_convolved_channels_last(const ChannelsLastSite& site) {
-  return is_floating(site.x.dtype()) && bit_width(site.x.dtype()) == 16 &&
-         site.windows.rank() >= 2 && can_be_numbered(site.x) && site.weight.count() > 0 &&
-         element_count(site.counts) > 0 &&
+  return is_of_16_bits(site.x) && site.windows.rank() >= 2 && can_be_numbered(site.x) &&
+         site.weight.count() > 0 && element_count(site.counts) > 0 &&
          (site.groups == 1 ||
           (is_by_channel(site) && element_count(site.windows.kernel) <= most_slices));
 }
