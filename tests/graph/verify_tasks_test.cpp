@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <random>
+#include <set>
 
 #include "graph/ir/text.h"
 #include "graph/regions/reference/overlap.h"
@@ -236,6 +238,36 @@ TEST(VerifyTasks, PartsOfAWholeAreShownToBeApart) {
   EXPECT_TRUE(write_apart(a, b));
   b.place = {{4, 3}, {0, 1}, 8};
   EXPECT_FALSE(write_apart(a, b));
+}
+
+TEST(VerifyTasks, PlacesAreOfDifferentElements) {
+  EXPECT_TRUE(is_injective({{4, 3}, {5, 2}, 0}));   // every second of five, the last among them
+  EXPECT_FALSE(is_injective({{4, 3}, {4, 2}, 0}));  // the last is the first of the next row
+  EXPECT_TRUE(is_injective({{2, 3}, {1, 2}, 0}));   // pairs beside each other
+  EXPECT_FALSE(is_injective({{3, 3}, {1, 2}, 0}));
+  EXPECT_FALSE(is_injective({{4, 1}, {0, 1}, 0}));
+  EXPECT_TRUE(is_injective({{4, 3}, {-3, 1}, 9}));
+  EXPECT_TRUE(is_injective({{4, 0}, {0, 1}, 0}));
+  // Sums of several axes: 0 to 5 in steps of 1 and 2 and 3 are not apart.
+  EXPECT_FALSE(is_injective({{2, 2, 2}, {3, 2, 1}, 0}));
+  EXPECT_TRUE(is_injective({{2, 2, 2}, {4, 2, 1}, 0}));
+}
+
+TEST(VerifyTasks, AddressesOfDifferentElementsAreFoundAsByEachElement) {
+  std::mt19937_64 chance(7);
+  for (int each = 0; each < 2000; ++each) {
+    auto size = [&] { return static_cast<std::int64_t>(chance() % 4); };
+    auto stride = [&] { return static_cast<std::int64_t>(chance() % 25) - 12; };
+    const StridedView view{{size(), size(), size()}, {stride(), stride(), stride()}, 0};
+    std::set<std::int64_t> seen;
+    bool once = true;
+    for (std::int64_t i = 0; i < view.shape[0]; ++i)
+      for (std::int64_t j = 0; j < view.shape[1]; ++j)
+        for (std::int64_t k = 0; k < view.shape[2]; ++k)
+          once &=
+              seen.insert(i * view.strides[0] + j * view.strides[1] + k * view.strides[2]).second;
+    EXPECT_LE(is_injective(view), once) << view.shape << " of strides " << view.strides;
+  }
 }
 
 TEST(VerifyRegions, FindsTablesThatDoNotAgree) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ranges>
 #include <vector>
 
 namespace tilewright::graph {
@@ -17,12 +18,14 @@ void sort(std::vector<Digit>& digits) {
     return std::abs(a.stride) > std::abs(b.stride);
   });
 }
-// A number below each size is a digit of one number, whose place value is the stride.
+// Whether numbers below each size, times their strides, have different sums: the steps of each
+// stride are longer than all smaller ones reach together.
 bool nest(const std::vector<Digit>& digits) {
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (digits[i].stride == 0) return false;
-    if (i > 0 && digits[i].size * std::abs(digits[i].stride) > std::abs(digits[i - 1].stride))
-      return false;
+  std::int64_t reach = 0;
+  for (const Digit& digit : digits | std::views::reverse) {
+    const std::int64_t stride = std::abs(digit.stride);
+    if (stride <= reach) return false;
+    reach += (digit.size - 1) * stride;
   }
   return true;
 }
@@ -76,7 +79,7 @@ bool lie_apart(StridedView x, StridedView y) {
 }  // namespace
 
 bool is_injective(const StridedView& view) {
-  if (is_row_major(view.shape, view.strides)) return true;
+  if (element_count(view.shape) == 0 || is_row_major(view.shape, view.strides)) return true;
   std::vector<Digit> digits;
   for (int axis = 0; axis < view.shape.rank(); ++axis)
     if (view.shape[axis] != 1) digits.push_back({view.strides[axis], view.shape[axis]});

@@ -12,7 +12,8 @@ struct Extent {
 };
 Extent extent_of(const StridedView& view);
 
-// No two indices have one offset: sorted by stride, each axis ends before the next one's step.
+// No two indices have one offset: sorted by stride, each axis steps over all that the smaller ones
+// reach together.
 bool is_injective(const StridedView& view);
 
 // The two tasks are shown to write no element in common, as parts of a concatenation, which lie
