@@ -313,9 +313,11 @@ void share_rows(const TaskList& list, const Region& region, const Work& work,
   blocks.share = divide_up(share, blocks.chunk) * blocks.chunk;
 }
 
-// Chunks of one value may overwrite what those of another, of other width, have yet to read.
-bool may_store_in_chunks(const Region& region, std::int64_t chunk) {
+// Chunks of one value may overwrite what those of another, of other width, have yet to read, and
+// whole rows that products of later ones do.
+bool may_store_in_chunks(const Region& region, bool has_product, std::int64_t chunk) {
   std::int64_t width = 0;
+  if (region.is_in_place && has_product) return false;
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
     if (!region.stored[slot] || region.tables[slot].width <= chunk) continue;
     if (width != 0 && region.tables[slot].width != width) return !region.is_in_place;
@@ -366,7 +368,8 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
     blocks.splits =
         settled(requested.splits, splits_of(region, work, target, blocks), work.facts.depth);
   if (may_split) choose_stream_k(list, region, work, target, requested, blocks);
-  if (blocks.chunk != 0 && !may_store_in_chunks(region, blocks.chunk)) blocks.chunk = 0;
+  if (blocks.chunk != 0 && !may_store_in_chunks(region, work.facts.has_product, blocks.chunk))
+    blocks.chunk = 0;
   if (work.facts.has_product)
     blocks.cluster = target.gpu().has_clusters ? settled(requested.cluster, 1) : 1;
   else

@@ -83,6 +83,24 @@ TEST(ChosenBlocks, OfLongRowsInPlaceAreChunks) {
   EXPECT_EQ(choose_blocks(list, region, dsl::target_named("sm_80"), {}).chunk, 8 << 10);
 }
 
+// A product reads whole rows: chunks of columns after the first would read what is overwritten.
+TEST(ChosenBlocks, OfProductsInPlaceAreNoChunks) {
+  for (bool writes : {false, true}) {
+    Capture capture;
+    Tensor x = capture.placeholder(f32, {2, 64}), w = capture.placeholder(f32, {64, 64});
+    Tensor product = sin(matmul(x, w));
+    if (writes) x.copy_from(product);
+    const TaskList list =
+        make_tasks(run_passes(capture.finish(writes ? Tensors{} : Tensors{product}).graph));
+    const Region region = fuse_tasks(list, true)[0].region;
+    ASSERT_EQ(region.is_in_place, writes);
+    BlockSizes asked;
+    asked.chunk = 32;
+    const RowBlocks blocks = choose_blocks(list, region, dsl::target_named("sm_80"), asked);
+    EXPECT_EQ(blocks.chunk, writes ? 0 : 32);
+  }
+}
+
 // Where any number of rows may come, a program has place for the most of a class of numbers, and
 // whole blocks of accumulators where they are packed.
 TEST(ChosenBlocks, ForAnyRowsHavePlaceForTheMostOfAClass) {
