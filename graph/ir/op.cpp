@@ -37,7 +37,9 @@ constexpr std::array table = {
          tile::tile_op##_,                                                           \
          fields::of_##name,                                                          \
          is_floating_rule(#rule),                                                    \
-         std::string_view(#rule) == "reduce_to_index"},
+         std::string_view(#rule) == "reduce_to_index",                               \
+         Kind::kind == Kind::pointwise ||                                            \
+             (Kind::kind == Kind::composite && std::string_view(#rule).starts_with("same"))},
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
 };

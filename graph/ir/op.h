@@ -46,6 +46,7 @@ struct OpInfo {
   AttributeFields reads;  // the others keep their defaults
   bool floating_only;     // by its shape rule; integer operands are converted before
   bool finds_index;       // a reduction that gives a place along its axis, not a value
+  bool is_elementwise;    // pointwise, or a composite of such ops
 };
 
 // Whether ops of the kind change rows of their first operand, which the second one names.

@@ -4,9 +4,42 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/ir/evaluate.h"
 #include "graph/ops/attention_operands.h"
 
 namespace tilewright::graph {
+
+namespace {
+
+// A graph of one value, of inputs without axes.
+void check_function_of_scores(const Application& a) {
+  const Bodies& bodies = a.attributes.bodies;
+  if (bodies.empty()) return;
+  a.need(bodies.size() == 1, "has ", bodies.size(), " functions of scores; it must be one");
+  const Graph& body = bodies[0];
+  const DType carried = a.dtype_of(0) == DType::f64 ? DType::f64 : DType::f32;
+  a.need(body.inputs.size() >= ScoreInputs::operands && body.outputs.size() == 1,
+         "its function of scores has ", body.inputs.size(), " inputs and ", body.outputs.size(),
+         " results; it must have ", ScoreInputs::operands, " or more, and one");
+  const std::size_t first = ScoreInputs::operands + a.count() - body.inputs.size();
+  a.need(body.inputs.size() - ScoreInputs::operands <= a.count(),
+         "its function of scores reads more operands than there are");
+  for (std::size_t i = 0; i < body.inputs.size(); ++i) {
+    const Node& input = body.node(body.inputs[i]);
+    const DType wanted = i == ScoreInputs::score ? carried
+                         : i < ScoreInputs::operands
+                             ? DType::i32
+                             : a.dtype_of(first + i - ScoreInputs::operands);
+    a.need(input.shape.empty() && input.dtype == wanted, "input ", i,
+           " of its function of scores is ", input.dtype, "[", input.shape, "]; it must be ",
+           wanted, " without axes");
+  }
+  const Node& result = body.node(body.outputs[0]);
+  a.need(result.shape.empty() && result.dtype == carried, "its function of scores gives ",
+         result.dtype, "[", result.shape, "]; it must give ", carried, " without axes");
+}
+
+}  // namespace
 
 namespace rules {
 
@@ -29,7 +62,15 @@ ValueType attention(const Application& a) {
          "a window was given without causal; it needs causal");
   a.need(a.attributes.cap >= 0 && std::isfinite(a.attributes.cap), "the cap of scores is ",
          a.attributes.cap, "; it must be a finite number above 0, or 0 for none");
-  const auto [position, mask] = AttentionOperands(a.count(), a.count() > 3 ? a.shape(3).size() : 0);
+  const Shape scores{q[0], q[1], q[2], k[2]};
+  check_function_of_scores(a);
+  const auto [position, mask, of_scores] =
+      AttentionOperands(a.attributes, a.count(), a.count() > 3 ? a.shape(3).size() : 0);
+  a.need(of_scores >= 3 && of_scores <= 5, "has ", of_scores, " operands before those of its ",
+         "function of scores; these are q, k, v, a position and a mask");
+  for (std::size_t i = of_scores; i < a.count(); ++i)
+    a.need(a.shape(i) == scores, "operand ", i, ", which the function of scores reads, is ",
+           a.shape(i), "; it must be ", scores, ", a number for each score");
   if (position != 0) {
     a.need(a.dtype_of(position) == DType::i32 || a.dtype_of(position) == DType::i64, "position is ",
            a.dtype_of(position), "; it must be i32 or i64");
@@ -41,7 +82,6 @@ ValueType attention(const Application& a) {
     a.need(is_boolean(a.dtype_of(mask)) ||
                (is_floating(a.dtype_of(mask)) && !is_float8(a.dtype_of(mask))),
            "mask is ", a.dtype_of(mask), "; it must be bool, or floats of 16 bits or more");
-    const Shape scores{q[0], q[1], q[2], k[2]};
     a.need(a.shape(mask) == scores, "mask is ", a.shape(mask), "; it must be ", scores,
            ", a number for each score");
   }
@@ -54,6 +94,22 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+// What a function makes of scores [batch, heads, rows, keys].
+HostTensor changed_scores(const Attributes& attributes, const Operands& operands,
+                          std::size_t of_scores, HostTensor scores) {
+  const Shape sizes = scores.shape;
+  const std::int64_t count = scores.count();
+  scores.shape = {count};
+  std::vector<HostTensor> inputs = {std::move(scores)};
+  for (int axis = 0; axis < sizes.rank(); ++axis) inputs.push_back(places_of_scores(sizes, axis));
+  for (std::size_t i = of_scores; i < operands.size(); ++i) {
+    inputs.push_back(*operands[i]);
+    inputs.back().shape = {count};
+  }
+  return evaluate(for_each_score(attributes.bodies[0], count), inputs, Rounding::double_)
+      .outputs[0];
+}
+
 // A score under element i of a mask.
 double masked(double score, const HostTensor& mask, std::int64_t i) {
   if (!is_boolean(mask.dtype)) return score + mask.number(i);
@@ -62,11 +118,27 @@ double masked(double score, const HostTensor& mask, std::int64_t i) {
 
 }  // namespace
 
+Graph for_each_score(Graph function, std::int64_t count) {
+  for (Node& node : function.nodes) {
+    node.shape = {count};
+    if (node.op == Op::input || node.op == Op::full) node.attributes.sizes = {count};
+  }
+  return function;
+}
+HostTensor places_of_scores(const Shape& sizes, int axis) {
+  HostTensor places(DType::i32, {element_count(sizes)});
+  std::int64_t inner = 1;
+  for (int behind = axis + 1; behind < sizes.rank(); ++behind) inner *= sizes[behind];
+  for (std::int64_t i = 0; i < places.count(); ++i)
+    places.integer[static_cast<std::size_t>(i)] = i / inner % sizes[axis];
+  return places;
+}
+
 HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operands) {
   const HostTensor &q = *operands[0], &k = *operands[1], &v = *operands[2];
   std::int64_t heads = q.shape[1], groups = k.shape[1], rows = q.shape[2], depth = q.shape[3];
   std::int64_t columns = k.shape[2];
-  const AttentionOperands given(operands.size(),
+  const AttentionOperands given(node.attributes, operands.size(),
                                 operands.size() > 3 ? operands[3]->shape.size() : 0);
   std::int64_t position =
       given.position != 0 ? operands[given.position]->integer[0] : node.attributes.start;
@@ -74,11 +146,27 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
   // Of no keys at all there is a product over nothing.
   const double unseen =
       node.attributes.nan_unseen && columns > 0 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
+  const std::int64_t lines = q.shape[0] * heads * rows;
+  auto first_key = [&](std::int64_t line) {
+    const std::int64_t head = line / rows % heads, batch = line / rows / heads;
+    return (batch * groups + head / (heads / groups)) * columns * depth;
+  };
+  HostTensor scores(accumulator(node.dtype), {q.shape[0], heads, rows, columns});
+  for (std::int64_t line = 0; line < lines; ++line)
+    for (std::int64_t c = 0; c < columns; ++c) {
+      double score = 0;
+      for (std::int64_t d = 0; d < depth; ++d)
+        score += q.number(line * depth + d) * k.number(first_key(line) + c * depth + d);
+      score *= node.attributes.number;
+      if (const double cap = node.attributes.cap; cap != 0) score = cap * std::tanh(score / cap);
+      scores.set_number(line * columns + c, score);
+    }
+  if (!node.attributes.bodies.empty())
+    scores = changed_scores(node.attributes, operands, given.of_scores, std::move(scores));
   HostTensor result(node.dtype, node.shape);
   std::vector<double> weights;
-  for (std::int64_t line = 0; line < q.shape[0] * heads * rows; ++line) {
-    std::int64_t row = line % rows, head = line / rows % heads, batch = line / rows / heads;
-    std::int64_t keys = (batch * groups + head / (heads / groups)) * columns * depth;
+  for (std::int64_t line = 0; line < lines; ++line) {
+    const std::int64_t row = line % rows, keys = first_key(line);
     std::int64_t visible = columns, hidden = 0;
     if (node.attributes.causal) visible = std::clamp<std::int64_t>(row + position + 1, 0, columns);
     if (node.attributes.window != 0)
@@ -87,10 +175,7 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
     double highest = -infinity, total = 0;
     for (std::int64_t c = hidden; c < visible; ++c) {
       double& weight = weights[static_cast<std::size_t>(c)];
-      for (std::int64_t d = 0; d < depth; ++d)
-        weight += q.number(line * depth + d) * k.number(keys + c * depth + d);
-      weight *= node.attributes.number;
-      if (const double cap = node.attributes.cap; cap != 0) weight = cap * std::tanh(weight / cap);
+      weight = scores.number(line * columns + c);
       if (mask != nullptr) weight = masked(weight, *mask, line * columns + c);
       highest = std::fmax(highest, weight);
     }

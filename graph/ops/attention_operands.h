@@ -1,17 +1,50 @@
-// Which operands of an attention are its position and its mask: each may be absent.
+// Which operands of an attention are its position, its mask, and what its function of scores reads:
+// each may be absent.
+//
+// The function of scores (`bodies[0]` of the attributes) says what becomes of a score after its
+// factor and cap, before masks: a graph of pointwise ops on values without axes. Its inputs are the
+// score, in the dtype that scores are carried in; where it stands, as i32: in the batch, among the
+// heads of q, among the rows of q, among the keys; and an element of each operand that it reads, of
+// which there is one for each score.
 #pragma once
 
 #include <cstddef>
 
+#include "graph/ir/ir.h"
+
 namespace tilewright::graph {
 
-// Places among the operands; 0 for what is not there. A position has one axis and a mask four.
-struct AttentionOperands {
-  std::size_t position = 0, mask = 0;
+struct HostTensor;
 
-  constexpr AttentionOperands(std::size_t count, std::size_t axes_of_fourth)
-      : position(count == 5 || (count == 4 && axes_of_fourth == 1) ? 3 : 0),
-        mask(count == 5 ? 4 : (count == 4 && axes_of_fourth != 1 ? 3 : 0)) {}
+// Of the inputs of a function of scores.
+struct ScoreInputs {
+  static constexpr std::size_t score = 0, batch = 1, head = 2, row = 3, key = 4, operands = 5;
 };
+
+// Places among the operands; of position and mask 0 for what is not there. A position has one axis
+// and a mask four; what the function of scores reads are the last ones.
+struct AttentionOperands {
+  std::size_t position = 0, mask = 0, of_scores = 0;
+
+  AttentionOperands(const Attributes& attributes, std::size_t count, std::size_t axes_of_fourth)
+      : of_scores(count - read_by_scores(attributes)) {
+    if (of_scores == 5 || (of_scores == 4 && axes_of_fourth == 1)) position = 3;
+    if (of_scores == 5)
+      mask = 4;
+    else if (of_scores == 4 && axes_of_fourth != 1)
+      mask = 3;
+  }
+
+  // How many operands the function of scores reads.
+  static std::size_t read_by_scores(const Attributes& attributes) {
+    return attributes.bodies.empty() ? 0
+                                     : attributes.bodies[0].inputs.size() - ScoreInputs::operands;
+  }
+};
+
+// A function of scores on so many of them together: each of its values has an element a score.
+Graph for_each_score(Graph function, std::int64_t count);
+// Where the scores of `sizes` stand along one of its axes, of so many elements.
+HostTensor places_of_scores(const Shape& sizes, int axis);
 
 }  // namespace tilewright::graph

@@ -188,8 +188,9 @@ Value attended(const Site& site) {
   need(!is_padded(q[1]) && !is_padded(k[1]) && !is_padded(q[3]), goes_over);
   const Attributes& a = site.given.attributes;
   if (a.causal) need(is_simple(q[2]), "its rows were joined with another axis");
-  const AttentionOperands given(site.operands.size(),
+  const AttentionOperands given(a, site.operands.size(),
                                 site.operands.size() > 3 ? site.operands[3].size() : 0);
+  need(a.bodies.empty(), "what its function makes of padded scores is not known");
   need(given.mask == 0 || !is_padded(site.operands[given.mask]), "its mask is padded");
   if (is_padded(k[2])) {
     need(a.causal && is_simple(k[2]),

@@ -1,7 +1,8 @@
 // Products around a softmax become attention, whose scores never lie in memory and whose programs
 // serve many sizes. Exporters write it out: softmax(q k^T * c + mask) v, with views between, with
 // the number on either side of the product, with several masks, added or chosen, and with rows that
-// see nothing made 0 afterwards.
+// see nothing made 0 afterwards. What is none of these, but elementwise, is a function of scores
+// (score_function.h).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "graph/ir/shape_rules.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriter.h"
+#include "graph/passes/score_function.h"
 #include "graph/passes/score_masks.h"
 
 namespace tilewright::graph {
@@ -30,7 +32,11 @@ struct Scores {
   double factor = 1;
   double cap = 0;  // 0: none; the factor is of what is under it
   std::vector<Mask> masks;
+  // Where a function is between them and the masks: what it is of, and what it makes.
+  std::optional<NodeId> before = {}, after = {};
 };
+// Masks that are computed for more elements are rather computed where they are added.
+constexpr std::int64_t most_added = std::int64_t{1} << 18;
 
 // Scores of few bits are as good in more, in which they are carried.
 bool is_carried(DType dtype) { return dtype == DType::f32 || is_float16(dtype); }
@@ -44,6 +50,8 @@ class Matcher {
     for (NodeId id : graph.outputs) ++uses_[id];
     for (const Mutation& m : graph.mutations) ++uses_[m.value];
   }
+  const Graph& graph() const { return graph_; }
+  const std::vector<int>& uses() const { return uses_; }
   const Node& node(NodeId id) const { return graph_.node(id); }
   NodeId operand(NodeId id, std::size_t i) const { return node(id).operands[i]; }
 
@@ -101,6 +109,56 @@ class Matcher {
     return Weights{softmax, true};
   }
 
+  // Scores with what is made of them; `uses` is how many nodes of the pattern read them.
+  std::optional<Scores> scores(NodeId id, int uses) const {
+    Scores scores;
+    if (find(id, uses, scores) &&
+        !std::ranges::any_of(scores.masks, [&](const Mask& mask) { return is_large_sum(mask); }))
+      return scores;
+    Scores changed;
+    if (uses_[id] == uses && find_function(id, changed)) return changed;
+    scores = {};
+    return find(id, uses, scores) ? std::optional(scores) : std::nullopt;
+  }
+
+ private:
+  // Whether it is computed element by element from what is smaller, for many rows and keys.
+  bool is_large_sum(const Mask& mask) const {
+    NodeId id = mask.node;
+    while (node(id).op == Op::expand || node(id).op == Op::reshape) id = operand(id, 0);
+    const Shape& shape = node(id).shape;
+    return mask.kind == Mask::Kind::added && info(node(id).op).is_elementwise &&
+           shape.rank() >= 2 && shape[-1] > 1 && shape[-2] > 1 && element_count(shape) > most_added;
+  }
+  // A function of a product and its factor, under masks that hide.
+  bool find_function(NodeId id, Scores& scores) const {
+    for (;;) {
+      const Node& n = node(id);
+      const std::size_t masks = scores.masks.size();
+      if (n.op != Op::where) break;
+      for (std::size_t side : {std::size_t{1}, std::size_t{2}})
+        if (const auto other = number_of(n.operands[3 - side]);
+            other && *other <= lowest_score && scores.masks.size() == masks) {
+          scores.masks.push_back(
+              {n.operands[0], side == 1 ? Mask::Kind::seen : Mask::Kind::hidden, *other});
+          id = n.operands[side];
+        }
+      if (scores.masks.size() == masks || uses_[id] != 1) break;
+    }
+    if (!scores.masks.empty() && uses_[id] != 1) return false;
+    for (NodeId source : elementwise_sources(graph_, id)) {
+      Scores plain;
+      if (!find(source, uses_[source], plain) || !plain.masks.empty()) continue;
+      scores.product = plain.product;
+      scores.factor = plain.factor;
+      scores.cap = plain.cap;
+      scores.before = source;
+      scores.after = id;
+      return true;
+    }
+    return false;
+  }
+
   // Scores down to a product; `uses` is how many nodes of the pattern read them.
   bool find(NodeId id, int uses, Scores& scores) const {
     if (uses_[id] != uses) return false;
@@ -130,7 +188,6 @@ class Matcher {
     return false;
   }
 
- private:
   bool is_softmax(NodeId id) const {
     return node(id).op == Op::softmax && node(id).attributes.axes[0] == node(id).shape.rank() - 1;
   }
@@ -178,9 +235,10 @@ class Matcher {
 // Writes the attention that a product is.
 class Former {
  public:
-  Former(Rewriter& rewriter, const Matcher& matcher, NodeId id)
+  Former(Rewriter& rewriter, const Matcher& matcher, const AffineForms& forms, NodeId id)
       : rewriter_(rewriter),
         matcher_(matcher),
+        forms_(forms),
         id_(id),
         builder_(rewriter.builder(matcher.node(id))) {}
 
@@ -188,10 +246,12 @@ class Former {
     const Node& node = matcher_.node(id_);
     const auto weights = matcher_.weights(node.operands[0]);
     if (!weights) return std::nullopt;
-    Scores scores;
     const NodeId scored = matcher_.operand(weights->softmax, 0);
-    if (!matcher_.find(scored, weights->zero_unseen ? 2 : 1, scores)) return std::nullopt;
-    if (!fits(scores, scored)) return std::nullopt;
+    const auto found = matcher_.scores(scored, weights->zero_unseen ? 2 : 1);
+    if (!found || !fits(*found, scored)) return std::nullopt;
+    const Scores& scores = *found;
+    std::optional<ScoreFunction> function;
+    if (scores.after && !(function = this->function(scores))) return std::nullopt;
 
     const Node& product = matcher_.node(scores.product);
     Attributes attributes;
@@ -207,10 +267,13 @@ class Former {
       if (const auto shared_values = shared(v);
           shared_values && matcher_.node(*shared_values).shape == matcher_.node(*k).shape)
         operands = {operands[0], rewriter_.at(*k), rewriter_.at(*shared_values)};
-    if (!scores.masks.empty()) {
-      operands.push_back(mask(scores.masks));
-      attributes.nan_unseen = !weights->zero_unseen;
+    if (!scores.masks.empty()) operands.push_back(mask(scores.masks));
+    if (function) {
+      for (const ScoreReading& reading : function->readings)
+        operands.push_back(for_scores(reading));
+      attributes.bodies = Bodies({std::move(function->body)});
     }
+    if (function || !scores.masks.empty()) attributes.nan_unseen = !weights->zero_unseen;
     const NodeId made = builder_.append(Op::attention, operands, attributes);
     return in_shape(made, node.shape);
   }
@@ -244,6 +307,22 @@ class Former {
   }
   Shape heads(std::int64_t rows, std::int64_t columns) const {
     return {batch_, heads_, rows, columns};
+  }
+
+  std::optional<ScoreFunction> function(const Scores& scores) const {
+    const Shape sizes = heads(rows_, keys_);
+    auto axes = axes_before(matcher_.node(*scores.after).shape, sizes, {0, 1, 2, 3});
+    if (!axes) return std::nullopt;
+    return read_score_function(matcher_.graph(), forms_, matcher_.uses(), *scores.before,
+                               *scores.after, std::move(*axes), sizes, carried_);
+  }
+  // A value of other axes as an operand with an element for each score.
+  NodeId for_scores(const ScoreReading& reading) {
+    const Shape& own = matcher_.node(reading.id).shape;
+    Shape shape(4, 1);
+    for (int axis = 0; axis < own.rank(); ++axis)
+      if (own[axis] != 1) shape[reading.axes[static_cast<std::size_t>(axis)]] = own[axis];
+    return spread(at(reading.id, shape), heads(rows_, keys_));
   }
 
   // The node of this shape that it is a view of; itself where there is none.
@@ -385,6 +464,7 @@ class Former {
 
   Rewriter& rewriter_;
   const Matcher& matcher_;
+  const AffineForms& forms_;
   NodeId id_;
   GraphBuilder builder_;
   std::int64_t batch_ = 1, heads_ = 1, rows_ = 0, keys_ = 0, depth_ = 0;
@@ -395,9 +475,10 @@ class Former {
 
 Graph form_attention(const Graph& graph) {
   const Matcher matcher(graph);
+  const AffineForms forms(graph);
   return rewrite(graph, [&](Rewriter& rewriter, NodeId id) -> std::optional<NodeId> {
     if (graph.node(id).op != Op::matmul) return std::nullopt;
-    return Former(rewriter, matcher, id).form();
+    return Former(rewriter, matcher, forms, id).form();
   });
 }
 

@@ -9,6 +9,7 @@
 #include "graph/passes/affine_form.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriter.h"
+#include "graph/passes/score_function.h"
 #include "graph/passes/score_masks.h"
 
 namespace tilewright::graph {
@@ -34,24 +35,6 @@ struct Reading {
   Band band;
   std::vector<Condition> rest;  // what no band says
 };
-
-// Axes of `from`, which `to` is but for axes of size 1, by what those of `to` are.
-std::optional<std::vector<int>> axes_before(const Shape& from, const Shape& to,
-                                            const std::vector<int>& axes) {
-  std::vector<int> before(from.size(), -1);
-  int next = 0;
-  auto skip = [&] {
-    while (next < to.rank() && to[next] == 1) ++next;
-  };
-  for (int axis = 0; axis < from.rank(); ++axis) {
-    if (from[axis] == 1) continue;
-    skip();
-    if (next == to.rank() || to[next] != from[axis]) return std::nullopt;
-    before[static_cast<std::size_t>(axis)] = axes[static_cast<std::size_t>(next++)];
-  }
-  skip();
-  return next == to.rank() ? std::optional(before) : std::nullopt;
-}
 
 class MaskReader {
  public:
@@ -184,7 +167,8 @@ Graph place_masks(const Graph& graph) {
   return rewrite(graph, [&](Rewriter& rewriter, NodeId id) -> std::optional<NodeId> {
     const Node& node = graph.node(id);
     if (node.op != Op::attention || node.operands.size() < 4) return std::nullopt;
-    const AttentionOperands given(node.operands.size(), graph.node(node.operands[3]).shape.size());
+    const AttentionOperands given(node.attributes, node.operands.size(),
+                                  graph.node(node.operands[3]).shape.size());
     if (given.mask == 0) return std::nullopt;
     const Shape& scores = graph.node(node.operands[given.mask]).shape;
     const auto reading = MaskReader(graph, forms, scores).read(node.operands[given.mask]);
@@ -204,8 +188,10 @@ Graph place_masks(const Graph& graph) {
       mask = mask ? builder.append(Op::logical_and, {*mask, made}) : made;
     }
     std::vector<NodeId> operands = rewriter.operands_of(node);
-    operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(given.mask));
-    if (mask) operands.push_back(*mask);
+    if (mask)
+      operands[given.mask] = *mask;
+    else
+      operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(given.mask));
     return builder.append(Op::attention, operands, attributes);
   });
 }

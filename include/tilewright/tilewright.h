@@ -32,6 +32,7 @@
 #include "graph/compile/compile.h"
 #include "graph/compile/region.h"
 #include "graph/compile/sizes/size_marks.h"
+#include "graph/functions/attending/flex_attention.h"
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/convolving/padding.h"

@@ -66,7 +66,10 @@ class Writing {
       scores = matmul(q, keys);
     if (below(3) == 0) scores = tanh(scores / 3.0) * (below(2) == 0 ? 2.0 : -2.0);
     for (std::int64_t more = below(4); more > 0; --more) {
-      switch (below(6)) {
+      switch (below(9)) {
+        case 6: scores = changed(scores, input(f32, some_of_scores())); break;
+        case 7: scores = changed(scores, places().to(f32)); break;
+        case 8: scores = scores + where(remainder(places(), 3) == 1, 0.5, -0.5); break;
         case 0: scores = scores * 0.7; break;
         case 1: scores = scores / 1.5; break;
         case 2: scores = scores + input(f32, some_of_scores()); break;
@@ -116,6 +119,26 @@ class Writing {
     for (std::int64_t& size : shape)
       if (below(2) == 0) size = 1;
     return shape;
+  }
+  // Of all of them, from where they stand; some of one or two axes alone.
+  Tensor places() {
+    const Tensor rows = arange(0, rows_).reshape({rows_, 1}), keys = arange(0, keys_),
+                 heads = arange(0, heads_, 1, i32).reshape({heads_, 1, 1}).to(i64);
+    switch (below(4)) {
+      case 0: return rows - keys;
+      case 1: return abs(rows * 2 - keys) + heads;
+      case 2: return maximum(keys, rows);
+      default: return heads * keys;
+    }
+  }
+  // No sum, product with a number, mask or cap.
+  Tensor changed(const Tensor& scores, const Tensor& by) {
+    switch (below(4)) {
+      case 0: return scores * by;
+      case 1: return silu(scores) + by;
+      case 2: return where(scores > by, scores, scores * 0.25);
+      default: return abs(scores - by) * -1.0 + scores;
+    }
   }
   Tensor chosen(const Tensor& scores, const Tensor& mask) {
     switch (below(4)) {

@@ -8,18 +8,85 @@ namespace tilewright::graph {
 
 // One row of attention: scores s are off by at most d, so that every weight exp(s - max) is off by
 // a factor within exp(2 d), times the rounding of exp, of the running rescaling and of the weights'
-// own dtype; numerator and denominator both carry that. A mask adds its error to d, and what the
-// sum is rounded by; a key that it hides has no weight at all.
+// own dtype; numerator and denominator both carry that. A function of scores makes of their error
+// what its ops do. A mask adds its error to d, and what the sum is rounded by; a key that it hides
+// has no weight at all.
+namespace {
+
+// Scores [batch, heads, rows, keys] before masks, and how large what they are sums of is.
+struct Scores {
+  BoundedTensor of;
+  std::vector<double> sizes;
+};
+
+Scores scores_of(const Node& node, const Operands& x) {
+  const BoundedTensor &q = *x[0], &k = *x[1];
+  const std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3],
+                     groups = k.value.shape[1], columns = k.value.shape[2];
+  const double u = accumulator_unit(node.dtype), scale = std::abs(node.attributes.number);
+  Scores scores;
+  scores.of.value = HostTensor(accumulator(node.dtype), {node.shape[0], heads, rows, columns});
+  for (std::int64_t at = 0; at < scores.of.value.count(); ++at) {
+    const std::int64_t line = at / columns, head = line / rows % heads, batch = line / rows / heads;
+    const std::int64_t key = (batch * groups + head / (heads / groups)) * columns + at % columns;
+    double dot = 0, error = 0, size = 0;
+    for (std::int64_t i = 0; i < depth; ++i) {
+      const std::int64_t at_q = line * depth + i, at_k = key * depth + i;
+      const double eq = q.error[static_cast<std::size_t>(at_q)];
+      const double ek = k.error[static_cast<std::size_t>(at_k)];
+      dot += q.value.number(at_q) * k.value.number(at_k);
+      error += std::abs(q.value.number(at_q)) * ek + magnitude(k, at_k) * eq;
+      size += magnitude(q, at_q) * magnitude(k, at_k);
+    }
+    double score = dot * node.attributes.number;
+    double score_error = scale * (error + gamma(static_cast<double>(depth) + 4, u) * size);
+    if (const double cap = node.attributes.cap; cap != 0) {  // its slope is at most 1
+      score = cap * std::tanh(score / cap);
+      score_error += 16 * u * std::min(cap, scale * size);
+    }
+    scores.of.value.set_number(at, score);
+    scores.of.error.push_back(score_error);
+    scores.sizes.push_back(scale * size);
+  }
+  return scores;
+}
+
+// What a function makes of them.
+Scores changed(const Node& node, const Operands& x, std::size_t of_scores, Scores scores) {
+  const Shape sizes = scores.of.value.shape;
+  const std::int64_t count = element_count(sizes);
+  scores.of.value.shape = {count};
+  std::vector<BoundedTensor> inputs = {std::move(scores.of)};
+  for (int axis = 0; axis < sizes.rank(); ++axis)
+    inputs.push_back(
+        {places_of_scores(sizes, axis), std::vector<double>(static_cast<std::size_t>(count))});
+  for (std::size_t i = of_scores; i < x.size(); ++i) {
+    inputs.push_back(*x[i]);
+    inputs.back().value.shape = {count};
+  }
+  const Graph function = for_each_score(node.attributes.bodies[0], count);
+  scores.of = bound_nodes(function, std::move(inputs)).at(function.outputs[0]);
+  scores.of.value.shape = sizes;
+  for (std::int64_t i = 0; i < count; ++i)
+    scores.sizes[static_cast<std::size_t>(i)] += magnitude(scores.of, i);
+  return scores;
+}
+
+}  // namespace
+
 std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x) {
   if (y.count() == 0) return {};
-  const BoundedTensor &q = *x[0], &k = *x[1], &v = *x[2];
+  const BoundedTensor &k = *x[1], &v = *x[2];
   std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3];
   std::int64_t groups = k.value.shape[1], columns = k.value.shape[2];
-  const AttentionOperands given(x.size(), x.size() > 3 ? x[3]->value.shape.size() : 0);
+  const AttentionOperands given(node.attributes, x.size(),
+                                x.size() > 3 ? x[3]->value.shape.size() : 0);
   std::int64_t position =
       given.position != 0 ? x[given.position]->value.integer[0] : node.attributes.start;
   const BoundedTensor* mask = given.mask != 0 ? x[given.mask] : nullptr;
-  double u = accumulator_unit(node.dtype), scale = std::abs(node.attributes.number);
+  double u = accumulator_unit(node.dtype);
+  Scores all = scores_of(node, x);
+  if (!node.attributes.bodies.empty()) all = changed(node, x, given.of_scores, std::move(all));
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
   for (std::int64_t line = 0; line < y.count() / depth; ++line) {
     std::int64_t row = line % rows, head = line / rows % heads, batch = line / rows / heads;
@@ -34,24 +101,13 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
     std::vector<double> scores(static_cast<std::size_t>(visible));
     double d = 0, top = -unknown, largest = 0;
     for (std::int64_t c = 0; c < visible; ++c) {
-      double dot = 0, error = 0, size = 0;
-      for (std::int64_t i = 0; i < depth; ++i) {
-        std::int64_t at_q = line * depth + i, at_k = keys + c * depth + i;
-        double eq = q.error[static_cast<std::size_t>(at_q)];
-        double ek = k.error[static_cast<std::size_t>(at_k)];
-        dot += q.value.number(at_q) * k.value.number(at_k);
-        error += std::abs(q.value.number(at_q)) * ek + magnitude(k, at_k) * eq;
-        size += magnitude(q, at_q) * magnitude(k, at_k);
-      }
+      const std::int64_t at = line * columns + hidden + c;
       double &score = scores[static_cast<std::size_t>(c)], added = 0;
-      score = dot * node.attributes.number;
-      double score_error = scale * (error + gamma(static_cast<double>(depth) + 4, u) * size);
-      if (const double cap = node.attributes.cap; cap != 0) {  // its slope is at most 1
-        score = cap * std::tanh(score / cap);
-        score_error += 16 * u * std::min(cap, scale * size);
-      }
+      score = all.of.value.number(at);
+      if (score == -unknown) continue;  // hidden by the function
+      double score_error = all.of.error[static_cast<std::size_t>(at)];
+      const double size = all.sizes[static_cast<std::size_t>(at)];
       if (mask != nullptr) {
-        const std::int64_t at = line * columns + hidden + c;
         const bool is_hidden = is_boolean(mask->value.dtype) ? mask->value.number(at) == 0
                                                              : mask->value.number(at) == -unknown;
         if (is_hidden) {
@@ -61,11 +117,11 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
         if (!is_boolean(mask->value.dtype)) {
           added = std::abs(mask->value.number(at));
           score += mask->value.number(at);
-          score_error += mask->error[static_cast<std::size_t>(at)] + 2 * u * (scale * size + added);
+          score_error += mask->error[static_cast<std::size_t>(at)] + 2 * u * (size + added);
         }
       }
       top = std::max(top, score);
-      largest = std::max(largest, scale * size + added);
+      largest = std::max(largest, size + added);
       d = std::max(d, score_error);
     }
     if (top == -unknown) continue;  // exactly 0

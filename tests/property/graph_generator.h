@@ -92,6 +92,7 @@ class GraphGenerator {
   void grow_scatter_reduce();
   void grow_cat();
   NodeId grow_mask(const Shape& scores);
+  Graph score_function(DType carried, std::optional<DType> read);
   void grow_attention();
   void grow_argsort();
   void grow_cumulate();

@@ -1,6 +1,7 @@
 // How each kind of op is added to a random graph.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "dsl/ir/type_rules.h"
 #include "tests/property/graph_generator.h"
@@ -208,6 +209,47 @@ NodeId GraphGenerator::grow_mask(const Shape& scores) {
   return expanded(input(dice_.pick(std::span(dtypes)), own), scores);
 }
 
+// A few ops on scores, their places, and what is read besides.
+Graph GraphGenerator::score_function(DType carried, std::optional<DType> read) {
+  Graph function;
+  GraphBuilder builder(function);
+  NodeId value = builder.input(carried, {});
+  std::vector<NodeId> places;
+  for (int axis = 0; axis < 4; ++axis) places.push_back(builder.input(i32, {}));
+  std::optional<NodeId> other;
+  if (read) other = builder.input(*read, {});
+  auto number = [&](double n) { return builder.full(carried, {}, n); };
+  auto of = [&](Op op, NodeId a, NodeId b) { return builder.append(op, {a, b}); };
+  auto place = [&] { return places[static_cast<std::size_t>(dice_.below(4))]; };
+  if (other && is_boolean(*read)) {
+    value = builder.append(Op::where, {*other, value, of(Op::mul, value, number(0.5))});
+  } else if (other) {
+    if (*read != carried) other = builder.append(Op::to, {*other}, {}, carried);
+    value = of(dice_.chance(50) ? Op::add : Op::mul, value, *other);
+  }
+  for (std::int64_t more = 1 + dice_.below(3); more > 0; --more) {
+    switch (dice_.below(5)) {
+      case 0: value = builder.append(Op::tanh, {value}); break;
+      case 1: value = of(Op::mul, value, number(-0.75)); break;
+      case 2: {
+        const NodeId distance = of(Op::sub, place(), place());
+        value = of(Op::add, value,
+                   of(Op::mul, builder.append(Op::to, {distance}, {}, carried), number(0.125)));
+        break;
+      }
+      case 3:
+        value = builder.append(Op::where, {of(Op::le, place(), place()), value, number(0.25)});
+        break;
+      default: value = builder.append(Op::sigmoid, {value});
+    }
+  }
+  if (dice_.chance(30))
+    value = builder.append(Op::where, {of(Op::ne, place(), place()), value,
+                                       number(-std::numeric_limits<double>::infinity())});
+  function.outputs = {value};
+  return function;
+}
+
 void GraphGenerator::grow_attention() {
   static constexpr auto is_query = [](const Node& n) {
     return n.shape.rank() == 4 && is_floating(n.dtype);
@@ -235,7 +277,15 @@ void GraphGenerator::grow_attention() {
     attributes.start = dice_.chance(50) ? shape[2] - rows : dice_.below(8) - 4;
   attributes.nan_unseen = dice_.chance(20);
   if (dice_.chance(20)) attributes.cap = 1.5;
-  if (dice_.chance(40)) operands.push_back(grow_mask({shape[0], node(q).shape[1], rows, shape[2]}));
+  const Shape scores{shape[0], node(q).shape[1], rows, shape[2]};
+  if (dice_.chance(40)) operands.push_back(grow_mask(scores));
+  if (dice_.chance(30)) {
+    const bool reads = dice_.chance(60);
+    if (reads) operands.push_back(grow_mask(scores));
+    attributes.bodies =
+        Bodies({score_function(accumulator(node(q).dtype),
+                               reads ? std::optional(node(operands.back()).dtype) : std::nullopt)});
+  }
   add(Op::attention, operands, attributes);
 }
 

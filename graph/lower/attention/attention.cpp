@@ -3,8 +3,8 @@
 #include <numbers>
 
 #include "graph/lower/attention/attention_blocks.h"
-#include "graph/lower/attention/attention_mask.h"
 #include "graph/lower/attention/attention_panels.h"
+#include "graph/lower/attention/attention_scores.h"
 #include "graph/lower/attention/attention_shape.h"
 #include "graph/lower/lowering.h"
 #include "runtime/base/divide_up.h"
@@ -144,19 +144,37 @@ class AttentionProgram {
             place.strides[3],
             target_.is_gpu()};
   }
-  AttentionMask mask() {
-    const TaskOperand& operand = task_.operands[operands_of_attention(task_).mask];
+  // What has an element for each score.
+  ScoreOperand score_operand(const TaskOperand& operand) {
     const StridedView& place = operand.view;
     const std::int64_t by_row = shape_.packs_heads ? place.strides[1] : place.strides[2],
                        by_key = place.strides[3];
     Offset first = offset(place, false);
     if (takes_rows_) sizes_.add_to(first, row_, by_row);
-    return AttentionMask(
-        {parameters_.pointer(operand.storage) + first,
-         takes_rows_ ? Operand(block_rows_) : shape_.rows, all_keys(),
-         Stride(sizes_.number(by_row)), by_key == 1 ? Stride(1) : Stride(sizes_.number(by_key)),
-         target_.is_gpu()},
-        by_row != 0, by_key != 0);
+    return {{parameters_.pointer(operand.storage) + first,
+             takes_rows_ ? Operand(block_rows_) : shape_.rows, all_keys(),
+             Stride(sizes_.number(by_row)), by_key == 1 ? Stride(1) : Stride(sizes_.number(by_key)),
+             target_.is_gpu()},
+            by_row != 0,
+            by_key != 0};
+  }
+  AttentionScores scores() {
+    const AttentionOperands given = operands_of_attention(task_);
+    std::vector<ScoreOperand> operands;
+    for (std::size_t i = given.mask != 0 ? given.mask : given.of_scores; i < task_.operands.size();
+         ++i)
+      operands.push_back(score_operand(task_.operands[i]));
+    return {task_, std::move(operands),
+            has_function(task_) ? std::optional(places()) : std::nullopt};
+  }
+  AttentionScores::Places places() const {
+    auto known = [](const Tile& place) {
+      return place.defined() ? dsl::cast(place, DType::i32)
+                             : dsl::constant(ir::Scalar::of_integer(DType::i32, 0));
+    };
+    Tile row = dsl::reshape(dsl::arange(0, block_.rows), {block_.rows, 1}) + known(row_);
+    if (!shape_.packs_heads) return {known(batch_), known(head_), row};
+    return {known(batch_), known(head_) * shape_.group + row, known({})};
   }
   // The block's first row, where a matrix of rows does not begin with it.
   Operand row() const { return row_.defined() && !takes_rows_ ? Operand(row_) : Operand(0); }
@@ -205,10 +223,9 @@ class AttentionProgram {
       keys = {pointer(1, shape_.k), depth, all_keys(), k[3], k[2], target_.is_gpu()};
       values = {pointer(2, shape_.v), all_keys(), depth, v[2], v[3], target_.is_gpu()};
     }
-    std::optional<AttentionMask> mask;
-    if (has_mask(task_)) mask = this->mask();
-    auto seen = [&](const Tile& scores, const Tile& column) {
-      return mask ? mask->of(scores, row(), column) : scores;
+    const AttentionScores all_scores = scores();
+    auto changed = [&](const Tile& products, const Tile& column, bool is_inside = false) {
+      return all_scores.of(scaled(products), row(), column, is_inside);
     };
     Tile first;
     if (is_causal()) first = has_position(task_) ? position_of(task_, parameters_) : Tile(start());
@@ -243,7 +260,7 @@ class AttentionProgram {
         for (Tile column : dsl::range(begin, end, block_.columns)) {
           Tile scores = dsl::dot(q, key_block(column));
           mixed = dsl::dot(pending, value_block(at), mixed);
-          scores = seen(scaled(scores), column);
+          scores = changed(scores, column);
           Weighed next = weigh(masks ? masked(scores, column, first) : scores);
           mixed = mixed * next.decay;
           pending = next.weights;
@@ -270,14 +287,13 @@ class AttentionProgram {
           k.base = k.base + column * k.column_stride.value();
           v.base = v.base + column * v.row_stride.value();
           k.columns = v.rows = block_.columns;
-          Tile scores = scaled(dsl::dot(q, k.load(0, 0, {depth, block_.columns}), 0, precision));
-          if (mask) scores = mask->within(column, block_.columns).of(scores, 0, 0);
-          mix(scores, v.load(0, 0, {block_.columns, depth}), column);
+          Tile products = dsl::dot(q, k.load(0, 0, {depth, block_.columns}), 0, precision);
+          mix(changed(products, column, true), v.load(0, 0, {block_.columns, depth}), column);
         }
         is_at_edge_ = true;
       }
       for (Tile column : dsl::range(begin, range.end, block_.columns))
-        mix(seen(scaled(dsl::dot(q, key_block(column), 0, precision)), column), value_block(column),
+        mix(changed(dsl::dot(q, key_block(column), 0, precision), column), value_block(column),
             column);
     }
     if (folds_scale()) highest = highest * attributes_.number;
@@ -299,7 +315,7 @@ class AttentionProgram {
   // On GPUs the scale is folded into the exponential, which costs one instruction less an element.
   bool folds_scale() const {
     return target_.is_gpu() && bit_width(task_.dtype) == 16 && attributes_.number > 0 &&
-           attributes_.cap == 0 && !has_mask(task_);
+           attributes_.cap == 0 && !has_mask(task_) && !has_function(task_);
   }
   Tile scaled(const Tile& product) const {
     if (folds_scale()) return product;
@@ -321,7 +337,8 @@ class AttentionProgram {
 
   // A row may see none of a block's columns, or of this program's.
   bool may_see_none() const {
-    return split_.defined() || attributes_.window != 0 || attributes_.start < 0 || has_mask(task_);
+    return split_.defined() || attributes_.window != 0 || attributes_.start < 0 ||
+           has_mask(task_) || has_function(task_);
   }
   bool has_edge() const { return takes_keys_ ? is_at_edge_ : shape_.keys() % block_.columns != 0; }
   bool needs_mask() const { return is_causal() || has_edge(); }

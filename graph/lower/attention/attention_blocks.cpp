@@ -90,8 +90,10 @@ BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target
   AttentionShape shape(task);
   BlockSizes blocks = default_blocks(target, shape, task.dtype, attributes.causal,
                                      list.on_tensor_cores(task.dtype));
-  // Of scores that threads multiply up by themselves, a mask's are as many registers again.
-  if (target.is_gpu() && has_mask(task) && !list.on_tensor_cores(task.dtype))
+  // Of scores that threads multiply up by themselves, what a mask or a function reads are as many
+  // registers again.
+  if (target.is_gpu() && (has_mask(task) || has_function(task)) &&
+      !list.on_tensor_cores(task.dtype))
     blocks.columns = std::min(blocks.columns, gpu_few_rows_columns);
   blocks.rows = settled(asked.rows, blocks.rows, shape.rows);
   blocks.columns = settled(asked.columns, blocks.columns, shape.keys());

@@ -37,12 +37,14 @@ struct AttentionShape {
 };
 
 inline AttentionOperands operands_of_attention(const Task& task) {
-  return {task.operands.size(),
+  return {task.attributes, task.operands.size(),
           task.operands.size() > 3 ? task.operands[3].view.shape.size() : std::size_t{0}};
 }
 // Whether a number in memory says which column row 0 is at; otherwise an attribute does.
 inline bool has_position(const Task& task) { return operands_of_attention(task).position != 0; }
 inline bool has_mask(const Task& task) { return operands_of_attention(task).mask != 0; }
+// Whether a function changes scores.
+inline bool has_function(const Task& task) { return !task.attributes.bodies.empty(); }
 // The column that row 0 is at, in a program that traces.
 dsl::Tile position_of(const Task& task, const Parameters& parameters);
 

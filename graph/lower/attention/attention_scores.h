@@ -1,0 +1,47 @@
+// What becomes of scores in the programs of an attention before they are weighed: what its function
+// of scores makes of them (ops/attention_operands.h), and what its mask leaves. Both read operands
+// that have an element for each score, of which those that lie at one place in memory, for all rows
+// or for all keys, are read once a block.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/lower/attention/attention_shape.h"
+
+namespace tilewright::graph {
+
+// An operand with an element for each score, as one of the programs sees it.
+struct ScoreOperand {
+  Matrix elements;  // of this program's rows, a column each key
+  bool rows_differ, keys_differ;
+
+  // Of the rows from `row` and the keys from `column` on; an axis along which they are the same has
+  // one. `is_inside`: all these keys are there.
+  dsl::Tile load(const dsl::Operand& row, const dsl::Tile& column, bool is_inside,
+                 Shape block) const;
+};
+
+class AttentionScores {
+ public:
+  // Of a block's rows, as i32: in the batch, among the heads of q, among the rows of q. What
+  // differs between rows is [rows, 1].
+  struct Places {
+    dsl::Operand batch, head, row;
+  };
+  // `operands`: those of the task from its mask on, in their order; `places` are needed where
+  // there is a function.
+  AttentionScores(const Task& task, std::vector<ScoreOperand> operands,
+                  std::optional<Places> places)
+      : task_(task), operands_(std::move(operands)), places_(std::move(places)) {}
+  // Scores of the rows from `row` and the keys from `column` on, as they are to be weighed.
+  dsl::Tile of(const dsl::Tile& scores, const dsl::Operand& row, const dsl::Tile& column,
+               bool is_inside) const;
+
+ private:
+  const Task& task_;
+  std::vector<ScoreOperand> operands_;
+  std::optional<Places> places_;
+};
+
+}  // namespace tilewright::graph
