@@ -16,6 +16,8 @@ constexpr std::int64_t query_rows = 64, packed_columns = 64, least_columns = 16;
 constexpr std::int64_t few_columns = 128, most_columns = 512, scores = 4 << 10;
 constexpr std::int64_t few_seen_columns = 64, blocks_of_seen = 32;
 constexpr std::int64_t gpu_query_rows = 64, gpu_columns = 64, gpu_few_rows_columns = 32;
+constexpr std::int64_t gpu_function_rows = 32, gpu_function_columns = 16,
+                       gpu_wide_function_columns = 8;
 // Programs that share their keys have at least so many blocks of keys each, and there are so many
 // of them for a multiprocessor. Their results are combined in a tile of so many elements.
 constexpr std::int64_t least_key_blocks = 2, programs_a_multiprocessor = 2;
@@ -90,11 +92,17 @@ BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target
   AttentionShape shape(task);
   BlockSizes blocks = default_blocks(target, shape, task.dtype, attributes.causal,
                                      list.on_tensor_cores(task.dtype));
-  // Of scores that threads multiply up by themselves, what a mask or a function reads are as many
-  // registers again.
-  if (target.is_gpu() && (has_mask(task) || has_function(task)) &&
-      !list.on_tensor_cores(task.dtype))
-    blocks.columns = std::min(blocks.columns, gpu_few_rows_columns);
+  // Of scores that threads multiply up by themselves, what a mask reads is as many registers again,
+  // and what a function reads and computes of them more.
+  if (target.is_gpu() && !list.on_tensor_cores(task.dtype)) {
+    if (has_mask(task)) blocks.columns = std::min(blocks.columns, gpu_few_rows_columns);
+    if (has_function(task)) {
+      blocks.rows = std::min(blocks.rows, gpu_function_rows);
+      blocks.columns =
+          std::min(blocks.columns,
+                   bit_width(task.dtype) == 64 ? gpu_wide_function_columns : gpu_function_columns);
+    }
+  }
   blocks.rows = settled(asked.rows, blocks.rows, shape.rows);
   blocks.columns = settled(asked.columns, blocks.columns, shape.keys());
   blocks.splits =
