@@ -62,6 +62,18 @@ programs::Lifetimes lifetimes_of(const Program& program) {
           }};
 }
 
+// Which values say by their elements what sizes are, although they are floats: how many times as
+// long a Resize makes axes, and which part of them it takes.
+std::vector<bool> factors_of(const Program& program) {
+  std::vector<bool> are_factors(program.values);
+  onnx::for_each_node(program.graph, [&](const Node& node) {
+    if (node.op != "Resize" && node.op != "Upsample") return;
+    for (std::size_t i = 1; i < node.inputs.size(); ++i)
+      if (node.inputs[i] != no_value) are_factors[static_cast<std::size_t>(node.inputs[i])] = true;
+  });
+  return are_factors;
+}
+
 std::int64_t nodes_in(const Program& program) {
   std::int64_t count = 0;
   onnx::for_each_node(program.graph, [&](const Node&) { ++count; });
@@ -138,9 +150,11 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
   state->inputs = programs::described_inputs(program.signature);
   for (const onnx::Output& output : program.graph.outputs) state->outputs.push_back(output.name);
   std::unique_ptr<OnnxModule> module(new OnnxModule(std::move(state)));
+  const std::vector<bool> are_factors = factors_of(module->state_->program);
   for (Initializer& initializer : module->state_->program.initializers) {
     Tensor& tensor = module->state_->tensors.emplace_back(std::move(initializer.tensor));
-    const bool may_be_size = is_integer(tensor.dtype()) || is_boolean(tensor.dtype());
+    const bool may_be_size = is_integer(tensor.dtype()) || is_boolean(tensor.dtype()) ||
+                             are_factors[static_cast<std::size_t>(initializer.value)];
     const bool is_constant = tensor.count() <= onnx::most_known &&
                              (may_be_size || tensor.rank() == 0) &&
                              onnx::can_be_known(tensor.dtype());

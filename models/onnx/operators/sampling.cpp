@@ -338,7 +338,8 @@ Samples samples_of(const std::vector<double>& corners, const Regions& how, std::
   return samples;
 }
 
-// The regions' corners are read on the host. A maximum is of weighted elements, as the package has
+// The regions' corners are read on the host where they decide how many samples a bin has, or of
+// which a maximum is taken. A maximum is of weighted elements, as the package has
 // it.
 Tensor aligned_regions(const Call& call) {
   Tensor x = call.tensor(0), batch = call.tensor(2).to(i64);
@@ -358,6 +359,11 @@ Tensor aligned_regions(const Call& call) {
           "[onnx] regions of ", how.height, " by ", how.width, " bins with ", how.samples,
           " samples an axis; 1 to 4096 bins and 0 to 64 samples are supported");
   std::int64_t channels = x.size(1), plane = x.size(2) * x.size(3), count = batch.size(0);
+  if (mode == "avg" && how.samples > 0) {
+    const Tensor regions = cat({batch.unsqueeze(1).to(f32), call.tensor(1).to(f32)}, 1);
+    return roi_align(
+        x, regions, {{how.height, how.width}, how.scale, how.samples, coordinates == "half_pixel"});
+  }
   Samples samples = samples_of(call.numbers(1), how, x.size(2), x.size(3));
   std::int64_t all = samples.bins * samples.most * 4;
   Tensor planes =

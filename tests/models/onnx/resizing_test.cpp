@@ -8,10 +8,12 @@
 #include <functional>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/resampling/sampled_windows.h"
 #include "models/onnx/onnx_module.h"
 #include "tests/errors.h"
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
+#include "tests/tensors.h"
 
 namespace tilewright {
 namespace {
@@ -164,6 +166,42 @@ TEST(OnnxResize, HasTheSizesOfScalesInTheirPrecision) {
                                     {value("x", {"40", "50"})},
                                     {bytes(1, "y")}}))));
   EXPECT_EQ(module->forward({waves({40, 50})})[0].shape(), (Shape{28, 55}));
+}
+
+// Scales are floats of the file, and decide sizes all the same.
+TEST(OnnxResize, ByScalesIsOneGraph) {
+  ScratchFolder folder;
+  const auto module = load_onnx(folder.write(
+      "model.onnx",
+      model(graph_of({{node("Resize", {"x", "", "scales"}, {"y"}, text("mode", "linear"))},
+                      {tensor("scales", {4}, floats_as_bytes({1, 1, 2, 3}))},
+                      {value("x", {"batch", "2", "5", "4"})},
+                      {bytes(1, "y")}}))));
+  EXPECT_TRUE(module->named_parameters().empty());
+  const Tensor x = waves({3, 2, 5, 4});
+  auto fast = compile(*module, {.fullgraph = true});
+  EXPECT_EQ(fast({x})[0].shape(), (Shape{3, 2, 10, 12}));
+  expect_near(fast({x})[0], module->forward({x})[0]);
+}
+
+// Corners of regions are data; where each bin has so many samples, nothing of them is read.
+TEST(OnnxRoiAlign, OfSoManySamplesIsOneGraph) {
+  ScratchFolder folder;
+  const std::string sizes = attribute("output_height", 3) + attribute("output_width", 2) +
+                            attribute("sampling_ratio", 2) + real("spatial_scale", 0.5F);
+  const auto module = load_onnx(folder.write(
+      "model.onnx", model(graph_of({{node("RoiAlign", {"x", "regions", "images"}, {"y"}, sizes)},
+                                    {},
+                                    {value("x", {"2", "3", "9", "8"}), value("regions", {"4", "4"}),
+                                     value("images", {"4"}, is_int64)},
+                                    {bytes(1, "y")}}))));
+  const Tensor x = waves({2, 3, 9, 8}), images = remainder(arange(0, 4), 2),
+               corners = Tensor::from(
+                   std::vector<float>{0, 0, 9, 9, 1, 2, 7, 12, 3, 0, 15, 4, 5, 5, 6, 17}, {4, 4});
+  auto fast = compile(*module, {.fullgraph = true});
+  const Tensor wanted = roi_align(x, cat({images.to(f32).unsqueeze(1), corners}, 1),
+                                  {.size = {3, 2}, .scale = 0.5, .samples = 2, .aligned = true});
+  expect_near(fast({x, corners, images})[0], wanted);
 }
 
 TEST(OnnxResize, RefusesMoreWeightsThanMemoryHolds) {
