@@ -115,6 +115,36 @@ TEST(Convolution, CutsWideImagesIntoBlocksOfSeveralRows) {
     expect_definition(e, false);
 }
 
+// Of filters that reach beyond the image on all sides the places that no window sees go.
+TEST(Convolution, LeavesOutPlacesThatSeeNothing) {
+  for (std::int64_t size : {4, 13})
+    for (std::int64_t dilation : {5, 12})
+      for (std::int64_t kernel : {3, 4})
+        for (std::int64_t stride : {1, 2})
+          for (std::int64_t groups : {1, 4}) {
+            const std::int64_t reach = dilation * (kernel - 1);
+            for (std::int64_t padding : {reach / 2, reach, reach + 3})
+              expect_definition({.n = 2,
+                                 .channels = 4,
+                                 .outputs = 4,
+                                 .groups = groups,
+                                 .sizes = {size, 7},
+                                 .kernel = {kernel, 3},
+                                 .stride = {stride, 1},
+                                 .padding = {padding, 1},
+                                 .dilation = {dilation, 1},
+                                 .more = {0, 0}},
+                                false);
+          }
+  const graph::Graph graph =
+      graph::captured({{1, 3, 6, 6}, {2, 3, 3, 3}}, [](std::vector<Tensor>& t) {
+        return std::vector{conv2d(t[0], t[1], {}, {.padding = {12}, .dilation = {12}})};
+      });
+  const auto convolution = std::ranges::find(graph.nodes, graph::Op::convolution, &graph::Node::op);
+  ASSERT_NE(convolution, graph.nodes.end());
+  EXPECT_EQ(graph.node(convolution->operands[1]).shape, (Shape{2, 3, 1, 1}));
+}
+
 TEST(Convolution, DividesChannelsIntoGroups) {
   for (std::int64_t outputs : {4, 8, 12})
     for (std::int64_t groups : {2, 4})

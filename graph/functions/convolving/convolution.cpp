@@ -111,6 +111,32 @@ Shape result_shape(const Site& site) {
   return sizes;
 }
 
+// Places of windows that see nothing but what is added around x, in every window, go: of filters
+// that are dilated by more than the image has, as pyramids of them are, all but the middle.
+void leave_out_unseen_places(Site& site) {
+  const Shape sizes = result_shape(site);
+  if (element_count(sizes) == 0) return;
+  for (int i = 0; i < site.rank(); ++i) {
+    const std::int64_t size = site.x.size(2 + i), stride = site.windows.stride[i],
+                       dilation = site.windows.dilation[i];
+    auto sees_some = [&](std::int64_t place) {
+      const std::int64_t from = place * dilation - site.before[i];  // of the first window
+      const std::int64_t window = from < 0 ? (-from + stride - 1) / stride : 0;
+      return window < sizes[2 + i] && from + window * stride < size;
+    };
+    std::int64_t first = 0, end = site.windows.kernel[i];
+    while (first < end && !sees_some(first)) ++first;
+    while (end > first && !sees_some(end - 1)) --end;
+    first = std::min(first, site.before[i] / dilation);
+    if (first >= end || (first == 0 && end == site.windows.kernel[i])) continue;
+    site.weight = site.weight.slice(2 + i, first, end, 1, site.where);
+    site.windows.kernel[i] = end - first;
+    site.before[i] -= first * dilation;
+    site.after[i] =
+        (sizes[2 + i] - 1) * stride + (end - first - 1) * dilation + 1 - site.before[i] - size;
+  }
+}
+
 // Of filters that see one channel each, element by element: [N, C, windows..] times [C, O / C].
 Tensor convolved_by_channel(const Site& site, const Tensor& around, const Shape& sizes) {
   auto w = site.where;
@@ -215,6 +241,7 @@ Tensor convolution(std::string_view name, int rank, const TensorOperand& x, cons
       site.after[i] = both - both / 2;
     }
   }
+  leave_out_unseen_places(site);
   const bool has_batch = x.tensor.rank() == rank + 2;
   if (is_one_op(site)) return finished(site, convolved_at_once(site, bias), {}, has_batch);
   return finished(site, convolved(site), bias, has_batch);
