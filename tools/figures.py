@@ -15,7 +15,8 @@ begin, end = "<!-- figures: tools/figures.py -->\n", "<!-- end of figures -->"
 beside_begin, beside_end = "<!-- beside others: tools/figures.py -->\n", "<!-- end of beside others -->"
 cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
                 "attention": "attention", "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
-                "exported": "eight exported networks", "compile": "first calls, cold",
+                "exported": "eight exported networks", "convolutions": "single convolutions",
+                "compile": "first calls, cold",
                 "operators": "single operators", "ordering": "running sums, sorts, largest elements and histograms"}
 llama_formats = {"bf16": "bf16 weights", "int8": "int8 weights", "int4": "int4 weights",
                  "w8a8": "int8 weights and activations", "w4a8": "int4 weights, int8 activations"}

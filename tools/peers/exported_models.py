@@ -4,7 +4,9 @@ Inductor with weights frozen, and (f32 on the host) ONNX Runtime, in turns.
 
     tools/peers/exported_models.py FOLDER [--tilewright PATH] [--models NAME...] [--batches 1 8]
         [--rounds 3] [--threads 2] [--without inductor] [--dtype bf16] [--device cuda:0]
-        > docs/results/cpu_exported.json
+        [--convolutions] > docs/results/cpu_exported.json
+
+Or single convolutions of those networks, `--convolutions`, to docs/results/cpu_convolutions.json.
 
 FOLDER keeps the programs (NAME_BATCH.pt2, .onnx, .safetensors, those of other types as
 NAME_BATCH_DTYPE), which are written where they are missing. Weights are random; norms of batches
@@ -90,6 +92,35 @@ def networks():
         "lstm_512": (lambda: FirstOutput(nn.LSTM(256, 256, batch_first=True)),
                      lambda batch: torch.randn(batch, 512, 256)),
     }
+
+
+# Channels of x and of the result, size of windows and their stride, groups, size of the image.
+CONVOLUTIONS = [
+    # ResNet-50
+    (3, 64, 7, 2, 1, 224), (64, 64, 1, 1, 1, 56), (64, 64, 3, 1, 1, 56), (64, 256, 1, 1, 1, 56),
+    (256, 128, 1, 1, 1, 56), (128, 128, 3, 2, 1, 56), (128, 512, 1, 1, 1, 28), (512, 256, 1, 1, 1, 28),
+    (256, 256, 3, 1, 1, 14), (256, 1024, 1, 1, 1, 14), (1024, 256, 1, 1, 1, 14), (512, 512, 3, 1, 1, 7),
+    (512, 2048, 1, 1, 1, 7),
+    # MobileNetV2
+    (3, 32, 3, 2, 1, 224), (32, 32, 3, 1, 32, 112), (96, 96, 3, 2, 96, 112), (144, 144, 3, 1, 144, 56),
+    (24, 144, 1, 1, 1, 56), (192, 32, 1, 1, 1, 28), (384, 384, 3, 1, 384, 14), (576, 96, 1, 1, 1, 14),
+    (960, 320, 1, 1, 1, 7),
+    # EfficientNet-B0
+    (240, 240, 5, 1, 240, 28), (672, 672, 5, 1, 672, 14), (1152, 1152, 5, 1, 1152, 7),
+    (40, 240, 1, 1, 1, 28),
+    # U-Net
+    (3, 32, 3, 1, 1, 256), (64, 32, 3, 1, 1, 256), (128, 64, 3, 1, 1, 128), (256, 128, 3, 1, 1, 64),
+]
+
+
+def convolutions():
+    def of(inputs, outputs, window, stride, groups, size):
+        return (lambda: nn.Conv2d(inputs, outputs, window, stride, window // 2, groups=groups),
+                lambda batch: torch.randn(batch, inputs, size, size))
+    def name(inputs, outputs, window, stride, groups, size):
+        return (f"{inputs}-{outputs} {window}x{window}{f' by {stride}' if stride > 1 else ''}"
+                f"{' by channel' if groups > 1 else ''} of {size}x{size}")
+    return {name(*each).replace(" ", "_"): of(*each) for each in CONVOLUTIONS}
 
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
@@ -213,7 +244,8 @@ def measured(arguments, name, batch):
         times["tilewright"].append(ours.run(max(4, min(50, int(0.3 / a_call)))))
     middle = {peer: statistics.median(all_times) for peer, all_times in times.items()}
     best = min(peers, key=middle.get)
-    return {"case": name, "batch": batch, "seconds": middle["tilewright"],
+    shown = name.replace("_", " ") if arguments.convolutions else name
+    return {"case": shown, "batch": batch, "seconds": middle["tilewright"],
             "first_call_s": ours.first_s, "error": ours.error(), "peer": best,
             "ratio": middle[best] / middle["tilewright"],
             "peers": {peer: {"seconds": middle[peer], "first_call_s": first.get(peer)}
@@ -238,6 +270,7 @@ def main():
                         help="of ours; with high convolutions may be transformed")
     parser.add_argument("--dtype", choices=DTYPES, default="f32")
     parser.add_argument("--device", default="cpu", help="cpu, or cuda:0")
+    parser.add_argument("--convolutions", action="store_true", help="single ones instead of networks")
     parser.add_argument("--only-write", action="store_true", help="write the programs and time nothing")
     arguments = parser.parse_args()
     torch.backends.cudnn.benchmark = True
@@ -247,9 +280,10 @@ def main():
     torch.set_num_threads(arguments.threads)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     results = []
+    cases = convolutions() if arguments.convolutions else networks()
     with torch.no_grad():
-        for name, (make, data) in networks().items():
-            for batch in arguments.batches if name in (arguments.models or networks()) else []:
+        for name, (make, data) in cases.items():
+            for batch in arguments.batches if name in (arguments.models or cases) else []:
                 path = path_of(arguments, name, batch)
                 if not pathlib.Path(f"{path}.safetensors").exists():
                     write(path, make, data, batch, arguments)
@@ -264,7 +298,7 @@ def main():
     if arguments.only_write:
         return
     ratios = [result["ratio"] for result in results] or [math.nan]
-    json.dump({"bench": "exported", "command": " ".join(["tools/peers/exported_models.py",
+    json.dump({"bench": "convolutions" if arguments.convolutions else "exported", "command": " ".join(["tools/peers/exported_models.py",
                                                          *sys.argv[1:]]),
                "date": datetime.date.today().isoformat(), "device": torch.cuda.get_device_name() if on_gpu(arguments) else processor(),
                "threads": arguments.threads, "dtype": arguments.dtype,
