@@ -211,7 +211,30 @@ def other_forms():
         split("and", "removed"), split(Regex(r"[a-z]+|\W(?=\w)"), "merged_with_previous", True),
         split(Regex(r"(?i)the|(?<=t)h?\b|^x*|[\h&-]{2,}"), "isolated")])
     bert = normalizers.Sequence([normalizers.NFD(), normalizers.Lowercase(), normalizers.StripAccents()])
+    word_piece = lambda size, names: trainers.WordPieceTrainer(  # noqa: E731
+        vocab_size=size, special_tokens=names, show_progress=False)
+    bert_ends = special("[UNK]", "[CLS]", "[SEP]")
+
+    def bert_template(tokenizer):
+        return processors.TemplateProcessing(
+            single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+            special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")])
+
+    def published_bert(cleanup=True, **options):
+        return Form(models.WordPiece(unk_token="[UNK]"), pre_tokenizers.BertPreTokenizer(),
+                    normalizers.BertNormalizer(**options), decoders.WordPiece("##", cleanup), bert_ends,
+                    post=bert_template, trainer=word_piece)
+
     return {
+        "bert_uncased": published_bert(),
+        "bert_cased": published_bert(lowercase=False),
+        # Every character of the normalised text in its bytes, which words of BERT's would not show.
+        "bert_bytes": Form(bpe(), byte_level(), normalizers.Sequence([
+                               normalizers.BertNormalizer(strip_accents=True, lowercase=False),
+                               normalizers.BertNormalizer(clean_text=False, strip_accents=False,
+                                                          handle_chinese_chars=False)]),
+                           specials=bert_ends, decoder=decoders.ByteLevel(),
+                           alphabet=pre_tokenizers.ByteLevel.alphabet()),
         "llama2": Form(bpe(unk_token="<unk>", fuse_unk=True), None, prepended, sentence_decoder(True),
                        marks, post=sequence_of("<s>"), alphabet=letters, edit=insert_bytes,
                        trainer=lambda size, names: trainers.BpeTrainer(
@@ -250,10 +273,9 @@ def other_forms():
                                               decoders.Strip("e", 2, 0)]), marks),
         "bert": Form(models.WordPiece(unk_token="[UNK]", max_input_chars_per_word=20),
                      pre_tokenizers.BertPreTokenizer(), bert, decoders.WordPiece("##", False),
-                     special("[UNK]", "[CLS]", "[SEP]"),
+                     bert_ends,
                      post=roberta("[CLS]", "[SEP]", processors.BertProcessing),
-                     trainer=lambda size, names: trainers.WordPieceTrainer(
-                         vocab_size=size, special_tokens=names, show_progress=False)),
+                     trainer=word_piece),
         "words": Form(models.WordLevel(unk_token="<unk>"),
                       in_turn([pre_tokenizers.CharDelimiterSplit(","), pre_tokenizers.Whitespace(),
                                pre_tokenizers.Punctuation("merged_with_previous")]),
@@ -285,6 +307,22 @@ def steady_characters():
         if all(form.normalize_str(c) == unicodedata.normalize(name, c) for name, form in forms):
             kept.append(c)
     return kept + ["\ufffe", "\uffff", "\ufdd0", "\U0010ffff", "\u0378"]
+
+
+def changed_since():
+    """Characters that BERT's normalizer takes for marks or signs of control by an old table.
+
+    They are taken out of the texts that were drawn, so that those without them stay as they were.
+    """
+    clean = normalizers.BertNormalizer(True, False, False, False)
+    accents = normalizers.BertNormalizer(False, False, True, False)
+    for point in set(range(0x110000)) - set(range(0xD800, 0xE000)) - {9, 10, 13, 0xFFFD}:
+        c = chr(point)
+        marks = [d for d in unicodedata.normalize("NFD", c) if unicodedata.category(d) != "Mn"]
+        if (not clean.normalize_str(c)) != (unicodedata.category(c) in ("Cc", "Cf", "Co")):
+            yield c
+        elif accents.normalize_str(c) != "".join(marks):
+            yield c
 
 
 class Texts:
@@ -375,7 +413,8 @@ def main():
     values = {name: form.train(training, a.vocabulary) for name, form in forms.items()}
     tokens = sorted({token["content"] for value in values.values() for token in value["added_tokens"]})
     texts = Texts(a.seed, text, tokens)
-    strings = ["", " "] + [texts.next()[: a.longest] for _ in range(a.strings - 2)]
+    newer = {ord(c): None for c in changed_since()}
+    strings = ["", " "] + [texts.next()[: a.longest].translate(newer) for _ in range(a.strings - 2)]
     a.out.mkdir(parents=True, exist_ok=True)
 
     def write(name, value):

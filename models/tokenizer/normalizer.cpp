@@ -32,6 +32,29 @@ std::string_view stripped(std::string_view text, bool left, bool right) {
   return begin < end ? text.substr(begin, end - begin) : std::string_view();
 }
 
+// What BERT takes for a word of its own. Its authors have U+2B820 to U+2B91F too; the library
+// `tokenizers`, whose ids these are, has not.
+bool is_ideograph(char32_t value) {
+  constexpr std::array<std::pair<char32_t, char32_t>, 7> ranges = {{{0x3400, 0x4dbf},
+                                                                    {0x4e00, 0x9fff},
+                                                                    {0xf900, 0xfaff},
+                                                                    {0x20000, 0x2a6df},
+                                                                    {0x2a700, 0x2b81f},
+                                                                    {0x2b920, 0x2ceaf},
+                                                                    {0x2f800, 0x2fa1f}}};
+  return value >= ranges[0].first && std::ranges::any_of(ranges, [&](const auto& range) {
+           return value >= range.first && value <= range.second;
+         });
+}
+
+// Whether BERT leaves the character out: what controls, what is private, and the sign for broken
+// text, so that bytes that are no UTF-8 go the way that their U+FFFD would.
+bool is_unclean(char32_t value) {
+  constexpr char32_t replacement = 0xfffd;
+  bool is_space = value == '\t' || value == '\n' || value == '\r';
+  return value == replacement || value == no_character || (is_other(value) && !is_space);
+}
+
 }  // namespace
 
 std::string Replacement::run(std::string_view in) const {
@@ -99,17 +122,56 @@ Normalizer::Step Normalizer::read(Component& component) {
     step.kind = Kind::byte_level;
   } else {
     component.refuse(
-        "NFC, NFD, NFKC, NFKD, Prepend, Replace, Strip, StripAccents, Lowercase, ByteLevel and "
-        "Sequence");
+        "NFC, NFD, NFKC, NFKD, Prepend, Replace, Strip, StripAccents, Lowercase, ByteLevel, "
+        "BertNormalizer and Sequence");
   }
   return step;
 }
 
+// Several steps, each of which the file may turn off.
+void Normalizer::read_bert(Fields& fields) {
+  using Kind = Step::Kind;
+  if (fields.flag("clean_text", true)) steps_.push_back({Kind::clean});
+  if (fields.flag("handle_chinese_chars", true)) steps_.push_back({Kind::space_ideographs});
+  bool lowercase = fields.flag("lowercase", true);
+  if (fields.flag("strip_accents", lowercase)) {
+    steps_.push_back({Kind::form, Form::nfd});
+    steps_.push_back({Kind::strip_nonspacing});
+  }
+  if (lowercase) steps_.push_back({Kind::lowercase});
+}
+
 Normalizer::Normalizer(std::string_view what, const json::Node* node) {
   for (Component& component : components(what, node, "the normalizer", "normalizers")) {
-    steps_.push_back(read(component));
+    if (component.type == "BertNormalizer")
+      read_bert(component.fields);
+    else
+      steps_.push_back(read(component));
     component.fields.finish();
   }
+}
+
+// The steps that look at one character after the other.
+void Normalizer::rewrite(Step::Kind kind, Normalized& to) {
+  using Kind = Step::Kind;
+  std::string result;
+  result.reserve(to.text.size());
+  for_each_character(to.text, [&](std::string_view bytes, char32_t value) {
+    bool is_cut = (kind == Kind::strip_accents && is_mark(value)) ||
+                  (kind == Kind::strip_nonspacing && is_nonspacing(value)) ||
+                  (kind == Kind::clean && is_unclean(value));
+    if (is_cut && result.empty()) to.keeps_begin = false;
+    if (is_cut) return;
+    if (kind == Kind::lowercase && value != no_character)
+      append_lower_case(result, value);
+    else if (kind == Kind::clean && is_white_space(value))
+      result += ' ';
+    else if (kind == Kind::space_ideographs && is_ideograph(value))
+      result.append(" ").append(bytes).append(" ");
+    else
+      result += bytes;
+  });
+  to.text = std::move(result);
 }
 
 void Normalizer::apply(const Step& step, Normalized& to) {
@@ -128,21 +190,10 @@ void Normalizer::apply(const Step& step, Normalized& to) {
       return;
     }
     case Kind::strip_accents:
-    case Kind::lowercase: {
-      std::string result;
-      result.reserve(text.size());
-      for_each_character(text, [&](std::string_view bytes, char32_t value) {
-        bool is_cut = step.kind == Kind::strip_accents && is_mark(value);
-        if (is_cut && result.empty()) to.keeps_begin = false;
-        if (is_cut) return;
-        if (step.kind == Kind::lowercase && value != no_character)
-          append_lower_case(result, value);
-        else
-          result += bytes;
-      });
-      text = std::move(result);
-      return;
-    }
+    case Kind::strip_nonspacing:
+    case Kind::lowercase:
+    case Kind::clean:
+    case Kind::space_ideographs: rewrite(step.kind, to); return;
     case Kind::byte_level: {
       std::string result;
       append_byte_characters(result, text);

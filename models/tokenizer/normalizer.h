@@ -47,7 +47,10 @@ class Normalizer {
       replace,
       strip,
       strip_accents,
+      strip_nonspacing,
       lowercase,
+      clean,
+      space_ideographs,
       byte_level
     } kind;
     Form form = Form::nfc;
@@ -56,7 +59,9 @@ class Normalizer {
     bool left = false, right = false;
   };
   static Step read(Component& component);
+  void read_bert(Fields& fields);
   static void apply(const Step& step, Normalized& to);
+  static void rewrite(Step::Kind kind, Normalized& to);
   std::vector<Step> steps_;
 };
 

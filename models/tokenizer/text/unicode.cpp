@@ -87,6 +87,14 @@ bool is_mark(char32_t value) {
          found == UTF8PROC_CATEGORY_ME;
 }
 
+bool is_nonspacing(char32_t value) { return category(value) == UTF8PROC_CATEGORY_MN; }
+
+bool is_other(char32_t value) {
+  auto found = category(value);
+  return found == UTF8PROC_CATEGORY_CC || found == UTF8PROC_CATEGORY_CF ||
+         found == UTF8PROC_CATEGORY_CO || found == UTF8PROC_CATEGORY_CS;
+}
+
 bool is_punctuation(char32_t value) {
   if (value < 0x80)
     return value > 0x20 && value < 0x7f && !(value >= '0' && value <= '9') &&

@@ -52,6 +52,53 @@ TEST(TokenizerSteps, CutAtMatchesAsTheBehaviorSays) {
   EXPECT_THAT(with("Contiguous", false), ElementsAre("a", "--", "b"));
 }
 
+TEST(TokenizerSteps, NormaliseForBertWhatTheOptionsLeaveOn) {
+  // CAFÉ with its accent in one, a tab, ESC, U+FFFD, a joiner, and two ideographs, of which only
+  // the first is in the ranges that `tokenizers` has. What is wanted is what it makes of them.
+  const std::string text = "CAF\xc3\x89\t\x1b\xef\xbf\xbd\xe2\x80\x8d\xe4\xb8\xad\xf0\xab\xa0\xa0";
+  const std::string dirt = "\t\x1b\xef\xbf\xbd\xe2\x80\x8d";
+  const std::string zhong = "\xe4\xb8\xad", newer = "\xf0\xab\xa0\xa0";
+  auto normalised = [&](json options) {
+    options["type"] = "BertNormalizer";
+    json value = words({"?"});
+    value["normalizer"] = options;
+    for (const char* word : {"CAF\xc3\x89", "CAFE", "caf\xc3\xa9", "cafe"})
+      for (const std::string& middle : {std::string(" "), dirt})
+        for (const std::string& end : {zhong, " " + zhong + " "})
+          value["model"]["vocab"][word + middle + end + newer] = value["model"]["vocab"].size();
+    return cut(value, text).at(0);
+  };
+  auto with = [](bool clean, bool ideographs, json accents, bool lowercase) {
+    return json{{"clean_text", clean},
+                {"handle_chinese_chars", ideographs},
+                {"strip_accents", accents},
+                {"lowercase", lowercase}};
+  };
+  std::string spaced = " " + zhong + " " + newer, close = zhong + newer;
+  EXPECT_EQ(normalised(with(true, true, nullptr, true)), "cafe " + spaced);
+  EXPECT_EQ(normalised(json::object()), "cafe " + spaced);
+  EXPECT_EQ(normalised(with(true, true, nullptr, false)), "CAF\xc3\x89 " + spaced);
+  EXPECT_EQ(normalised(with(true, true, true, false)), "CAFE " + spaced);
+  EXPECT_EQ(normalised(with(true, true, false, true)), "caf\xc3\xa9 " + spaced);
+  EXPECT_EQ(normalised(with(true, false, nullptr, true)), "cafe " + close);
+  EXPECT_EQ(normalised(with(false, true, nullptr, true)), "cafe" + dirt + spaced);
+  EXPECT_EQ(normalised(with(false, false, false, false)), "CAF\xc3\x89" + dirt + close);
+}
+
+TEST(TokenizerSteps, CleanBytesThatAreNoCharactersAsTheirReplacement) {
+  json value = words({"?", "ab"});
+  value["normalizer"] = {{"type", "BertNormalizer"}};
+  EXPECT_THAT(cut(value,
+                  "A\xff\xe7\x8c\xef\xbf\xbd"
+                  "B"),
+              ElementsAre("ab"));
+  value["normalizer"]["clean_text"] = false;
+  EXPECT_THAT(cut(value,
+                  "A\xff"
+                  "B"),
+              ElementsAre("?"));
+}
+
 TEST(TokenizerSteps, SayThatAWordIsUnknownToAModelWithoutUnknownToken) {
   json value = words({"a"});
   EXPECT_THAT(error_of([&] { cut(value, "b"); }),
@@ -118,7 +165,7 @@ TEST(TokenizerSteps, EncodeBytesThatAreNoCharactersThroughByteLevelForms) {
 }
 
 TEST(TokenizerSteps, EncodeAWordOfAMegabyteWithoutQuadraticTime) {
-  for (const char* name : {"gpt2", "llama3", "llama2", "bert", "deepseek"}) {
+  for (const char* name : {"gpt2", "llama3", "llama2", "bert", "bert_uncased", "deepseek"}) {
     Tokenizer tokenizer = form(name);
     auto begin = std::chrono::steady_clock::now();
     for (std::string_view unit : {"a", "the", "\xe7\x8c\xab", " ", "\xcc\x81"}) {

@@ -48,6 +48,9 @@ TEST(Characters, HaveTheirProperties) {
   EXPECT_TRUE(is_white_space(0x3000) && !is_white_space(0x180e));
   EXPECT_TRUE(is_number(0xbd) && !is_number('a') && !is_number(no_character));
   EXPECT_TRUE(is_mark(0x301) && is_punctuation('$') && is_punctuation(0x3001));
+  EXPECT_TRUE(is_nonspacing(0x301) && !is_nonspacing(0x903) && !is_nonspacing(no_character));
+  EXPECT_TRUE(is_other(0x7) && is_other(0x200d) && is_other(0xe000) && !is_other(0x378) &&
+              !is_other(' ') && !is_other(no_character));
   EXPECT_TRUE(is_word('a') && is_word(0x200d) && is_word('_') && is_word(0x1f137) &&
               !is_word(0xbd) && !is_word('-'));
   std::string text;
