@@ -61,7 +61,8 @@ std::vector<TokenId> TextGenerator::encode(std::string_view prompt,
   require(options.max_tokens >= 1 && options.max_tokens <= model_.max_positions(),
           "[generate] max_tokens is ", options.max_tokens, "; from 1 to the model's ",
           model_.max_positions(), " positions are allowed");
-  std::vector<TokenId> ids = tokenizer_.encode(prompt);
+  // Lengths in a tokenizer's file are of its training; a prompt is whole, or refused below.
+  std::vector<TokenId> ids = tokenizer_.encode(prompt, {.truncate = false, .pad = false});
   require(!ids.empty(), "[generate] the prompt has no tokens; at least one is needed");
   require(static_cast<std::int64_t>(ids.size()) <= options.max_tokens, "[generate] the prompt has ",
           ids.size(), " tokens; max_tokens, prompt included, is ", options.max_tokens);

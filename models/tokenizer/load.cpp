@@ -18,7 +18,6 @@ class Loader {
       : what_(what), root_(what, root, "the tokenizer"), vocabulary_(std::move(vocabulary)) {}
 
   Tables load() {
-    refuse_batching();
     const json::Node* model = root_.find("model");
     root_.expect(model != nullptr, "has no model");
     tables_.model = Model(root_.inside(*model, "the model"), std::move(vocabulary_));
@@ -27,20 +26,18 @@ class Loader {
     tables_.decoder = Decoder(what_, root_.find("decoder"));
     place_vocabulary();
     load_added_tokens();
-    tables_.post_processor = PostProcessor(what_, root_.find("post_processor"),
-                                           {[&](std::string_view token) { return id_of(token); },
-                                            [&](std::int64_t id) { return has_id(id); }});
+    KnownTokens known{[&](std::string_view token) { return id_of(token); },
+                      [&](std::int64_t id) { return has_id(id); }};
+    tables_.post_processor = PostProcessor(what_, root_.find("post_processor"), known);
+    std::size_t around =
+        tables_.post_processor.before().size() + tables_.post_processor.after().size();
+    tables_.lengths = Lengths(root_, around, known);
     root_.ignore("version");
     root_.finish();
     return std::move(tables_);
   }
 
  private:
-  void refuse_batching() {
-    for (std::string_view name : {"truncation", "padding"})
-      root_.expect(root_.find(name) == nullptr, "sets ", name,
-                   ", which would change the ids of a text; null is needed");
-  }
   bool has_id(std::int64_t id) const {
     return id >= 0 && id < std::ssize(tables_.places) &&
            tables_.places[static_cast<std::size_t>(id)] != Tables::no_place;

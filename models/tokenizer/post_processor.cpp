@@ -1,11 +1,27 @@
 #include "models/tokenizer/post_processor.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "models/tokenizer/model.h"
 
 namespace tilewright::tokenizer {
 namespace {
 
 constexpr std::size_t max_pieces = 64;
+constexpr std::int64_t max_padding = 1 << 20;  // every text would take that memory
+
+// The next multiple that is not less.
+std::size_t above(std::size_t size, std::size_t multiple) {
+  return (size + multiple - 1) / multiple * multiple;
+}
+
+bool is_left(Fields& fields, std::string_view otherwise) {
+  std::string direction = fields.string("direction", otherwise);
+  fields.expect(direction == "Left" || direction == "Right", fields.role(), " has the direction \"",
+                json::excerpt(direction), "\"; Left or Right is needed");
+  return direction == "Left";
+}
 
 // The ids that a piece of a template stands for: the template's own table says them; files that
 // have none mean the token of that name.
@@ -96,6 +112,70 @@ PostProcessor::PostProcessor(std::string_view what, const json::Node* node,
   }
   require(before_.size() + after_.size() <= max_pieces, "[load_tokenizer] ", what,
           ": the post_processor adds more than ", max_pieces, " tokens");
+}
+
+Lengths::Lengths(Fields& file, std::size_t around, const KnownTokens& known) {
+  if (const json::Node* node = file.find("truncation"))
+    read_truncation(file.inside(*node, "the truncation"), around);
+  if (const json::Node* node = file.find("padding"))
+    read_padding(file.inside(*node, "the padding"), known);
+}
+
+void Lengths::read_truncation(Fields fields, std::size_t around) {
+  most_ = static_cast<std::size_t>(
+      fields.integer("max_length", 0, std::numeric_limits<std::int64_t>::max()));
+  fields.expect(*most_ >= around, fields.role(), " has the max_length ", *most_,
+                ", but the post_processor alone adds ", around, " tokens");
+  const std::string& strategy = fields.string("strategy");
+  cuts_second_ = strategy == "OnlySecond";
+  fields.expect(cuts_second_ || strategy == "LongestFirst" || strategy == "OnlyFirst",
+                fields.role(), " has the strategy \"", json::excerpt(strategy),
+                "\"; LongestFirst, OnlyFirst or OnlySecond is needed");
+  cuts_begin_ = is_left(fields, "Right");
+  fields.ignore("stride");  // of the parts that were cut off, which nobody asks for
+  fields.finish();
+}
+
+void Lengths::read_padding(Fields fields, const KnownTokens& known) {
+  const json::Node* strategy = fields.find("strategy");
+  is_fixed_ = strategy != nullptr && strategy->kind == json::Node::Kind::object;
+  if (is_fixed_) {
+    Fields fixed = fields.object("strategy");
+    length_ = static_cast<std::size_t>(fixed.integer("Fixed", 0, max_padding));
+    fixed.finish();
+  } else {
+    const std::string& name = fields.string("strategy");
+    fields.expect(name == "BatchLongest", fields.role(), " has the strategy \"",
+                  json::excerpt(name), "\"; BatchLongest or {\"Fixed\": length} is needed");
+  }
+  pads_begin_ = is_left(fields, "Right");
+  if (fields.find("pad_to_multiple_of") != nullptr)
+    multiple_ = static_cast<std::size_t>(
+        std::max<std::int64_t>(fields.integer("pad_to_multiple_of", 0, max_padding), 1));
+  length_ = above(length_, multiple_);  // longer texts stay as they are
+  pad_id_ = fields.integer("pad_id", 0, std::numeric_limits<std::int64_t>::max());
+  fields.expect((length_ == 0 && multiple_ == 1) || known.has_id(pad_id_), fields.role(),
+                " has the pad_id ", pad_id_, ", which no token has");
+  fields.ignore("pad_type_id");
+  fields.ignore("pad_token");  // its id says it
+  fields.finish();
+}
+
+void Lengths::truncate(std::vector<std::int64_t>& ids, std::size_t around) const {
+  if (!most_ || ids.size() + around <= *most_) return;
+  std::size_t rest = *most_ - around;
+  require(!cuts_second_ || rest == 0, "[encode] the text has ", ids.size() + around,
+          " tokens; the tokenizer's truncation to ", *most_,
+          " is OnlySecond, which cuts no text that stands alone. Encode it with truncate = false");
+  if (cuts_begin_)
+    ids.erase(ids.begin(), ids.end() - static_cast<std::ptrdiff_t>(rest));
+  else
+    ids.resize(rest);
+}
+
+void Lengths::pad(std::vector<std::int64_t>& ids) const {
+  std::size_t size = is_fixed_ ? std::max(ids.size(), length_) : above(ids.size(), multiple_);
+  ids.insert(pads_begin_ ? ids.begin() : ids.end(), size - ids.size(), pad_id_);
 }
 
 }  // namespace tilewright::tokenizer

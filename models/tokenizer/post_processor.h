@@ -1,4 +1,5 @@
-// The tokens that a file puts around every text, such as the one that begins it.
+// The tokens that a file puts around every text, such as the one that begins it, and how many a
+// text may have with them.
 #pragma once
 
 #include <functional>
@@ -31,6 +32,29 @@ class PostProcessor {
   void read_pair(Fields& fields, std::string_view name, const KnownTokens& known,
                  std::vector<Id>& to);
   std::vector<Id> before_, after_;
+};
+
+// The file's truncation and padding. As for the library `tokenizers`, a text that stands alone is a
+// batch of one, so padding to the longest adds nothing but what makes a multiple.
+class Lengths {
+ public:
+  Lengths() = default;
+  // `around` is how many tokens the post-processor adds. Raises `Error` "[load_tokenizer] ...".
+  Lengths(Fields& file, std::size_t around, const KnownTokens& known);
+  // Leaves as many ids as have room with `around` others. Raises `Error` "[encode] ..." where the
+  // file cuts second texts only.
+  void truncate(std::vector<std::int64_t>& ids, std::size_t around) const;
+  void pad(std::vector<std::int64_t>& ids) const;
+
+ private:
+  void read_truncation(Fields fields, std::size_t around);
+  void read_padding(Fields fields, const KnownTokens& known);
+  std::optional<std::size_t> most_;
+  bool cuts_begin_ = false, cuts_second_ = false;
+  bool is_fixed_ = false;
+  std::size_t length_ = 0, multiple_ = 1;  // the fixed length; of what others become a multiple
+  std::int64_t pad_id_ = 0;
+  bool pads_begin_ = false;
 };
 
 }  // namespace tilewright::tokenizer

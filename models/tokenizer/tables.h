@@ -42,6 +42,7 @@ struct Tables {
   PreTokenizer pre_tokenizer;
   Model model;
   PostProcessor post_processor;
+  Lengths lengths;
   Decoder decoder;
 };
 

@@ -123,8 +123,6 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
   Pieces pieces = sections(tables, text, options.parse_special);
   tables.pre_tokenizer.run(pieces);
   std::vector<TokenId> ids;
-  if (options.add_special)
-    ids.assign(tables.post_processor.before().begin(), tables.post_processor.before().end());
   PieceEncoder encoder(tables.model);
   for (const Piece& piece : pieces.pieces) {
     if (piece.id >= 0)
@@ -132,8 +130,15 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
     else
       encoder.encode(pieces.of(piece), ids);
   }
-  const std::vector<Id>& after = tables.post_processor.after();
-  if (options.add_special) ids.insert(ids.end(), after.begin(), after.end());
+  const std::vector<Id>&before = tables.post_processor.before(),
+        &after = tables.post_processor.after();
+  if (options.truncate)
+    tables.lengths.truncate(ids, options.add_special ? before.size() + after.size() : 0);
+  if (options.add_special) {
+    ids.insert(ids.begin(), before.begin(), before.end());
+    ids.insert(ids.end(), after.begin(), after.end());
+  }
+  if (options.pad) tables.lengths.pad(ids);
   return ids;
 }
 

@@ -32,6 +32,10 @@ struct EncodeOptions {
   // Spell special tokens in the text as such ("</s>" becomes one id). Off for text of strangers.
   // Added tokens that are not special are always found: they are words.
   bool parse_special = true;
+  // Keep to the length that the file sets: cut off what its truncation leaves no room for, beside
+  // the tokens that are added, and fill up as its padding says. Without `pad` are the ids to which
+  // a model should attend.
+  bool truncate = true, pad = true;
 };
 
 struct TokenizerOptions {

@@ -44,6 +44,17 @@ TEST(Generate, StopsAtMaxTokensPromptIncluded) {
   EXPECT_EQ(only_prompt.ids, only_prompt.prompt_ids);
 }
 
+TEST(Generate, APromptKeepsToNoLengthOfTheTokenizersFile) {
+  auto model = random_decoder(decoder_config("tiny"), 3);
+  std::string lengths =
+      R"({"truncation":{"max_length":3,"strategy":"LongestFirst","stride":0,"direction":"Right"},
+          "padding":{"strategy":{"Fixed":8},"direction":"Right","pad_id":0},)";
+  Tokenizer tokenizer = Tokenizer::parse(lengths + letters().substr(1), "letters");
+  ASSERT_EQ(tokenizer.encode("abcd").size(), 8U);
+  Generation result = TextGenerator(*model, tokenizer).generate("abcd", {.max_tokens = 9});
+  EXPECT_EQ(result.prompt_ids, Tokenizer::parse(letters(), "letters").encode("abcd"));
+}
+
 TEST(Generate, ThePiecesOfTheStreamAreTheTextAfterThePrompt) {
   Fixture f;
   std::string streamed;

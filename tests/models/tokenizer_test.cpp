@@ -266,7 +266,7 @@ TEST(Tokenizer, RefusesWhatItDoesNotSupportAndSaysWhatItDoes) {
        [](json& t) {
          t["truncation"] = {{"max_length", 5}};
        },
-       "sets truncation, which would change the ids of a text; null is needed"},
+       "the truncation has no \"strategy\"; a string is needed"},
       {"pre-tokenizer",
        [](json& t) {
          t["pre_tokenizer"] = {{"type", "UnicodeScripts"}};
