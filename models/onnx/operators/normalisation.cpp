@@ -102,7 +102,9 @@ Tensor centred_and_scaled(const Call& call) {
 Tensor length_one(const Call& call) {
   Tensor x = call.tensor(0);
   int axis = call.axis_within("axis", -1, x.rank());
-  return x / linalg_vector_norm(x, static_cast<double>(call.integer("p", 2)), {axis}, true);
+  const Tensor norm =
+      linalg_vector_norm(x, static_cast<double>(call.integer("p", 2)), {axis}, true);
+  return where(norm == 0, 0, x / norm).to(x.dtype());  // zeros alone stay such
 }
 
 constexpr Operator rows[] = {
