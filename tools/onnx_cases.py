@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes tests/models/onnx/cases.zip: node tests of the onnx package as one file.
 
-usage: onnx_cases.py FOLDER OUT.zip, FOLDER being onnx/backend/test/data/node of version 1.16.2. Nothing
-but Python is needed. What is left out is said in tests/models/onnx/README.md.
+usage: onnx_cases.py FOLDER OUT.zip, FOLDER being onnx/backend/test/data/node of version 1.16.2, whose
+tests are of operator sets up to 21. Those of later sets come from the package that Python imports,
+1.23, which has no such folder any more. What is left out is said in tests/models/onnx/README.md.
 """
+import itertools
 import os
 import sys
 import zipfile
@@ -12,7 +14,9 @@ MOST_BYTES = 100_000
 # Texts, images, training and random numbers.
 LEFT_OUT = set("""StringNormalizer TfIdfVectorizer StringConcat StringSplit RegexFullMatch ImageDecoder
 RandomNormal Bernoulli Gradient Adam Adagrad Momentum LabelEncoder TreeEnsemble""".split())
-OTHER_TYPES = {8, 14, 15, 21, 22}  # strings, complex numbers, those of 4 bits
+# Strings, complex numbers, those of 4 and of 2 bits, powers of two.
+OTHER_TYPES = {8, 14, 15, 21, 22, 23, 24, 25, 26}
+LATER_SETS = range(22, 23)
 
 
 def take_varint(data, at):
@@ -187,15 +191,48 @@ def files(folder, kind):
     return found
 
 
+def of_folder(folder):
+    for name in sorted(os.listdir(folder)):
+        yield (name, read(f"{folder}/{name}/model.onnx"), files(f"{folder}/{name}", "input"),
+               files(f"{folder}/{name}", "output"))
+
+
+def of_package():
+    """The tests of later sets that the package makes when it is asked, of the numbers that this seed
+    gives; names have the operator set in them, as those of the folder may be the same. Operators
+    written out as others are left out: their numbers are again those of the operator."""
+    import numpy
+    import onnx
+    numpy.random.seed(0)
+    from onnx.backend.test.case.node import collect_testcases
+
+    def written(value, info):
+        kind = info.type.WhichOneof("value")
+        if isinstance(value, onnx.TensorProto):
+            return value.SerializeToString()
+        to_message = {"sequence_type": onnx.numpy_helper.from_list,
+                      "optional_type": onnx.numpy_helper.from_optional}
+        make = to_message.get(kind, onnx.numpy_helper.from_array)
+        return make(value, info.name).SerializeToString()
+
+    for case in sorted(collect_testcases(None), key=lambda case: case.name):
+        sets = {each.domain: each.version for each in case.model.opset_import}
+        if sets.get("") not in LATER_SETS or "_expanded" in case.name:
+            continue
+        inputs, outputs = case.data_sets[0]
+        graph = case.model.graph
+        yield (f"{case.name}_set{sets['']}", case.model.SerializeToString(),
+               [written(*each) for each in zip(inputs, graph.input)],
+               [written(*each) for each in zip(outputs, graph.output)])
+
+
 def main(folder, out):
     count = 0
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name in sorted(os.listdir(folder)):
-            model = read(f"{folder}/{name}/model.onnx")
+        for name, model, inputs, outputs in itertools.chain(of_folder(folder), of_package()):
             if not is_taken(model):
                 continue
-            model, inputs, outputs = plain(model, files(f"{folder}/{name}", "input"),
-                                           files(f"{folder}/{name}", "output"))
+            model, inputs, outputs = plain(model, inputs, outputs)
             case = message(1, model)
             for field, data in ((2, inputs), (3, outputs)):
                 case += b"".join(message(field, each) for each in data)

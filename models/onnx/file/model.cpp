@@ -23,7 +23,7 @@ constexpr std::size_t most_nodes = 1 << 20;
 constexpr std::size_t most_names = 1 << 16;    // that a graph takes or gives, or a node
 constexpr std::size_t most_numbers = 1 << 20;  // of an attribute
 constexpr std::size_t most_graphs_deep = 32;
-constexpr std::int64_t oldest_opset = 1, newest_opset = 21;
+constexpr std::int64_t oldest_opset = 1, newest_opset = 22;
 
 template <typename T>
 void require_few(const std::vector<T>& list, std::size_t most, const Place& place) {
@@ -101,7 +101,7 @@ class ModelReader {
     if (!domain.empty() && domain != "ai.onnx") return;
     place_.expect(version >= oldest_opset && version <= newest_opset, "it is of operator set ",
                   version, "; ", oldest_opset, " to ", newest_opset,
-                  " are supported, and onnx.version_converter of the Python package converts");
+                  " are supported; export it with opset_version=", newest_opset);
     program_.opset = version;
   }
 

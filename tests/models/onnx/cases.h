@@ -1,5 +1,5 @@
 // Small ONNX models with inputs and what they give, many in one file: the node tests of the onnx
-// package, version 1.16.2 (Apache License 2.0), and models of control flow.
+// package, versions 1.16.2 and 1.23 (Apache License 2.0), and models of control flow.
 // tests/models/onnx/README.md says which.
 #pragma once
 

@@ -172,7 +172,7 @@ TEST(OnnxOperators, HaveOneMeaningForEachOperatorSet) {
   std::set<std::string_view> names;
   for (std::string_view name : onnx::operator_names()) {
     EXPECT_TRUE(names.insert(name).second) << name;
-    const onnx::Operator* newest = onnx::find_operator(name, 21);
+    const onnx::Operator* newest = onnx::find_operator(name, 99);
     ASSERT_NE(newest, nullptr) << name;
     EXPECT_EQ(onnx::find_operator(name, newest->since), newest) << name;
     EXPECT_NE(onnx::find_operator(name, newest->since - 1), newest) << name;
