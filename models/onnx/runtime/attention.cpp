@@ -1,10 +1,9 @@
 // Attention as ONNX Runtime's optimisers and builders write it (com.microsoft): of many heads, with
 // projections before it, with keys and values of former steps, grouped, with rotary positions.
-#include <cmath>
 #include <limits>
 
-#include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/gathering.h"
+#include "models/onnx/attention/heads.h"
 #include "models/onnx/operators/table.h"
 #include "models/onnx/runtime/integers.h"
 #include "runtime/base/error.h"
@@ -12,75 +11,14 @@
 namespace tilewright::onnx {
 namespace {
 
-// [batch, steps, heads * size] as [batch, heads, steps, size], and back.
-Tensor in_heads(const Tensor& x, std::int64_t heads) {
-  require(x.rank() == 3 && heads > 0 && x.size(2) % heads == 0, "[onnx] [", x.shape(), "] in ",
-          heads, " heads; [batch, steps, a multiple of these] is wanted");
-  return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).transpose(1, 2);
-}
-Tensor out_of_heads(const Tensor& x) {
-  return x.transpose(1, 2).reshape({x.size(0), x.size(2), x.size(1) * x.size(3)});
-}
-std::int64_t heads_of(const Call& call, std::string_view name) {
-  const std::int64_t heads = call.integer(name);
-  if (heads < 1 || heads > 1 << 16) call.refuse(name, concat("is ", heads));
-  return heads;
-}
 std::optional<double> scale_of_scores(const Call& call) {
   const double scale = call.number("scale", 0);
   return scale == 0 ? std::nullopt : std::optional(scale);
 }
 
-// q [batch, heads, steps, size], k and v [batch, heads, total, size], of as many heads or fewer.
-struct Operands {
-  Tensor q, k, v;
-  std::int64_t batch() const { return q.size(0); }
-  std::int64_t steps() const { return q.size(2); }
-  std::int64_t total() const { return k.size(2); }
-  std::int64_t past() const { return total() - steps(); }
-};
-void require_operands(const Operands& o) {
-  const bool are_heads = o.q.rank() == 4 && o.k.rank() == 4 && o.v.rank() == 4;
-  const bool fit = are_heads && o.k.size(0) == o.batch() && o.v.size(0) == o.batch() &&
-                   o.k.size(1) > 0 && o.q.size(1) % o.k.size(1) == 0 &&
-                   o.v.size(1) == o.k.size(1) && o.k.size(3) == o.q.size(3) &&
-                   o.v.size(2) == o.total();
-  require(fit, "[onnx] queries [", o.q.shape(), "], keys [", o.k.shape(), "] and values [",
-          o.v.shape(), "]; the same batch, heads and sizes are wanted");
-}
-
-// Of fewer heads than queries have, each for several of these.
-Tensor for_each_query(const Tensor& x, std::int64_t heads) {
-  if (x.size(1) == heads) return x;
-  const Shape spread = {x.size(0), x.size(1), heads / x.size(1), x.size(2), x.size(3)};
-  return x.unsqueeze(2).expand(spread).reshape({x.size(0), heads, x.size(2), x.size(3)});
-}
-
-struct Scores {
-  std::optional<double> scale;
-  bool causal = false;
-  Tensor added;        // broadcasts to [batch, heads, steps, total], or undefined
-  double softcap = 0;  // to which scores are bent, before anything is added
-};
-Tensor attended(const Operands& o, const Scores& s) {
-  require_operands(o);
-  if (s.softcap >= 0 && o.q.size(3) == o.v.size(3)) {
-    AttentionOptions options{
-        .causal = s.causal, .scale = s.scale, .mask = s.added, .cap = s.softcap};
-    if (s.causal) options.alignment = CausalAlignment::bottom_right;
-    return scaled_dot_product_attention(o.q, o.k, o.v, options);
-  }
-  const Tensor k = for_each_query(o.k, o.q.size(1)), v = for_each_query(o.v, o.q.size(1));
-  const double factor = s.scale.value_or(1 / std::sqrt(static_cast<double>(o.q.size(3))));
-  const DType wide = size_bytes(o.q.dtype()) == 2 ? f32 : o.q.dtype();
-  Tensor scores = matmul(o.q, k.transpose(-2, -1), wide) * factor;
-  if (s.softcap != 0) scores = tanh(scores / s.softcap) * s.softcap;
-  if (s.added.defined()) scores = scores + s.added.to(wide);
-  if (s.causal) {
-    const Tensor places = arange(o.past(), o.total()).unsqueeze(1);
-    scores = where(arange(0, o.total()) > places, -std::numeric_limits<float>::max(), scores);
-  }
-  return matmul(softmax(scores, -1).to(v.dtype()), v);
+// Where the queries are the last of the keys' places.
+std::optional<std::int64_t> first_place(bool causal, const Operands& o) {
+  return causal ? std::optional(o.past()) : std::nullopt;
 }
 
 // The number that is added to the scores of keys that a mask hides, as [batch, 1, 1 or steps,
@@ -127,15 +65,6 @@ Tensor bias_of(const Call& call, std::size_t input, const Operands& o) {
           o.total(), " keys");
   return bias;
 }
-Tensor behind(const Tensor& past, const Tensor& x, std::string_view what) {
-  if (!past.defined()) return x;
-  require(past.rank() == 4 && past.size(0) == x.size(0) && past.size(1) == x.size(1) &&
-              past.size(3) == x.size(3) && past.dtype() == x.dtype(),
-          "[onnx] former ", what, " [", past.shape(), "] before [", x.shape(),
-          "]; the same batch, heads and sizes are wanted");
-  return cat({past, x}, 2);
-}
-
 // Which inputs of a call say what else attention of projections takes.
 struct Places {
   std::size_t mask, past;
@@ -165,7 +94,8 @@ Results of_projections(const Call& call, const Tensor& all, const Shape& sizes, 
   const Tensor bias = at.bias ? bias_of(call, *at.bias, o) : Tensor();
   const Tensor added = sum_of(bias, hidden_by(call, at.mask, o));
   call.number("mask_filter_value", -10000);
-  Results results = {Value(out_of_heads(attended(o, {scale_of_scores(call), causal, added})))};
+  const Scores scores{scale_of_scores(call), first_place(causal, o), added};
+  Results results = {Value(out_of_heads(attended(o, scores)))};
   if (call.wants(1)) results.emplace_back(cat({o.k.unsqueeze(0), o.v.unsqueeze(0)}, 0));
   return results;
 }
@@ -224,37 +154,10 @@ Results of_many_heads(const Call& call) {
           " keys, of which each query sees those before it; as many are wanted at least");
   const Tensor added = sum_of(bias_of(call, 5, o), hidden_by(call, 4, o));
   call.number("mask_filter_value", -10000);
-  return {Value(out_of_heads(attended(o, {scale_of_scores(call), causal, added}))), Value(o.k),
-          Value(o.v)};
+  const Scores scores{scale_of_scores(call), first_place(causal, o), added};
+  return {Value(out_of_heads(attended(o, scores))), Value(o.k), Value(o.v)};
 }
 
-// Pairs of elements of x [batch, heads, steps, size], the first `2 * half` of the last axis,
-// turned by the angles of their places [batch or 1, steps]: neighbours, or those of two halves.
-struct Rotation {
-  Tensor cos, sin;  // [places, half]
-  bool interleaved;
-};
-Tensor rotated(const Tensor& x, const Tensor& places, const Rotation& by) {
-  const std::int64_t half = by.cos.size(1), size = x.size(3);
-  require(by.cos.rank() == 2 && by.sin.shape() == by.cos.shape() && half >= 1 && 2 * half <= size,
-          "[onnx] tables of cosines [", by.cos.shape(), "] and sines [", by.sin.shape(), "] for [",
-          x.shape(), "]");
-  const Tensor cos = embedding(places, by.cos).unsqueeze(1),
-               sin = embedding(places, by.sin).unsqueeze(1);
-  const Tensor turning = x.slice(3, 0, 2 * half);
-  Tensor result;
-  if (by.interleaved) {
-    const Shape shape = turning.shape();
-    const Tensor pairs = turning.reshape({shape[0], shape[1], shape[2], half, 2});
-    const Tensor a = pairs.select(4, 0), b = pairs.select(4, 1);
-    result =
-        cat({(a * cos - b * sin).unsqueeze(4), (b * cos + a * sin).unsqueeze(4)}, 4).reshape(shape);
-  } else {
-    const Tensor a = turning.slice(3, 0, half), b = turning.slice(3, half, 2 * half);
-    result = cat({a * cos - b * sin, b * cos + a * sin}, 3);
-  }
-  return 2 * half == size ? result : cat({result, x.slice(3, 2 * half, size)}, 3);
-}
 Tensor rotary(const Call& call) {
   const Tensor x = call.tensor(0), given = call.tensor(1);
   const std::int64_t heads = call.integer("num_heads", 0),
@@ -379,7 +282,7 @@ Results grouped(const Call& call) {
   const std::int64_t window = call.integer("local_window_size", -1);
   if (window < -1 || window == 0) call.refuse("local_window_size", concat("is ", window));
   const Tensor past_k = call.optional_tensor(3), past_v = call.optional_tensor(4);
-  Scores scores{scale_of_scores(call), true, {}, call.number("softcap", 0)};
+  Scores scores{scale_of_scores(call), {}, {}, call.number("softcap", 0)};
   if (cache.is_simple) {
     o.k = behind(past_k, o.k, "keys");
     o.v = behind(past_v, o.v, "values");
@@ -394,10 +297,10 @@ Results grouped(const Call& call) {
     const Tensor keys = arange(0, cache.total), own = rows.unsqueeze(2);
     Tensor is_hidden = keys > own;
     if (window > 0) is_hidden = logical_or(is_hidden, keys <= own - window);
-    scores.causal = false;
-    scores.added = where(is_hidden, -std::numeric_limits<float>::max(), zeros({})).unsqueeze(1);
+    scores.mask = where(is_hidden, -std::numeric_limits<float>::max(), zeros({})).unsqueeze(1);
   }
-  scores.added = sum_of(bias_of(call, 10, o), scores.added);
+  scores.first_place = first_place(cache.is_simple && window <= 0, o);
+  scores.mask = sum_of(bias_of(call, 10, o), scores.mask);
   return {Value(out_of_heads(attended(o, scores))), Value(present_k), Value(present_v)};
 }
 

@@ -1,0 +1,62 @@
+// Attention of many heads, which ONNX's own operators and those of ONNX Runtime have in common:
+// tensors in heads, scores and what changes them, rotary positions.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "graph/tensor/tensor.h"
+#include "models/onnx/program/call.h"
+
+namespace tilewright::onnx {
+
+// [batch, steps, heads * size] as [batch, heads, steps, size], and back.
+Tensor in_heads(const Tensor& x, std::int64_t heads);
+Tensor out_of_heads(const Tensor& x);
+// An attribute that is a number of heads.
+std::int64_t heads_of(const Call& call, std::string_view name);
+
+// q [batch, heads, steps, size], k and v [batch, heads, total, size], of as many heads or fewer.
+struct Operands {
+  Tensor q, k, v;
+  std::int64_t batch() const { return q.size(0); }
+  std::int64_t steps() const { return q.size(2); }
+  std::int64_t total() const { return k.size(2); }
+  std::int64_t past() const { return total() - steps(); }
+};
+
+struct Scores {
+  std::optional<double> scale;  // 1 / sqrt(size) where absent
+  // Of which key the first query is, where each sees none behind its own.
+  std::optional<std::int64_t> first_place;
+  // Broadcasts to [batch, heads, steps, total], or undefined: floats are added, bool is true of
+  // keys that are seen.
+  Tensor mask;
+  double softcap = 0;               // to which scores are bent, before anything is added
+  std::optional<DType> softmax_in;  // no narrower than this
+};
+// [batch, heads, steps, size of v]; a row that sees no key is 0.
+Tensor attended(const Operands& o, const Scores& s);
+
+// The same step by step: [batch, heads, steps, total], no narrower than f32.
+struct Weighing {
+  Tensor products, bent, masked, weights;
+};
+Weighing weighing(const Operands& o, const Scores& s);
+Tensor weighed(const Tensor& weights, const Operands& o);  // of v
+
+// Keys or values behind those of former steps, which may be undefined.
+Tensor behind(const Tensor& past, const Tensor& x, std::string_view what);
+
+// Pairs of elements of x [batch, heads, steps, size], turned by angles whose cosines and sines are
+// [batch or 1, steps, half]: of the first `2 * half` of the last axis, neighbours, or those of two
+// halves.
+Tensor turned(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved);
+// Those of places [batch or 1, steps] in tables [places, half].
+struct Rotation {
+  Tensor cos, sin;
+  bool interleaved;
+};
+Tensor rotated(const Tensor& x, const Tensor& places, const Rotation& by);
+
+}  // namespace tilewright::onnx
