@@ -16,7 +16,7 @@ LEFT_OUT = set("""StringNormalizer TfIdfVectorizer StringConcat StringSplit Rege
 RandomNormal Bernoulli Gradient Adam Adagrad Momentum LabelEncoder TreeEnsemble""".split())
 # Strings, complex numbers, those of 4 and of 2 bits, powers of two.
 OTHER_TYPES = {8, 14, 15, 21, 22, 23, 24, 25, 26}
-LATER_SETS = range(22, 23)
+LATER_SETS = range(22, 25)
 
 
 def take_varint(data, at):

@@ -5,7 +5,7 @@
 //   auto fast = compile(*model);                             // as one graph
 //   outputs = fast({ids});
 //
-// Files are foreign and read as such. Models of the operator sets up to 22 are read as far as the
+// Files are foreign and read as such. Models of the operator sets up to 24 are read as far as the
 // operators have the meaning that this library knows, which is a table (operators/table.h), and has
 // linear models and forests of the domain ai.onnx.ml; one that has others is refused with a list of
 // all of them. Tensors may lie in other files of the model's folder, nowhere else. Sequences are

@@ -23,7 +23,7 @@ constexpr std::size_t most_nodes = 1 << 20;
 constexpr std::size_t most_names = 1 << 16;    // that a graph takes or gives, or a node
 constexpr std::size_t most_numbers = 1 << 20;  // of an attribute
 constexpr std::size_t most_graphs_deep = 32;
-constexpr std::int64_t oldest_opset = 1, newest_opset = 22;
+constexpr std::int64_t oldest_opset = 1, newest_opset = 24;
 
 template <typename T>
 void require_few(const std::vector<T>& list, std::size_t most, const Place& place) {

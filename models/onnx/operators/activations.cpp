@@ -57,6 +57,11 @@ Tensor beyond(const Call& call) {
   return where(x > call.number("alpha", 1), x, 0).to(x.dtype());
 }
 
+Tensor swish(const Call& call) {
+  const Tensor x = call.tensor(0), wide = x.to(accumulator(x.dtype()));
+  return (wide * sigmoid(wide * call.number("alpha", 1))).to(x.dtype());
+}
+
 // Before operator set 13 over all axes from the named one on.
 using AlongAxis = Tensor (*)(const Tensor& x, int axis);
 template <AlongAxis function>
@@ -104,6 +109,7 @@ constexpr Operator rows[] = {
        return softplus(x);
      }},
     {"Softsign", 1, [](const Call& c) { return softsign(c.tensor(0)); }},
+    {"Swish", 24, by<swish>},
     {"ThresholdedRelu", 10, by<beyond>},
 };
 

@@ -27,6 +27,21 @@ Tensor converted(const Tensor& x, DType dtype, bool saturates) {
   return is_float8(dtype) && saturates ? saturated(x, dtype) : x.to(dtype);
 }
 
+// How numbers become powers of two, a type that is not supported; of others it says nothing.
+void read_round_mode(const Call& call) {
+  const std::string mode = call.text("round_mode", "up");
+  if (mode != "up" && mode != "down" && mode != "nearest")
+    call.refuse("round_mode", "is none of up, down and nearest");
+}
+Tensor cast(const Call& call) {
+  read_round_mode(call);
+  return converted(call.tensor(0), call.dtype("to"), call.flag("saturate", true));
+}
+Tensor cast_like(const Call& call) {
+  read_round_mode(call);
+  return converted(call.tensor(0), call.dtype(1), call.flag("saturate", true));
+}
+
 constexpr Operator rows[] = {
     {"Abs", 6, of_one<abs>},
     {"Acos", 7, of_one<acos>},
@@ -58,10 +73,8 @@ constexpr Operator rows[] = {
     {"Sqrt", 6, of_one<sqrt>},
     {"Tan", 7, of_one<tan>},
     {"Tanh", 6, of_one<tanh>},
-    {"Cast", 6,
-     [](const Call& c) { return converted(c.tensor(0), c.dtype("to"), c.flag("saturate", true)); }},
-    {"CastLike", 15,
-     [](const Call& c) { return converted(c.tensor(0), c.dtype(1), c.flag("saturate", true)); }},
+    {"Cast", 6, by<cast>},
+    {"CastLike", 15, by<cast_like>},
 };
 
 }  // namespace

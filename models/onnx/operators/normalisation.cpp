@@ -58,6 +58,24 @@ Results layer_normalised(const Call& call) {
   return {y.to(x.dtype()), centre, rstd};
 }
 
+// In the type of the weight, which may be another than that of x.
+Tensor normalised_by_squares(const Call& call) {
+  const Tensor x = call.tensor(0), weight = call.tensor(1);
+  const int axis = call.axis_within("axis", -1, x.rank());
+  const double eps = call.number("epsilon", 1e-5);
+  const DType stash = call.dtype("stash_type", f32);
+  if (!is_floating(stash) || size_bytes(stash) < 2)
+    call.refuse("stash_type", "is no type of floats");
+  const Shape last(x.shape().begin() + axis, x.shape().end());
+  if (stash == f32 && weight.shape() == last && weight.dtype() == x.dtype())
+    return rms_norm(x, last, weight, eps);
+  std::vector<int> axes;
+  for (int i = axis; i < x.rank(); ++i) axes.push_back(i);
+  const Tensor wide = x.to(stash);
+  const Tensor y = wide * rsqrt(mean(wide * wide, axes, true) + eps);
+  return (y.to(x.dtype()) * weight).to(weight.dtype());
+}
+
 // Weights are one a group, or from operator set 21 on one a channel.
 template <bool are_by_channel>
 Tensor group_normalised(const Call& call) {
@@ -119,6 +137,7 @@ constexpr Operator rows[] = {
     {"LayerNormalization", 17, by<layer_normalised>},
     {"LpNormalization", 1, by<length_one>},
     {"MeanVarianceNormalization", 9, by<centred_and_scaled>},
+    {"RMSNormalization", 23, by<normalised_by_squares>},
 };
 
 }  // namespace

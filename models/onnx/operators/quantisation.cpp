@@ -42,6 +42,15 @@ Tensor rounded(const Tensor& quotient, const Tensor& zero, DType dtype, bool sat
   return (zero.defined() ? steps + zero.to(f32) : steps).to(dtype);
 }
 
+// The attribute, where 0 says that there is none.
+DType floats_of(const Call& call, std::string_view name, DType missing) {
+  if (call.integer(name, 0) == 0) return missing;
+  const DType dtype = call.dtype(name);
+  if (!is_floating(dtype) || size_bytes(dtype) < 2)
+    call.refuse(name, concat("is ", dtype, "; floats of 16 bits or more are supported"));
+  return dtype;
+}
+
 Tensor quantised(const Call& call) {
   Tensor x = call.tensor(0), scale = call.tensor(1), zero = call.optional_tensor(2);
   std::int64_t axis = call.integer("axis", 1), block = call.integer("block_size", 0);
@@ -53,13 +62,14 @@ Tensor quantised(const Call& call) {
     dtype = zero.dtype();
     zero = spread(zero, x, axis, block, call);
   }
-  Tensor quotient = x.to(f32) / spread(scale, x, axis, block, call).to(f32);
-  return rounded(quotient, zero, dtype, saturates);
+  const DType precision = floats_of(call, "precision", f32);
+  Tensor quotient = x.to(precision) / spread(scale, x, axis, block, call).to(precision);
+  return rounded(quotient.to(f32), zero, dtype, saturates);
 }
 Tensor dequantised(const Call& call) {
   Tensor x = call.tensor(0), scale = call.tensor(1), zero = call.optional_tensor(2);
   std::int64_t axis = call.integer("axis", 1), block = call.integer("block_size", 0);
-  DType dtype = scale.dtype();
+  DType dtype = floats_of(call, "output_dtype", scale.dtype());
   Tensor steps = is_floating(x.dtype()) ? x.to(f32) : x.to(i32).to(f32);
   if (zero.defined() && !is_floating(zero.dtype()))
     steps = (x.to(i32) - spread(zero, x, axis, block, call).to(i32)).to(f32);

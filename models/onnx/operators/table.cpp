@@ -11,14 +11,15 @@ const Table& table() {
   static const Table table = [] {
     Table rows;
     for (auto family :
-         {activation_operators(),    arithmetic_operators(),     arrangement_operators(),
-          control_operators(),       convolution_operators(),    creation_operators(),
-          function_operators(),      indexing_operators(),       learner_operators(),
-          loss_operators(),          normalisation_operators(),  pooling_operators(),
-          product_operators(),       quantisation_operators(),   recurrent_operators(),
-          reduction_operators(),     resizing_operators(),       sampling_operators(),
-          sequence_operators(),      signal_operators(),         runtime_attention_operators(),
-          runtime_fused_operators(), runtime_packed_operators(), runtime_quantised_operators()})
+         {activation_operators(),        arithmetic_operators(),    arrangement_operators(),
+          attention_operators(),         control_operators(),       convolution_operators(),
+          creation_operators(),          function_operators(),      indexing_operators(),
+          learner_operators(),           loss_operators(),          normalisation_operators(),
+          pooling_operators(),           product_operators(),       quantisation_operators(),
+          recurrent_operators(),         reduction_operators(),     resizing_operators(),
+          sampling_operators(),          sequence_operators(),      signal_operators(),
+          runtime_attention_operators(), runtime_fused_operators(), runtime_packed_operators(),
+          runtime_quantised_operators()})
       for (const Operator& row : family) rows[row.name].push_back(&row);
     return rows;
   }();

@@ -62,12 +62,14 @@ struct ByRange {
 };
 ByRange rounded_by_range(const Tensor& x);
 
-// The families, each defined in the file of its name, those of control flow and sequences in
-// models/onnx/control, those of ai.onnx.ml in models/onnx/learners, those of com.microsoft, which
-// are ONNX Runtime's own, in models/onnx/runtime.
+// The families, each defined in the file of its name, those of attention in models/onnx/attention,
+// those of control flow and sequences in models/onnx/control, those of ai.onnx.ml in
+// models/onnx/learners, those of com.microsoft, which are ONNX Runtime's own, in
+// models/onnx/runtime.
 std::span<const Operator> activation_operators();
 std::span<const Operator> arithmetic_operators();
 std::span<const Operator> arrangement_operators();
+std::span<const Operator> attention_operators();
 std::span<const Operator> control_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();

@@ -43,6 +43,7 @@ std::string_view name_of_other(std::int64_t number) {
     case 21: return "uint4";
     case 22: return "int4";
     case 23: return "float4e2m1";
+    case 24: return "float8e8m0";
     default: return "unknown";
   }
 }

@@ -73,7 +73,7 @@ std::vector<Damage> damages() {
       {"only a version", number(1, 8), "it has no graph"},
       {"no operator set", bytes(7, graph_of(relu_parts())), "of which operator set"},
       {"an operator set of the future", model(graph_of(relu_parts()), 99),
-       "of operator set 99; 1 to 22 are supported; export it with opset_version=22"},
+       "of operator set 99; 1 to 24 are supported; export it with opset_version=24"},
       {"an operator set of old", model(graph_of(relu_parts()), 5), "Relu, 1 time"},
       {"a negative operator set", model(graph_of(relu_parts()), -1), "of operator set -1"},
       {"two graphs", whole + bytes(7, ""), "two graphs"},

@@ -1,0 +1,176 @@
+// Attention, rotary positions and caches that are written to, as ONNX's own operators since the
+// operator sets 23 and 24.
+#include <limits>
+
+#include "graph/functions/indexing/gathering.h"
+#include "models/onnx/attention/heads.h"
+#include "models/onnx/operators/table.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::onnx {
+namespace {
+
+constexpr double nothing = -std::numeric_limits<double>::infinity();
+
+// Of three axes in as many heads as attributes say, which those of four have themselves.
+Operands operands_of(const Call& call) {
+  const int rank = call.rank(0);
+  require((rank == 3 || rank == 4) && call.rank(1) == rank && call.rank(2) == rank,
+          "[onnx] queries [", call.shape(0), "], keys [", call.shape(1), "] and values [",
+          call.shape(2), "]; three or four axes each are wanted");
+  if (rank == 3) {
+    const std::int64_t heads = heads_of(call, "q_num_heads"), own = heads_of(call, "kv_num_heads");
+    return {in_heads(call.tensor(0), heads), in_heads(call.tensor(1), own),
+            in_heads(call.tensor(2), own)};
+  }
+  Operands o{call.tensor(0), call.tensor(1), call.tensor(2)};
+  if (call.integer("q_num_heads", o.q.size(1)) != o.q.size(1))
+    call.refuse("q_num_heads", concat("is not the ", o.q.size(1), " heads of the queries"));
+  if (call.integer("kv_num_heads", o.k.size(1)) != o.k.size(1))
+    call.refuse("kv_num_heads", concat("is not the ", o.k.size(1), " heads of the keys"));
+  return o;
+}
+
+// From operator set 24 on a mask may say nothing of the last keys, which are not seen then.
+Tensor mask_of(const Call& call, const Operands& o) {
+  if (!call.has(3)) return {};
+  const Tensor mask = call.tensor(3);
+  const bool is_flags = is_boolean(mask.dtype());
+  require((is_flags || is_floating(mask.dtype())) && mask.rank() >= 1 && mask.rank() <= 4,
+          "[onnx] a mask of ", mask.dtype(), " [", mask.shape(),
+          "]; bool or floats of up to four axes are wanted");
+  if (call.opset() < 24 || mask.size(-1) >= o.total()) return mask;
+  Shape rest = mask.shape();
+  rest[-1] = o.total() - mask.size(-1);
+  return cat({mask, full(rest, is_flags ? 0 : nothing, mask.dtype())}, mask.rank() - 1);
+}
+
+// Which keys are no padding, of as many for each of the batch; of causal ones, a query sees those
+// up to its own, the last query being the last of them.
+Tensor seen_within(const Tensor& counts, const Operands& o, bool causal) {
+  require(counts.shape() == Shape({o.batch()}), "[onnx] nonpad_kv_seqlen [", counts.shape(), "]; [",
+          o.batch(), "] is wanted");
+  const Tensor keys = arange(0, o.total()), ends = counts.to(i64).reshape({o.batch(), 1, 1, 1});
+  if (!causal) return keys < ends;
+  return keys <= ends + arange(-o.steps(), 0).reshape({o.steps(), 1});
+}
+
+Scores scores_of(const Call& call, const Operands& o, std::int64_t past) {
+  Scores s;
+  if (call.has("scale")) s.scale = call.number("scale");
+  s.softcap = call.number("softcap", 0);
+  if (s.softcap < 0) call.refuse("softcap", concat("is ", s.softcap, "; 0 or more is wanted"));
+  if (call.has("softmax_precision")) s.softmax_in = call.dtype("softmax_precision");
+  if (s.softmax_in && !is_floating(*s.softmax_in))
+    call.refuse("softmax_precision", "is no type of floats");
+  const bool causal = call.flag("is_causal", false);
+  s.mask = mask_of(call, o);
+  if (!call.has(6)) {
+    if (causal) s.first_place = past;
+    return s;
+  }
+  const Tensor seen = seen_within(call.tensor(6), o, causal);
+  if (!s.mask.defined())
+    s.mask = seen;
+  else if (is_boolean(s.mask.dtype()))
+    s.mask = logical_and(seen, s.mask);
+  else
+    s.mask = where(seen, s.mask, nothing).to(s.mask.dtype());
+  return s;
+}
+
+// Keys and values of former steps stand before the new ones, or a node before has put the new ones
+// into a cache of which nonpad_kv_seqlen says how much is filled.
+Results attention(const Call& call) {
+  Operands o = operands_of(call);
+  require(call.has(4) == call.has(5), "[onnx] former keys or values alone are given");
+  require(!call.has(4) || !call.has(6),
+          "[onnx] former keys and values are given together with nonpad_kv_seqlen; one of both is "
+          "wanted");
+  o.k = behind(call.optional_tensor(4), o.k, "keys");
+  o.v = behind(call.optional_tensor(5), o.v, "values");
+  const Scores s = scores_of(call, o, call.has(4) ? call.shape(4)[2] : 0);
+  const std::int64_t mode = call.integer("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3)
+    call.refuse("qk_matmul_output_mode", concat("is ", mode, "; 0 to 3 are wanted"));
+  auto as_given = [&](const Tensor& y) { return call.rank(0) == 3 ? out_of_heads(y) : y; };
+  if (!call.wants(3)) return {Value(as_given(attended(o, s))), Value(o.k), Value(o.v)};
+  const Weighing w = weighing(o, s);
+  const Tensor shown[] = {w.products, w.bent, w.masked, w.weights};
+  return {Value(as_given(weighed(w.weights, o))), Value(o.k), Value(o.v),
+          Value(shown[mode].to(o.q.dtype()))};
+}
+
+Tensor rotary(const Call& call) {
+  const Tensor x = call.tensor(0);
+  require(x.rank() == 4 || x.rank() == 3, "[onnx] [", x.shape(),
+          "]; [batch, steps, heads * size] is wanted, or [batch, heads, steps, size]");
+  if (x.rank() == 4) call.integer("num_heads", 0);
+  const Tensor split = x.rank() == 4 ? x : in_heads(x, heads_of(call, "num_heads"));
+  const Rotation by{call.tensor(1), call.tensor(2), call.flag("interleaved", false)};
+  const std::int64_t given = call.integer("rotary_embedding_dim", 0),
+                     size = given == 0 ? split.size(3) : given;
+  require(by.cos.rank() >= 1 && size <= split.size(3) && 2 * by.cos.size(-1) == size,
+          "[onnx] cosines [", by.cos.shape(), "] for ", size, " elements of heads of ",
+          split.size(3), "; half as many are wanted");
+  Tensor result;
+  if (call.has(3)) {
+    const Tensor places = call.tensor(3);
+    require(places.shape() == Shape({x.size(0), split.size(2)}), "[onnx] position_ids [",
+            places.shape(), "]; [", x.size(0), "x", split.size(2), "] are wanted");
+    result = rotated(split, places, by);
+  } else {
+    result = turned(split, by.cos, by.sin, by.interleaved);
+  }
+  return x.rank() == 4 ? result : out_of_heads(result);
+}
+
+// The update at its place in the cache, which each of the batch has its own of. What would lie
+// beyond the end is not written where places are computed by the model, and an Error where they
+// are known.
+Tensor with_update(const Call& call) {
+  const Tensor cache = call.tensor(0), update = call.tensor(1);
+  const int axis = call.axis_within("axis", -2, cache.rank());
+  const std::string mode = call.text("mode", "linear");
+  if (mode != "linear" && mode != "circular") call.refuse("mode", "is neither linear nor circular");
+  if (axis == 0) call.refuse("axis", "is that of the batch");
+  Shape wanted = cache.shape();
+  if (update.rank() == cache.rank()) wanted[axis] = update.size(axis);
+  const std::int64_t capacity = cache.size(axis), steps = wanted[axis];
+  require(update.shape() == wanted && steps <= capacity && update.dtype() == cache.dtype(),
+          "[onnx] an update ", update.dtype(), " [", update.shape(), "] along axis ", axis,
+          " of a cache ", cache.dtype(), " [", cache.shape(),
+          "]; the same type and other sizes are wanted");
+  if (steps == 0) return cache;
+  if (!call.has(2))
+    return steps == capacity ? update : cat({update, cache.slice(axis, steps, capacity)}, axis);
+  require(call.shape(2) == Shape({cache.size(0)}), "[onnx] write_indices [", call.shape(2), "]; [",
+          cache.size(0), "] are wanted");
+  if (const Known* known = call.known(2); known != nullptr && mode == "linear")
+    for (const Number& each : known->elements)
+      require(each.as_integer() >= 0 && each.as_integer() <= capacity - steps,
+              "[onnx] an update of ", steps, " at ", each.as_integer(), " of a cache of ", capacity,
+              "; 0 to ", capacity - steps, " are wanted");
+  Shape along(static_cast<std::size_t>(cache.rank()), 1), of_batch = along;
+  along[axis] = capacity;
+  of_batch[0] = cache.size(0);
+  Tensor at = arange(0, capacity).reshape(along) - call.tensor(2).to(i64).reshape(of_batch);
+  if (mode == "circular") at = remainder(at, capacity);
+  const Tensor is_new = logical_and(at >= 0, at < steps);
+  const Tensor fresh =
+      steps == 1 ? update
+                 : gather(update, axis, clamp(at, 0, steps - 1).to(i64).expand(cache.shape()));
+  return where(is_new, fresh, cache).to(cache.dtype());
+}
+
+constexpr Operator rows[] = {
+    {"Attention", 23, by<attention>},
+    {"RotaryEmbedding", 23, by<rotary>},
+    {"TensorScatter", 24, by<with_update>},
+};
+
+}  // namespace
+
+std::span<const Operator> attention_operators() { return rows; }
+
+}  // namespace tilewright::onnx
