@@ -133,8 +133,7 @@ Folded selected(const Call& call) {
 Folded converted(const Call& call) {
   DType dtype = call.dtype("to");
   call.flag("saturate", true);
-  call.text("round_mode", "up");
-  if (!can_be_known(dtype)) return std::nullopt;
+  if (!can_be_known(dtype) || call.text("round_mode", "up") != "up") return std::nullopt;
   return elementwise(call, dtype, [](const Numbers& x) { return x[0]; });
 }
 
