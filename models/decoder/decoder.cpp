@@ -99,12 +99,12 @@ Decoder::Decoder(const DecoderConfig& config, ModelOptions options)
   register_module(std::string(config.names.head), *head_);
 }
 
-void Decoder::quantize(const QuantizeOptions& options, std::source_location w) {
+int Decoder::quantize_weights(const QuantizeOptions& options, std::source_location w) {
   if (!head_) {
     head_ = std::make_unique<Linear>(tokens_.weight);
     register_module(std::string(config_.names.head), *head_);
   }
-  Module::quantize(options, w);
+  return Module::quantize_weights(options, w);
 }
 
 std::vector<std::int64_t> Decoder::stop_ids() const {

@@ -52,9 +52,10 @@ class Decoder : public LanguageModel {
   std::vector<std::int64_t> stop_ids() const override;
   void expect(std::int64_t rows) override;
   std::optional<std::int64_t> reread_beyond() const override;
-  // Quantises the head too. If the embedding is the head, the head then gets integers of its own.
-  void quantize(const QuantizeOptions& options,
-                std::source_location w = std::source_location::current()) override;
+
+ protected:
+  // The head's too. If the embedding is the head, the head then gets integers of its own.
+  int quantize_weights(const QuantizeOptions& options, std::source_location w) override;
 
  private:
   Tensor hidden_rows(const Tensor& ids, const Tensor& position) override;

@@ -76,9 +76,10 @@ Tensor Linear::forward(const Tensor& x, source_location w) const {
   return bias.defined() ? TensorOperand(y, w) + TensorOperand(bias, w) : y;
 }
 
-void Linear::quantize(const QuantizeOptions& options, source_location w) {
+int Linear::quantize_weights(const QuantizeOptions& options, source_location w) {
   bool turns = order_ == WeightOrder::in_out && weight.defined();
   quantize_weight("weight", weight, turns ? weight.transpose(0, 1) : weight, quantized, options, w);
+  return 1;
 }
 
 Conv1D::Conv1D(std::int64_t in, std::int64_t out, LayerOptions options, source_location w)

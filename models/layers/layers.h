@@ -45,10 +45,11 @@ class Linear : public Module {
                     std::source_location w = std::source_location::current()) const {
     return forward(x, w);
   }
-  void quantize(const QuantizeOptions& options,
-                std::source_location w = std::source_location::current()) override;
   Tensor weight, bias;  // undefined: `weight` once it is quantised, `bias` where there is none
   QuantizedWeight quantized;  // [out, in], in either order
+
+ protected:
+  int quantize_weights(const QuantizeOptions& options, std::source_location w) override;
 
  private:
   std::int64_t in_ = 0;

@@ -110,7 +110,20 @@ void Module::train(bool is_training) {
 }
 
 void Module::quantize(const QuantizeOptions& options, std::source_location w) {
-  for (auto& [name, part] : parts_) part->quantize(options, w);
+  if (quantize_weights(options, w) > 0) return;
+  std::vector<std::string> names;
+  for (const NamedParameter& parameter : named_parameters()) names.push_back(parameter.name);
+  raise_error(concat("[quantize] the module ", path_.empty() ? "" : concat("\"", path_, "\" "),
+                     "has no linear layer, whose weights would become integers; its parameters: ",
+                     names.empty() ? "none" : list_of(names), " (at ", describe(w),
+                     "); weights of exported programs (load_exported, load_onnx) stay as they are: "
+                     "quantise a model of layers, or export one that is quantised"));
+}
+
+int Module::quantize_weights(const QuantizeOptions& options, std::source_location w) {
+  int count = 0;
+  for (auto& [name, part] : parts_) count += part->quantize_weights(options, w);
+  return count;
 }
 
 void Module::quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,

@@ -84,8 +84,10 @@ class Module {
   // memory of the integers; biases stay as they are. A function that was compiled from this module
   // before is compiled again at its next call. Raises `Error` that names the first layer whose rows
   // the groups do not divide, or that is quantised already; layers before it are quantised then.
-  virtual void quantize(const QuantizeOptions& options,
-                        std::source_location w = std::source_location::current());
+  // Raises it too where nothing was quantised, as in programs that were exported, which keep their
+  // weights.
+  void quantize(const QuantizeOptions& options,
+                std::source_location w = std::source_location::current());
 
   // Copies weights into the parameters' memory, converting floating types; a function compiled
   // from this module sees them, also where a parameter was assigned another tensor since. Raises
@@ -99,8 +101,11 @@ class Module {
   // and unique within it.
   void register_parameter(std::string name, Tensor& tensor);
   void register_module(std::string name, Module& part);
-  // For `quantize`: replaces `weight` by integers rounded from `rows` [out, in], a view of it. They
-  // become buffers, and the weight, if registered under this name, is no parameter any more.
+  // What `quantize` does; returns how many weights became integers. Here: that of the parts.
+  virtual int quantize_weights(const QuantizeOptions& options, std::source_location w);
+  // For `quantize_weights`: replaces `weight` by integers rounded from `rows` [out, in], a view of
+  // it. They become buffers, and the weight, if registered under this name, is no parameter any
+  // more.
   void quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
                        QuantizedWeight& into, const QuantizeOptions& options,
                        std::source_location w = std::source_location::current());

@@ -208,6 +208,14 @@ TEST_F(Exported, NamesTheNodeAndTheLineOfAnErrorInsideIt) {
               AllOf(HasSubstr("in node \"y\" (aten.view.default)"), HasSubstr("from net.py:7")));
 }
 
+TEST_F(Exported, SaysThatItsWeightsAreNotQuantised) {
+  auto module = load(exported_file({}));
+  EXPECT_THAT(error_of([&] { module->quantize({}); }),
+              AllOf(HasSubstr("[quantize] the module has no linear layer"),
+                    HasSubstr("its parameters: net.weight (at exported_module_test.cpp:"),
+                    HasSubstr("export one that is quantised")));
+}
+
 TEST_F(Exported, RefusesArgumentsThatNoFunctionAskedFor) {
   ProgramText program = of_any_rows();
   program.nodes =

@@ -217,6 +217,18 @@ TEST(Layers, RefuseSizesAndInputsThatDoNotFit) {
               HasSubstr(concat("module_test.cpp:", __LINE__ - 1)));
 }
 
+TEST(Module, QuantisingNothingIsAnError) {
+  Stack stack(1);
+  EXPECT_THAT(error_of([&] { stack.norm.quantize({}); }),
+              AllOf(HasSubstr("[quantize] the module \"norm\" has no linear layer"),
+                    HasSubstr("its parameters: weight (at module_test.cpp:")));
+  EXPECT_THAT(error_of([] { Module().quantize({}); }),
+              HasSubstr("[quantize] the module has no linear layer, whose weights would become "
+                        "integers; its parameters: none (at"));
+  stack.quantize({});  // the norm's weight stays as it is
+  EXPECT_TRUE(stack.norm.weight.defined());
+}
+
 TEST(Module, ErrorsNameThePartAndTheCallersLine) {
   Stack stack(2);
   EXPECT_EQ(stack.path(), "");
