@@ -93,6 +93,7 @@ struct IndexRange {
   std::int64_t least, end;
   std::source_location where;
   std::optional<std::int64_t> ignored = {};  // an element that may lie outside
+  std::string node = {};  // of a foreign program (ForeignNode), that the line is not about
 };
 // An index that an operation takes as the user gave it, before that is made fit for programs. No
 // part of what a graph computes: whoever compiles a captured graph has it checked, or not

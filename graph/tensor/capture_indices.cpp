@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "graph/tensor/capture.h"
+#include "graph/tensor/recording/graph_break.h"
 
 namespace tilewright::graph {
 
 // What is computed has its node already. Memory has one where it was used before; else it will have
 // one when it is, and the order of the inputs is that of uses.
 void Capture::note_index(const Tensor& index, IndexRange range) {
+  range.node = ForeignNode::current_with_file();
   const std::shared_ptr<TensorBody>& body = index.body();
   if (!body->buffer && body->capture == segment_serial_) {
     if (!is_stale(*body)) index_checks_.push_back({body->node, std::move(range)});

@@ -63,30 +63,36 @@ bool is_inside(const IndexRange& range, std::int64_t element) {
   return (element >= range.least && element < range.end) || element == range.ignored;
 }
 
-void raise_outside(const IndexRange& range, std::int64_t element) {
+// Without the node, if one of a foreign program used the index.
+static std::string text_of_outside(const IndexRange& range, std::int64_t element) {
   using Noun = IndexRange::Noun;
   const std::string begin = concat("[", range.operation, "] ");
   const std::string interval = concat("[", range.least, ", ", range.end, ")");
   switch (range.noun) {
     case Noun::index:
-      raise_error(concat(begin, "index ", element, " is outside ", range.end, " places (at ",
-                         At{range.where}, "); it must be in ", interval));
+      return concat(begin, "index ", element, " is outside ", range.end, " places (at ",
+                    At{range.where}, "); it must be in ", interval);
     case Noun::id:
-      raise_error(concat(begin, "id ", element, " is outside a table of ", range.end, " rows (at ",
-                         At{range.where}, "); ids must be in ", interval));
+      return concat(begin, "id ", element, " is outside a table of ", range.end, " rows (at ",
+                    At{range.where}, "); ids must be in ", interval);
     case Noun::row:
-      raise_error(concat(begin, "row ", element, " is outside an axis of size ", range.end, " (at ",
-                         At{range.where}, "); rows must be in ", interval));
+      return concat(begin, "row ", element, " is outside an axis of size ", range.end, " (at ",
+                    At{range.where}, "); rows must be in ", interval);
     case Noun::target:
-      raise_error(concat(begin, "target ", element, " is outside ", range.end, " classes (at ",
-                         At{range.where}, "); targets must be in ", interval,
-                         range.ignored ? concat(" or ", *range.ignored) : ""));
+      return concat(begin, "target ", element, " is outside ", range.end, " classes (at ",
+                    At{range.where}, "); targets must be in ", interval,
+                    range.ignored ? concat(" or ", *range.ignored) : "");
     case Noun::length:
-      raise_error(concat(begin, "length ", element, " is outside ", range.end - 1, " steps (at ",
-                         At{range.where}, "); lengths must be from ", range.least, " to ",
-                         range.end - 1));
+      return concat(begin, "length ", element, " is outside ", range.end - 1, " steps (at ",
+                    At{range.where}, "); lengths must be from ", range.least, " to ",
+                    range.end - 1);
   }
   __builtin_unreachable();
+}
+
+void raise_outside(const IndexRange& range, std::int64_t element) {
+  raise_error(
+      concat(text_of_outside(range, element), range.node.empty() ? "" : "\n  in ", range.node));
 }
 
 void require_inside_at(const IndexRange& range, const TensorBody& body,

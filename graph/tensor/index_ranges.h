@@ -12,7 +12,8 @@
 namespace tilewright::graph {
 
 bool is_inside(const IndexRange& range, std::int64_t element);
-// Raises `Error` that names the operation, the element, the range and the line.
+// Raises `Error` that names the operation, the element, the range and the line, and the node of a
+// foreign program where one is known.
 [[noreturn]] void raise_outside(const IndexRange& range, std::int64_t element);
 
 // Raises it for the first element outside, of these in the memory of a host tensor: those so far

@@ -131,15 +131,16 @@ struct ExportedModule::State {
   Tensor target_of(const Output& output, const std::vector<Tensor>& given) const;
 };
 
-static std::string name_of_node(const void* node) {
+static std::string name_of_node(const void* node, std::string_view file) {
   const auto* named = static_cast<const Node*>(node);
   return concat("node \"", excerpt(named->name), "\" (", excerpt(named->target), ")",
-                named->source.empty() ? "" : ", from ", named->source);
+                file.empty() ? "" : " of ", file, named->source.empty() ? "" : ", from ",
+                named->source);
 }
 
 void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) const {
   const Node& node = program.nodes[at];
-  graph::ForeignNode running(&node, name_of_node);
+  graph::ForeignNode running(&node, name_of_node, program.file);
   try {
     Call call(node, values, lifetimes.used());
     Results results = functions[at].compute(call, writes);
@@ -151,9 +152,7 @@ void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) 
   } catch (const graph::GraphBreak&) {
     throw;
   } catch (const Error& error) {
-    raise_error(concat(error.what(), "\n  in node \"", excerpt(node.name), "\" (",
-                       excerpt(node.target), ") of ", program.file,
-                       node.source.empty() ? "" : ", from ", node.source));
+    raise_error(concat(error.what(), "\n  in ", name_of_node(&node, program.file)));
   }
   for (ValueId id : lifetimes.dead_after(at)) values[static_cast<std::size_t>(id)] = Value();
 }

@@ -88,7 +88,7 @@ void for_each_size(const Signature& program, const std::vector<Tensor>& inputs,
   }
 }
 
-std::string name_of_integer(const void* input) {
+std::string name_of_integer(const void* input, std::string_view) {
   return concat("input \"", excerpt(static_cast<const SignatureInput*>(input)->name),
                 "\", an integer of the program");
 }

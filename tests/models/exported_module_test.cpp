@@ -208,6 +208,37 @@ TEST_F(Exported, NamesTheNodeAndTheLineOfAnErrorInsideIt) {
               AllOf(HasSubstr("in node \"y\" (aten.view.default)"), HasSubstr("from net.py:7")));
 }
 
+// At once, before the call of a compiled function, and behind it.
+TEST_F(Exported, NamesTheNodeWhoseIndexIsOutside) {
+  auto program_of = [](const std::vector<std::string>& nodes, const std::string& ids) {
+    ProgramText program = of_any_rows();
+    program.inputs = R"({"parameter": {"arg": {"name": "p_w"}, "parameter_name": "net.weight"}},
+                        {"user_input": {"arg": {"as_tensor": {"name": "x"}}}})";
+    program.tensors =
+        R"("x": )" + tensor_facts(sizes_of({2}), 5) + R"(, "p_w": )" + tensor_facts(sizes_of({2}));
+    program.nodes.clear();
+    for (const std::string& each : nodes) program.nodes += each + ", ";
+    program.nodes += node("torch.ops.aten.index_select.default",
+                          {tensor_argument("self", "p_w"), argument("dim", R"({"as_int": 0})"),
+                           tensor_argument("index", ids)},
+                          "y");
+    return program;
+  };
+  const ProgramText given = program_of({}, "x");
+  const ProgramText computed =
+      program_of({node("torch.ops.aten.neg.default", {tensor_argument("self", "x")}, "n")}, "n");
+  for (const auto& [program, id] : {std::pair(given, 2), std::pair(computed, -2)}) {
+    auto module = load(exported_file(program));
+    const std::vector<Tensor> inputs = {Tensor::from<std::int64_t>({0, id}, {2})};
+    const std::string at_once = error_of([&] { module->forward(inputs); });
+    EXPECT_THAT(at_once, AllOf(HasSubstr("2 is outside"),
+                               HasSubstr("\n  in node \"y\" (aten.index_select.default) of "),
+                               HasSubstr("net.pt2, from net.py:7")));
+    auto fast = compile(*module, {.index_checks = IndexChecks::all});
+    EXPECT_EQ(error_of([&] { fast(inputs); }), at_once);
+  }
+}
+
 TEST_F(Exported, SaysThatItsWeightsAreNotQuantised) {
   auto module = load(exported_file({}));
   EXPECT_THAT(error_of([&] { module->quantize({}); }),

@@ -23,13 +23,16 @@ static std::string at_line(std::source_location where) {
 
 static thread_local const ForeignNode* innermost = nullptr;
 
-ForeignNode::ForeignNode(const void* node, Text text)
-    : node_(node), text_(text), outer_(innermost) {
+ForeignNode::ForeignNode(const void* node, Text text, std::string_view file)
+    : node_(node), text_(text), file_(file), outer_(innermost) {
   innermost = this;
 }
 ForeignNode::~ForeignNode() { innermost = outer_; }
 std::string ForeignNode::current() {
-  return innermost == nullptr ? "" : innermost->text_(innermost->node_);
+  return innermost == nullptr ? "" : innermost->text_(innermost->node_, {});
+}
+std::string ForeignNode::current_with_file() {
+  return innermost == nullptr ? "" : innermost->text_(innermost->node_, innermost->file_);
 }
 
 DataReadError::DataReadError(std::string_view operation, std::source_location where)

@@ -13,20 +13,24 @@
 namespace tilewright::graph {
 
 // While it lives, the thread runs a node of a foreign program (models/exported, models/onnx), whose
-// lines say more of a break than those of the code that runs it. Of nested ones the innermost
-// counts. Costs next to nothing where nothing breaks.
+// lines say more of a break, and of an index that is outside, than those of the code that runs it.
+// Of nested ones the innermost counts. Costs next to nothing where nobody asks for its text.
 class ForeignNode {
  public:
-  using Text = std::string (*)(const void* node);
-  ForeignNode(const void* node, Text text);
+  // Of the program's file too, unless that is empty.
+  using Text = std::string (*)(const void* node, std::string_view file);
+  // `file` must live as long as this.
+  ForeignNode(const void* node, Text text, std::string_view file = {});
   ~ForeignNode();
   ForeignNode(const ForeignNode&) = delete;
   ForeignNode& operator=(const ForeignNode&) = delete;
-  static std::string current();  // its text, or nothing
+  static std::string current();            // its text, or nothing
+  static std::string current_with_file();  // the same
 
  private:
   const void* node_;
   Text text_;
+  std::string_view file_;
   const ForeignNode* outer_;
 };
 

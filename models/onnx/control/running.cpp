@@ -30,15 +30,16 @@ class BodyValues {
   Execution& execution_;
 };
 
-std::string name_of_node(const void* node) {
+std::string name_of_node(const void* node, std::string_view file) {
   const auto* named = static_cast<const Node*>(node);
-  return concat("node \"", json::excerpt(named->name), "\" (", json::excerpt(named->op), ")");
+  return concat("node \"", json::excerpt(named->name), "\" (", json::excerpt(named->op), ")",
+                file.empty() ? "" : " of ", file);
 }
 
 }  // namespace
 
 void compute(const Node& node, Execution& execution) {
-  graph::ForeignNode running(&node, name_of_node);
+  graph::ForeignNode running(&node, name_of_node, execution.program.file);
   try {
     Call call(node, execution);
     auto known = folded(call);
@@ -54,8 +55,7 @@ void compute(const Node& node, Execution& execution) {
   } catch (const graph::GraphBreak&) {
     throw;
   } catch (const Error& error) {
-    raise_error(concat(error.what(), "\n  in node \"", json::excerpt(node.name), "\" (",
-                       json::excerpt(node.op), ") of ", execution.program.file));
+    raise_error(concat(error.what(), "\n  in ", name_of_node(&node, execution.program.file)));
   }
 }
 

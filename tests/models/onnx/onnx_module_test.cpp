@@ -67,6 +67,21 @@ TEST_F(OnnxFile, IsAModuleWithNamesAndSizes) {
   EXPECT_EQ(module->named_parameters()[0].name, "w");
 }
 
+TEST_F(OnnxFile, NamesTheNodeWhoseIndexIsOutside) {
+  auto module = load(model(graph_of({{node("Gather", {"w", "x"}, {"y"})},
+                                     {tensor("w", {2, 3}, floats_as_bytes({1, 2, 3, 4, 5, 6}))},
+                                     {value("x", {"2"}, is_int64)},
+                                     {value("y", {"2", "3"})}})));
+  const std::vector<Tensor> inputs = {Tensor::from<std::int64_t>({0, 7}, {2})};
+  auto fast = compile(*module, {.index_checks = IndexChecks::all});
+  for (const std::string& error :
+       {error_of([&] { module->forward(inputs); }), error_of([&] { fast(inputs); })}) {
+    EXPECT_THAT(error, HasSubstr("7 is outside"));
+    EXPECT_THAT(error, HasSubstr("\n  in node \"y\" (Gather) of "));
+    EXPECT_THAT(error, HasSubstr("model.onnx"));
+  }
+}
+
 TEST_F(OnnxFile, ComputesAtOnceAndCompiledWithSizesThatDiffer) {
   auto module = load(halving_model());
   auto fast = compile(*module);
