@@ -8,6 +8,18 @@ namespace {
 
 constexpr std::string_view saved_program = "serialized_exported_program.json";
 
+// What an archive without a program is, by what else it holds, and what to do.
+std::string_view what_it_is(const Archive& archive) {
+  if (archive.find("data.pkl") == nullptr)
+    return "it is no program that torch.export.save wrote, or has several or another name than "
+           "\"model\"";
+  if (archive.find("constants.pkl") != nullptr)
+    return "it looks like TorchScript, as torch.jit.save writes it; export the model "
+           "(torch.export.export) and write that with torch.export.save";
+  return "it looks like weights or a pickled module, as torch.save writes them; export the model "
+         "(torch.export.export) and write that with torch.export.save";
+}
+
 }  // namespace
 
 ArchiveLayout layout_of(const Archive& archive) {
@@ -19,8 +31,7 @@ std::string program_text(const Archive& archive) {
   const bool is_saved = layout_of(archive) == ArchiveLayout::torch_saved;
   const ArchiveEntry* program = archive.find(is_saved ? saved_program : "models/model.json");
   require(program != nullptr, "[load_exported] ", archive.file()->name(),
-          ": has no entry \"models/model.json\"; it is no program that torch.export.save wrote, or "
-          "has several or another name than \"model\"");
+          ": has no entry \"models/model.json\"; ", what_it_is(archive));
   return archive.text(*program, program_limits().text_bytes);
 }
 

@@ -341,8 +341,17 @@ TEST_F(Exported, RefusesTablesOfWeightsThatLie) {
 
 TEST_F(Exported, RefusesOtherLayoutsOfFiles) {
   using testing::zip_archive;
+  EXPECT_THAT(error_of_file(zip_archive({{"m/weights", "x"}, {"m/version", "3"}})),
+              HasSubstr("has no entry \"models/model.json\"; it is no program that"));
   EXPECT_THAT(error_of_file(zip_archive({{"m/data.pkl", "x"}, {"m/version", "3"}})),
-              HasSubstr("has no entry \"models/model.json\""));
+              AllOf(HasSubstr("it looks like weights or a pickled module, as torch.save writes"),
+                    HasSubstr("write that with torch.export.save")));
+  EXPECT_THAT(error_of_file(zip_archive({{"m/data.pkl", "x"},
+                                         {"m/code/__torch__.py", "x"},
+                                         {"m/constants.pkl", "x"},
+                                         {"m/version", "3"}})),
+              AllOf(HasSubstr("it looks like TorchScript, as torch.jit.save writes it"),
+                    HasSubstr("write that with torch.export.save")));
   EXPECT_THAT(error_of_file(exported_file({}, {{"byteorder", "big"}})),
               HasSubstr("in another order than little endian"));
 }
