@@ -1,7 +1,5 @@
 #include "models/generate/generate.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/error.h"
+#include "runtime/cpu/system_memory.h"
 
 namespace tilewright {
 namespace {
@@ -26,12 +25,6 @@ class Stopwatch {
  private:
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
-
-std::int64_t peak_memory_bytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
-}
 
 std::size_t piece_of(std::size_t rest) {
   return *std::find_if(piece_sizes.begin(), piece_sizes.end(),
@@ -193,7 +186,7 @@ Generation TextGenerator::generate(std::string_view prompt, const GenerateOption
   std::span<const float> logits = prefill(result.ids);
   result.prefill_s = watch.seconds();
   decode(logits, options, steps, result);
-  result.peak_memory_bytes = peak_memory_bytes();
+  result.peak_memory_bytes = tilewright::peak_memory_bytes();
   return result;
 }
 

@@ -50,6 +50,14 @@ std::int64_t available_bytes() {
   return std::min(kibibytes ? *kibibytes * 1024 : unlimited, free_addresses());
 }
 
+// The peak of getrusage is also that of the program that this process was before exec.
+std::int64_t peak_memory_bytes() {
+  if (auto kibibytes = number_after("/proc/self/status", "VmHWM:")) return *kibibytes * 1024;
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
 std::int64_t block_size_for(std::int64_t size_bytes) {
   check(size_bytes >= 0, "a size is negative");
   if (size_bytes > std::numeric_limits<std::int64_t>::max() / 4) return 0;

@@ -21,6 +21,9 @@ void free_block(void* block, std::int64_t size_bytes);
 // process's own limit; less may be had when it is asked for. Thread safe.
 std::int64_t available_bytes();
 
+// The most memory that this program has held so far. Thread safe.
+std::int64_t peak_memory_bytes();
+
 // The size that blocks for `size_bytes` bytes have: the next of four steps a power of two.
 // At most a quarter larger; 0 where the size would not fit into 64 bits.
 std::int64_t block_size_for(std::int64_t size_bytes);

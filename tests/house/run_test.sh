@@ -204,6 +204,20 @@ ends 2 run net.pt2
 said '--inputs is missing; the model takes 1 tensors' err
 ends 2 run none.pt2
 said 'there is no file "none.pt2"' err
+# The peak is that of the command, not of the program that started it.
+python3 - <<PYTHON
+import json, os, subprocess
+command = ["$tool", "run", "net.pt2", "--inputs", "named.safetensors", "--json"]
+def peak(ballast_bytes):
+    def fill():
+        ballast = bytearray(ballast_bytes)
+        for at in range(0, ballast_bytes, 4096):
+            ballast[at] = 1
+    output = subprocess.run(command, check=True, capture_output=True, preexec_fn=fill).stdout
+    return json.loads(output)["peak_memory_bytes"]
+alone, from_large = peak(0), peak(1 << 28)
+assert 0 < from_large < alone + (1 << 27), (alone, from_large)
+PYTHON
 head -c 500 net.pt2 >cut.pt2
 ends 1 inspect cut.pt2
 said 'the file is cut short' err

@@ -10,6 +10,7 @@
 #include "models/files/reader.h"
 #include "models/onnx/onnx_module.h"
 #include "models/weights/safetensors.h"
+#include "runtime/cpu/system_memory.h"
 #include "tools/console/command.h"
 #include "tools/console/table.h"
 #include "tools/console/terminal_text.h"

@@ -1,7 +1,5 @@
 #include "tools/measure/measure.h"
 
-#include <sys/resource.h>
-
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -25,12 +23,6 @@ std::string date_today() {
   char text[16];
   std::strftime(text, sizeof text, "%Y-%m-%d", std::gmtime(&now));
   return text;
-}
-
-std::size_t peak_memory_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
 }
 
 }  // namespace tilewright::tools

@@ -13,6 +13,5 @@ using autotune::interleaved_medians;
 
 std::string cpu_model();   // as the kernel reports it
 std::string date_today();  // 2026-01-31
-std::size_t peak_memory_bytes();
 
 }  // namespace tilewright::tools
