@@ -59,12 +59,15 @@ def save(name, target):
                        "tensor_meta": facts([{"as_int": 2}])}}
         archive.writestr("net/data/weights/model_weights_config.json", json.dumps({"config": table}))
 
-def save_inputs(name, key, rows):
+def save_inputs(name, keys, rows):
+    keys = [keys] if isinstance(keys, str) else keys
+    size = 8 * rows
     header = json.dumps({key: {"dtype": "F32", "shape": [rows, 2],
-                               "data_offsets": [0, 8 * rows]}}).encode()
+                               "data_offsets": [i * size, (i + 1) * size]}
+                         for i, key in enumerate(keys)}).encode()
     with open(name, "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header)
-        file.write(struct.pack(f"<{2 * rows}f", *range(2 * rows)))
+        file.write(struct.pack(f"<{2 * rows}f", *range(2 * rows)) * len(keys))
 
 def varint(value):
     return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
@@ -131,6 +134,8 @@ save_inputs("named.safetensors", "x", 3)
 save_inputs("numbered.safetensors", "in.0", 2)
 save_inputs("many.safetensors", "in.0", 9)
 save_inputs("other.safetensors", "q", 2)
+save_inputs("more.safetensors", ["x", "token", "mask"], 2)
+save_inputs("checked.safetensors", ["in.0", "out.0"], 2)
 PYTHON
 
 ends 0 inspect net.pt2
@@ -204,6 +209,9 @@ ends 2 run net.pt2
 said '--inputs is missing; the model takes 1 tensors' err
 ends 2 run none.pt2
 said 'there is no file "none.pt2"' err
+ends 1 run net.pt2 --inputs more.safetensors
+said 'more.safetensors: no input of the model is "mask", "token"; it takes "x", by these names' err
+ends 0 run net.pt2 --inputs checked.safetensors  # in.0 and what it should give
 # The peak is that of the command, not of the program that started it.
 python3 - <<PYTHON
 import json, os, subprocess

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "models/exported/exported_module.h"
@@ -61,11 +62,37 @@ std::string integer_text(const ProgramInput& input) {
                      bound(max, INT64_MAX));
 }
 
+// At most eight names.
+std::string quoted(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 8;
+  std::vector<std::string> shown;
+  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
+    shown.push_back(concat("\"", json::excerpt(names[i]), "\""));
+  const std::string rest =
+      names.size() > most ? concat(" and ", names.size() - most, " more") : std::string();
+  return concat(listed(shown), rest);
+}
+
+// Whoever gives a tensor takes it to count: that of an input that the program was exported without,
+// or one more than it has. What the model should give may lie beside them, named as by --outputs.
+void refuse_unread(const Safetensors& file, const std::set<std::string>& read,
+                   const ProgramModule& model, const std::string& path) {
+  std::vector<std::string> unread, inputs;
+  for (const SafetensorsEntry& entry : file.entries())
+    if (!read.contains(entry.name) && !entry.name.starts_with("out.")) unread.push_back(entry.name);
+  for (const ProgramInput& input : model.inputs()) inputs.push_back(input.name);
+  require(
+      unread.empty(), "[run] ", path, ": no input of the model is ", quoted(unread), "; it takes ",
+      inputs.empty() ? "none" : concat(quoted(inputs), ", by these names or as in.0, in.1, ..."),
+      " (out.0, out.1, ... are passed over)");
+}
+
 // By the model's names, or else in.0, in.1, ...
 std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& path,
                                 const Device& device) {
   Safetensors file = Safetensors::open(path);
   std::vector<Tensor> inputs;
+  std::set<std::string> read;
   for (const ProgramInput& input : model.inputs()) {
     std::string numbered = concat("in.", inputs.size());
     const SafetensorsEntry* found = file.find(input.name);
@@ -74,7 +101,9 @@ std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& p
             "\", nor \"", numbered, "\"; the model takes ", input.dtype, " [", sizes_text(input),
             "]", integer_text(input));
     inputs.push_back(file.tensor(found->name).to(device));
+    read.insert(found->name);
   }
+  refuse_unread(file, read, model, path);
   return inputs;
 }
 
@@ -223,7 +252,8 @@ void add_run(CLI::App& command) {
   auto a = std::make_shared<Arguments>();
   command.add_option("MODEL", a->model, what_models_are)->required();
   command.add_option("--inputs", a->inputs,
-                     "safetensors file with the inputs: in.0, in.1, ..., or the model's own names");
+                     "safetensors file with the inputs: in.0, in.1, ..., or the model's own names; "
+                     "out.0, out.1, ... are passed over");
   command.add_option("--outputs", a->outputs, "safetensors file to write: out.0, out.1, ...");
   command.add_option("--repeat", a->repeat, "calls; all but the first are timed together")
       ->check(above_zero())
