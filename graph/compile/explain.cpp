@@ -117,8 +117,11 @@ std::string explain(const PlanReport& plan) {
       counted(plan.launches, "launch", "launches"), " of ",
       counted(std::ssize(plan.regions), "distinct program", "distinct programs"), "; ",
       of_bytes(plan.arena_bytes), " of intermediate buffers", plan.device.empty() ? "" : " on ",
-      plan.device, "\n  captured in ", of_seconds(plan.capture_seconds), ", fused and lowered in ",
-      of_seconds(plan.lower_seconds), ", compiled in ", of_seconds(plan.compile_seconds), "\n");
+      plan.device, "\n  ",
+      // Segments are recorded while the function runs, at each call.
+      plan.segment.empty() ? concat("captured in ", of_seconds(plan.capture_seconds), ", ") : "",
+      "fused and lowered in ", of_seconds(plan.lower_seconds), ", compiled in ",
+      of_seconds(plan.compile_seconds), "\n");
   if (plan.captured_tensors > 0)
     text += concat(
         "  uses ",

@@ -119,6 +119,9 @@ TEST(Explain, AGraphBreakIsToldOnceWithTheLineAndWhatItCosts) {
   expect_contains(fast.explain(), "segment to item at explain_test.cpp:");
   expect_contains(fast.explain(), "segment to the end (");
   EXPECT_FALSE(contains(fast.explain(), "0 nodes"));
+  // Segments are not captured: they are recorded while the function runs.
+  EXPECT_FALSE(contains(fast.explain(), "captured in")) << fast.explain();
+  expect_contains(fast.explain(), "\n  fused and lowered in ");
 }
 
 TEST(Explain, AnErrorOfFullgraphSaysWhatFitsItsCause) {
