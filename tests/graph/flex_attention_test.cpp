@@ -202,5 +202,49 @@ TEST(FlexAttention, IsWhatItsFunctionsSayOfEachScore) {
     }
 }
 
+// A function of 16 bits' queries sees sums of 32, at once as well.
+TEST(FlexAttention, GivesFunctionsScoresThatAreNotRounded) {
+  const Tensor q = noise({1, 1, 3, 8}, 0.7).to(f16), k = noise({1, 1, 5, 8}, 1.3).to(f16);
+  Tensor seen;
+  flex_attention(q, k, k,
+                 {.score_mod = [&](const Tensor& score, const ScorePlace&) { return seen = score; },
+                  .scale = 1});
+  ASSERT_EQ(seen.dtype(), f32);
+  expect_as_wanted(seen, matmul(q.to(f64), k.to(f64).transpose(2, 3)).to_vector<double>(), 1e-6);
+}
+
+TEST(FlexAttention, OfNoHeadsOrKeysHasItsSizes) {
+  auto attend = [](const Tensor& q, const Tensor& k) {
+    return flex_attention(q, k, k,
+                          {.score_mod = [](const Tensor& s, const ScorePlace&) { return s * s; }});
+  };
+  EXPECT_EQ(attend(zeros({2, 0, 3, 8}), zeros({2, 0, 5, 8})).shape(), (Shape{2, 0, 3, 8}));
+  EXPECT_EQ(attend(zeros({2, 4, 3, 8}), zeros({2, 2, 0, 8})).to_vector<float>(),
+            std::vector<float>(192, 0));
+}
+
+TEST(FlexAttention, SaysWhatDoesNotFit) {
+  const Tensor q = zeros({1, 4, 3, 8}), k = zeros({1, 2, 5, 8});
+  auto error = [&](const Tensor& keys, const FlexAttentionOptions& options) {
+    return error_of([&] { flex_attention(q, keys, keys, options); });
+  };
+  auto score = [](Tensor given) {
+    return FlexAttentionOptions{
+        .score_mod = [=](const Tensor&, const ScorePlace&) { return given; }};
+  };
+  auto mask = [](Tensor given) {
+    return FlexAttentionOptions{.mask_mod = [=](const ScorePlace&) { return given; }};
+  };
+  expect_contains(error(k, score({})), "score_mod gave an undefined tensor");
+  expect_contains(error(k, score(zeros({3, 4}))), "score_mod gave a tensor of 3x4");
+  expect_contains(error(k, score(zeros({3, 5}, i64))), "score_mod gave i64");
+  expect_contains(error(k, mask(zeros({3, 5}))), "mask_mod gave f32");
+  expect_contains(error(k, mask(zeros({2, 4, 3, 5}, DType::boolean))), "mask_mod gave a tensor");
+  expect_contains(error(zeros({1, 3, 5, 8}), {}), "q has 4 heads, k has 3");
+  expect_contains(error(zeros({1, 2, 5, 4}), {}), "head size must be equal");
+  expect_contains(error(k.to(f16), {}), "they must have one dtype");
+  expect_contains(error({}, {}), "k is undefined");
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -37,8 +37,9 @@ AttentionSizes sizes_of(const Tensor& q, const Tensor& k, const Tensor& v, std::
   require(v.size(0) == k.size(0) && v.size(1) == k.size(1) && v.size(2) == k.size(2),
           "[flex_attention] k is ", k.shape(), ", v is ", v.shape(),
           "; they must agree but for the head size (at ", At{w}, ")");
-  require(k.size(1) > 0 && q.size(1) % k.size(1) == 0, "[flex_attention] q has ", q.size(1),
-          " heads, k has ", k.size(1), "; q's heads must be a multiple of k's (at ", At{w}, ")");
+  const bool are_groups = k.size(1) == 0 ? q.size(1) == 0 : q.size(1) % k.size(1) == 0;
+  require(are_groups, "[flex_attention] q has ", q.size(1), " heads, k has ", k.size(1),
+          "; q's heads must be a multiple of k's (at ", At{w}, ")");
   return {q.size(0), q.size(1), q.size(2), k.size(2), k.size(1)};
 }
 
@@ -76,6 +77,8 @@ Tensor flex_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
                       const FlexAttentionOptions& options) {
   const Tensor& queries = graph::tensor_of(q, "flex_attention");
   const AttentionSizes sizes = sizes_of(queries, k, v, q.where);
+  if (sizes.heads == 0)
+    return zeros({sizes.batch, 0, sizes.rows, v.size(3)}, queries.dtype(), q.where);
   const ScorePlace places = places_of(sizes);
   const Shape all = sizes.scores();
   Tensor mask;
@@ -90,7 +93,9 @@ Tensor flex_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
     return scaled_dot_product_attention(q, k, v, {.scale = scale, .mask = mask});
 
   const DType own = queries.dtype(), carried = accumulator(own);
-  Tensor scores = matmul(queries, for_each_head(k, sizes).transpose(2, 3)).to(carried) * scale;
+  std::optional<DType> sums;
+  if (carried != own) sums = carried;
+  Tensor scores = matmul(queries, for_each_head(k, sizes).transpose(2, 3), sums) * scale;
   if (options.score_mod) {
     const Tensor changed =
         for_all_scores(options.score_mod(scores, places), "score_mod", all, q.where);
