@@ -170,8 +170,8 @@ TEST(FlexAttention, IsWhatItsFunctionsSayOfEachScore) {
     for (const Sizes& s : all) {
       const Tables tables(s);
       for (const auto& [dtype, bound] : dtypes) {
-        // Many keys are for warpgroups of 16 bits, and the other large one for blocks on the host.
-        if (s.keys >= 512 ? bit_width(dtype) != 16 : dtype != f32 && s.rows > 20) continue;
+        // Many keys are for warpgroups of 16 bits; what types differ in is seen at one other size.
+        if (s.keys >= 512 ? bit_width(dtype) != 16 : dtype != f32 && s.rows != 17) continue;
         SCOPED_TRACE(testing::Message() << c.name << ", " << dtype << ", rows " << s.rows);
         const Tensor q = (noise({s.batch, s.heads, s.rows, s.depth}, 0.7) * 2.0).to(dtype),
                      k = noise({s.batch, s.groups, s.keys, s.depth}, 1.3).to(dtype),
