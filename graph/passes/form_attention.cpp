@@ -117,15 +117,21 @@ class Matcher {
       return scores;
     Scores changed;
     if (uses_[id] == uses && find_function(id, changed)) return changed;
-    scores = {};
+    return without_function(id, uses);
+  }
+  std::optional<Scores> without_function(NodeId id, int uses) const {
+    Scores scores;
     return find(id, uses, scores) ? std::optional(scores) : std::nullopt;
   }
 
  private:
-  // Whether it is computed element by element from what is smaller, for many rows and keys.
+  // Whether it is computed element by element from what is smaller, for many rows and keys. What
+  // chooses between two numbers says which keys are seen, and may be causal (place_masks).
   bool is_large_sum(const Mask& mask) const {
     NodeId id = mask.node;
     while (node(id).op == Op::expand || node(id).op == Op::reshape) id = operand(id, 0);
+    if (node(id).op == Op::where && number_of(operand(id, 1)) && number_of(operand(id, 2)))
+      return false;
     const Shape& shape = node(id).shape;
     return mask.kind == Mask::Kind::added && info(node(id).op).is_elementwise &&
            shape.rank() >= 2 && shape[-1] > 1 && shape[-2] > 1 && element_count(shape) > most_added;
@@ -247,11 +253,13 @@ class Former {
     const auto weights = matcher_.weights(node.operands[0]);
     if (!weights) return std::nullopt;
     const NodeId scored = matcher_.operand(weights->softmax, 0);
-    const auto found = matcher_.scores(scored, weights->zero_unseen ? 2 : 1);
+    const int uses = weights->zero_unseen ? 2 : 1;
+    auto found = matcher_.scores(scored, uses);
+    std::optional<ScoreFunction> function;
+    if (found && found->after && fits(*found, scored) && !(function = this->function(*found)))
+      found = matcher_.without_function(scored, uses);
     if (!found || !fits(*found, scored)) return std::nullopt;
     const Scores& scores = *found;
-    std::optional<ScoreFunction> function;
-    if (scores.after && !(function = this->function(scores))) return std::nullopt;
 
     const Node& product = matcher_.node(scores.product);
     Attributes attributes;

@@ -231,5 +231,42 @@ TEST(FormAttention, ServesManySizesByFewPrograms) {
   EXPECT_EQ(programs().size(), 1);
 }
 
+// Masks of many places that are added: a choice of what is seen is one still, for causal rows to be
+// found; a sum is computed within the attention, and where its function is too long, before it.
+TEST(FormAttention, OfLargeMasks) {
+  auto formed =
+      [](const std::function<Tensor(const Tensor&, const Tensor&, graph::Capture&)>& mask) {
+        graph::Capture capture;
+        const Tensor q = capture.placeholder(f32, {1, 1, 600, 8});
+        const Tensor rows = arange(0, 600).reshape({600, 1}), keys = arange(0, 600);
+        const Tensor scores = matmul(q, q.transpose(2, 3)) + mask(rows, keys, capture);
+        return dead_code(
+            place_masks(form_attention(capture.finish({matmul(softmax(scores, -1), q)}).graph)));
+      };
+  auto attention_of = [](const graph::Graph& graph) {
+    return *std::ranges::find(graph.nodes, graph::Op::attention, &graph::Node::op);
+  };
+  const graph::Graph causal = formed([](const Tensor& rows, const Tensor& keys, graph::Capture&) {
+    return where(keys <= rows, 0.0, none);
+  });
+  ASSERT_EQ(count(causal, graph::Op::attention), 1);
+  EXPECT_TRUE(attention_of(causal).attributes.causal);
+  EXPECT_TRUE(attention_of(causal).attributes.bodies.empty());
+  const graph::Graph sum = formed([](const Tensor& rows, const Tensor& keys, graph::Capture&) {
+    return (keys - rows).to(f32) * 0.5;
+  });
+  ASSERT_EQ(count(sum, graph::Op::attention), 1);
+  EXPECT_FALSE(attention_of(sum).attributes.bodies.empty());
+  const graph::Graph long_sum =
+      formed([](const Tensor& rows, const Tensor& keys, graph::Capture& capture) {
+        Tensor total = (keys - rows).to(f32);
+        for (int each = 0; each < 8; ++each)
+          total = total * capture.placeholder(f32, {600, 1}) + 1.0;
+        return total;
+      });
+  ASSERT_EQ(count(long_sum, graph::Op::attention), 1);
+  EXPECT_TRUE(attention_of(long_sum).attributes.bodies.empty());
+}
+
 }  // namespace
 }  // namespace tilewright
