@@ -1,6 +1,7 @@
 #include "graph/lower/packed_weights.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "dsl/target/packed_product.h"
 #include "graph/lower/block_sizes.h"
@@ -40,10 +41,8 @@ class Packer {
   // How a product's weight is to be packed, if it is.
   std::optional<dsl::PackedPanels> panels_for(const Task& product, bool is_cut) const {
     const TaskOperand& weight = product.operands[1];
-    if (weight.number || weight.producer) return std::nullopt;
+    if (!may_be_packed(list_, weight)) return std::nullopt;
     const Storage& storage = list_.storages[weight.storage];
-    if (storage.kind != StorageKind::input || !storage.is_frozen || !storage.writers.empty())
-      return std::nullopt;
     const StridedView& view = weight.view;
     const std::int64_t depth = view.shape[-2], columns = view.shape[-1];
     // All products of a batch must have the same.
@@ -63,21 +62,12 @@ class Packer {
 
   void use(TaskOperand& weight, const dsl::PackedPanels& panels) {
     const std::int64_t depth = weight.view.shape[-2], columns = weight.view.shape[-1];
-    const Storage& from = list_.storages[weight.storage];
     Storage packed;
-    packed.kind = StorageKind::packed;
-    packed.dtype = from.dtype;
     packed.elements = panels.elements(depth, columns);
-    packed.input = from.input;
     packed.packed_from = {
         {depth, columns}, {weight.view.strides[-2], weight.view.strides[-1]}, weight.view.offset};
     packed.panels = panels;
-    auto known = std::ranges::find_if(list_.storages, [&](const Storage& s) {
-      return s.kind == StorageKind::packed && s.input == packed.input &&
-             s.packed_from == packed.packed_from && s.panels == panels;
-    });
-    weight.storage = static_cast<StorageId>(known - list_.storages.begin());
-    if (known == list_.storages.end()) list_.storages.push_back(std::move(packed));
+    read_packed(list_, weight, std::move(packed));
     weight.view.strides[-2] = columns;
     weight.view.strides[-1] = 1;
     weight.view.offset = 0;
@@ -88,6 +78,26 @@ class Packer {
 };
 
 }  // namespace
+
+bool may_be_packed(const TaskList& list, const TaskOperand& weight) {
+  if (weight.number || weight.producer) return false;
+  const Storage& storage = list.storages[weight.storage];
+  return storage.kind == StorageKind::input && storage.is_frozen && storage.writers.empty();
+}
+
+void read_packed(TaskList& list, TaskOperand& weight, Storage packed) {
+  const Storage& from = list.storages[weight.storage];
+  packed.kind = StorageKind::packed;
+  packed.dtype = from.dtype;
+  packed.input = from.input;
+  auto known = std::ranges::find_if(list.storages, [&](const Storage& s) {
+    return s.kind == StorageKind::packed && s.input == packed.input &&
+           s.packed_from == packed.packed_from && s.panels == packed.panels &&
+           s.is_winograd == packed.is_winograd;
+  });
+  weight.storage = static_cast<StorageId>(known - list.storages.begin());
+  if (known == list.storages.end()) list.storages.push_back(std::move(packed));
+}
 
 void use_packed_weights(TaskList& list, const std::vector<FusedRegion>& regions,
                         const dsl::Target& target) {

@@ -17,9 +17,15 @@
 
 namespace tilewright::graph {
 
-// Has the products of these regions read packed copies of frozen inputs: each such operand becomes
-// a row-major matrix in a storage of kind `packed`, one for each matrix in memory. Nothing changes
-// for a GPU.
+// Whether an operand is a matrix in memory that nobody writes any more.
+bool may_be_packed(const TaskList& list, const TaskOperand& weight);
+// Has the operand read a packed copy of its input, of which `packed` says the panels, the matrix
+// and the elements. One that the list has already is used again. The operand's view is the
+// caller's to change.
+void read_packed(TaskList& list, TaskOperand& weight, Storage packed);
+
+// Has the products and convolutions of these regions read packed copies of frozen inputs, one for
+// each matrix in memory. Nothing changes for a GPU.
 void use_packed_weights(TaskList& list, const std::vector<FusedRegion>& regions,
                         const dsl::Target& target);
 

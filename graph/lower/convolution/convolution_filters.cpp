@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "graph/lower/packed_weights.h"
 #include "graph/regions/winograd.h"
 #include "runtime/base/divide_up.h"
 
@@ -118,18 +120,13 @@ void use_packed_filters(TaskList& list, const Region& region, const dsl::Target&
   Task& task = list.tasks[region.tasks[0]];
   if (!is_convolved_by_products(task, host)) return;
   TaskOperand& filters = task.operands[1];
-  if (filters.number || filters.producer) return;
-  const Storage& from = list.storages[filters.storage];
-  if (from.kind != StorageKind::input || !from.is_frozen || !from.writers.empty()) return;
+  if (!may_be_packed(list, filters)) return;
   const ConvolutionSite site(list, region, host, 2);
   const ConvolutionShape& shape = site.shape;
   const ConvolutionFilters panels(site);
   const std::int64_t outputs = shape.groups * shape.outputs;
   const std::int64_t depth = panels.rows() * shape.channels * shape.axes[1].kernel;
   Storage packed;
-  packed.kind = StorageKind::packed;
-  packed.dtype = from.dtype;
-  packed.input = from.input;
   packed.packed_from = {{shape.axes[0].kernel, shape.channels, shape.axes[1].kernel, outputs},
                         {shape.axes[0].filter_stride, shape.filter_stride,
                          shape.axes[1].filter_stride, shape.output_stride},
@@ -137,13 +134,7 @@ void use_packed_filters(TaskList& list, const Region& region, const dsl::Target&
   packed.panels = {panels.width(), false};
   packed.is_winograd = panels.uses_winograd();
   packed.elements = packed.panels.elements(depth, outputs);
-  auto known = std::ranges::find_if(list.storages, [&](const Storage& s) {
-    return s.kind == StorageKind::packed && s.input == packed.input &&
-           s.packed_from == packed.packed_from && s.panels == packed.panels &&
-           s.is_winograd == packed.is_winograd;
-  });
-  filters.storage = static_cast<StorageId>(known - list.storages.begin());
-  if (known == list.storages.end()) list.storages.push_back(std::move(packed));
+  read_packed(list, filters, std::move(packed));
   filters.view.strides = row_major_strides(filters.view.shape);
   filters.view.offset = 0;
 }
