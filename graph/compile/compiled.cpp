@@ -9,7 +9,6 @@
 #include "graph/compile/plans/weight_copies.h"
 #include "graph/compile/segmented_call.h"
 #include "graph/compile/verify_capture.h"
-#include "graph/passes/frozen_part.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
@@ -248,7 +247,11 @@ void CompiledSignature::compile(Graph graph, const ResolvedOptions& options,
   PlanOptions wanted = options.plan;
   wanted.device = device;
   wanted.inputs = memory_of_inputs(options, device);
-  split_frozen_values(wanted);
+  frozen_values_ = FrozenValues(graph_, wanted, [&](std::size_t i) {
+    const TensorBody& body = *input(i, arguments).body();
+    return body.buffer->memory() == device.memory() && body.token.count == nullptr;
+  });
+  bind_frozen_values();
   wanted.lock = lock_of(options);
   wanted.title = to_string(signature_);
   plan_options_ = wanted;
@@ -279,29 +282,6 @@ void CompiledSignature::compile(Graph graph, const ResolvedOptions& options,
     recording_.emplace(plan_->executable(), arena);
 }
 
-// Of weights that lie where the plan runs and that no function computes anew.
-void CompiledSignature::split_frozen_values(PlanOptions& options) {
-  std::vector<bool> is_frozen;
-  for (const InputMemory& memory : options.inputs) is_frozen.push_back(memory.is_frozen);
-  for (std::size_t i = 0; i < captured_.size(); ++i)
-    if (memory_of(captured_[i]) != options.device.memory() ||
-        captured_[i].body()->token.count != nullptr)
-      is_frozen[signature_.size() + i] = false;
-  if (std::ranges::find(is_frozen, true) == is_frozen.end()) return;
-  std::optional<FrozenPart> part = split_frozen_part(graph_, is_frozen);
-  if (!part) return;
-  frozen_values_.emplace(std::move(part->values), std::move(part->from), options);
-  graph_ = std::move(part->rest);
-  options.inputs.resize(graph_.inputs.size(), {.is_frozen = true});
-  bind_frozen_values();
-}
-
-void CompiledSignature::bind_frozen_values() {
-  if (frozen_values_)
-    values_ = frozen_values_->of(
-        [this](std::size_t i) -> const Tensor& { return captured_[i - signature_.size()]; });
-}
-
 // Tensors with bodies of their own, since the background does not notice a tensor that moves.
 StepInputs CompiledSignature::step_inputs(const std::vector<Tensor>& arguments) const {
   StepInputs result{{}, signature_.size(), mutated_};
@@ -317,12 +297,18 @@ CompiledSignature::~CompiledSignature() {
   if (tuning_) tuning_->stop();
 }
 
+void CompiledSignature::bind_frozen_values() {
+  frozen_values_.bind(
+      [this](std::size_t i) -> const Tensor& { return captured_[i - signature_.size()]; });
+}
+
 void CompiledSignature::bind_captured() {
   addresses_.resize(graph_.inputs.size());
   for (std::size_t i = 0; i < captured_.size(); ++i)
     addresses_[signature_.size() + i] = address_of(*captured_[i].body());
-  for (std::size_t i = 0; i < values_.size(); ++i)
-    addresses_[signature_.size() + captured_.size() + i] = address_of(*values_[i].body());
+  const std::vector<Tensor>& values = frozen_values_.tensors();
+  for (std::size_t i = 0; i < values.size(); ++i)
+    addresses_[signature_.size() + captured_.size() + i] = address_of(*values[i].body());
   result_changes_ = changes_of_results(origins_, *plan_->executable());
   pack_weights();
 }

@@ -119,8 +119,6 @@ class CompiledSignature {
   // inputs.
   void pack_weights();
   void compile(Graph graph, const ResolvedOptions& options, const std::vector<Tensor>& arguments);
-  // Takes what follows from frozen weights out of the graph.
-  void split_frozen_values(PlanOptions& options);
   void bind_frozen_values();
   StepInputs step_inputs(const std::vector<Tensor>& arguments) const;
   Device device_for(const Device& otherwise, const std::vector<Tensor>& arguments) const;
@@ -147,8 +145,7 @@ class CompiledSignature {
   TensorResults returned_;  // what lies around the results
   Graph graph_;             // after the passes
   std::vector<Tensor> captured_;
-  std::optional<FrozenValues> frozen_values_;
-  std::vector<Tensor> values_;  // what they are, inputs of the graph behind the captured tensors
+  FrozenValues frozen_values_;        // inputs of the graph behind the captured tensors
   std::vector<const Buffer*> read_;   // what they and others that were looked at lay in
   std::vector<std::size_t> results_;  // of captured tensors: those of recorded functions
   std::uint64_t changes_ = 0;         // of handles, when that was looked at
@@ -171,7 +168,7 @@ class CompiledSignature {
   bool gives_host_ = true;  // results that are not inputs lie on the host
   std::vector<ResultOrigin> origins_;
   std::vector<ResultChange> result_changes_;
-  std::vector<void*> addresses_;  // of inputs: arguments, captured tensors, values_, packed weights
+  std::vector<void*> addresses_;  // of inputs: arguments, captured and frozen ones, packed weights
   std::vector<std::shared_ptr<Buffer>> packed_weights_;
   LaunchTimes times_;
   std::vector<Break> breaks_;  // for which the function runs in segments; empty: nowhere

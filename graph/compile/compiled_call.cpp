@@ -25,7 +25,7 @@ TensorResults call_one_by_one(const Call& call, std::int64_t times) {
 const Tensor& CompiledSignature::input(std::size_t i, const std::vector<Tensor>& arguments) const {
   if (i < signature_.size()) return arguments[i];
   i -= signature_.size();
-  return i < captured_.size() ? captured_[i] : values_[i - captured_.size()];
+  return i < captured_.size() ? captured_[i] : frozen_values_.tensors()[i - captured_.size()];
 }
 
 bool CompiledSignature::is_brought(const Tensor& tensor) const {

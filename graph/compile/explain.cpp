@@ -236,8 +236,9 @@ PlanReport CompiledSignature::report() const {
   report.arena_bytes = plan_->arena_bytes();
   report.packed_weights = std::ssize(packed_weights_);
   for (const auto& buffer : packed_weights_) report.packed_bytes += buffer->size_bytes();
-  report.frozen_values = std::ssize(values_);
-  for (const Tensor& value : values_) report.frozen_bytes += value.body()->buffer->size_bytes();
+  report.frozen_values = std::ssize(frozen_values_.tensors());
+  for (const Tensor& value : frozen_values_.tensors())
+    report.frozen_bytes += value.body()->buffer->size_bytes();
   report.lower_seconds = plan_->lower_seconds();
   report.compile_seconds = plan_->compile_seconds();
   report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning(), whole_call_);
@@ -250,8 +251,8 @@ std::string CompiledSignature::dump() const {
     for (const Break& at : breaks_) text += concat("# breaks: ", text_of(at), " ", at.deed, "\n");
     return text;
   }
-  if (frozen_values_)
-    text += concat("# computed once, of frozen weights:\n", print(frozen_values_->graph()),
+  if (!frozen_values_.tensors().empty())
+    text += concat("# computed once, of frozen weights:\n", print(frozen_values_.graph()),
                    "# at each call:\n");
   text += print(graph_);
   const FusedTasks tasks = fused_tasks(graph_, plan_options_);

@@ -189,27 +189,38 @@ TEST(FrozenValues, FollowHandles) {
   EXPECT_EQ(report_of(fast).frozen_values, 1);
 }
 
+// Whichever input of its function a weight is.
 TEST(FrozenValues, AreComputedOnceForAll) {
-  const Graph graph = parse(
-      "graph {\n%0: f32[5] = input\n"
-      "%1: f32[5] = exp %0\n"
-      "inputs %0\nreturn %1\n}\n");
-  PlanOptions options;
-  options.inputs.resize(3);
+  auto values_of_input = [](std::size_t weight, const char* inputs) {
+    Graph graph =
+        parse(concat("graph {\n%0: f32[5] = input\n%1: f32[5] = input\n",
+                     "%2: f32[5] = exp %0\n%3: f32[5] = mul %2, %1\n", inputs, "return %3\n}\n"));
+    PlanOptions options;
+    options.inputs.resize(2);
+    options.inputs[weight].is_frozen = true;
+    FrozenValues none(graph, options, [](std::size_t) { return false; });
+    EXPECT_TRUE(none.graph().nodes.empty());
+    FrozenValues values(graph, options, [=](std::size_t input) { return input == weight; });
+    EXPECT_EQ(graph.inputs.size(), 3U);
+    EXPECT_EQ(options.inputs.size(), 3U);
+    EXPECT_TRUE(options.inputs[2].is_frozen);
+    return values;
+  };
   const Tensor weight = random_tensor({5}, 24).to(default_device()),
                other = random_tensor({5}, 25).to(default_device());
-  const FrozenValues values(graph, {2}, options), same(graph, {1}, options);
-  auto of = [](const Tensor& tensor) {
-    return [&tensor](std::size_t) -> const Tensor& { return tensor; };
+  auto value_of = [](FrozenValues& values, const Tensor& of) {
+    values.bind([&](std::size_t) -> const Tensor& { return of; });
+    return values.tensors().at(0);
   };
-  std::vector<Tensor> first = values.of(of(weight));
-  EXPECT_EQ(same.of(of(weight))[0].const_data(), first[0].const_data());
-  EXPECT_NE(same.of(of(other))[0].const_data(), first[0].const_data());
-  expect_close(first[0], exp(weight));
-  std::weak_ptr<Buffer> held = first[0].body()->buffer;
-  first.clear();
+  FrozenValues first = values_of_input(0, "inputs %0 %1\n");
+  FrozenValues second = values_of_input(1, "inputs %1 %0\n");
+  std::weak_ptr<Buffer> held = value_of(first, weight).body()->buffer;
+  EXPECT_EQ(value_of(second, weight).body()->buffer, held.lock());
+  EXPECT_NE(value_of(second, other).body()->buffer, held.lock());
+  expect_close(first.tensors()[0], exp(weight));
+  value_of(first, other);
   EXPECT_TRUE(held.expired());  // nobody has it
-  expect_close(values.of(of(weight))[0], exp(weight));
+  expect_close(value_of(first, weight), exp(weight));
 }
 
 // Of other tensors in the same memory of the user's, though the first ones live.

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "graph/passes/frozen_part.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/device_pool.h"
 #include "runtime/trace.h"
@@ -65,23 +66,34 @@ PlanOptions options_for(const PlanOptions& of_function, const std::vector<std::s
 
 }  // namespace
 
-FrozenValues::FrozenValues(Graph values, std::vector<std::size_t> from, const PlanOptions& options)
-    : values_(std::move(values)), from_(std::move(from)), options_(options_for(options, from_)) {
+FrozenValues::FrozenValues(Graph& graph, PlanOptions& options,
+                           const std::function<bool(std::size_t)>& may_be_read) {
+  std::vector<bool> is_frozen;
+  for (std::size_t i = 0; i < options.inputs.size(); ++i)
+    is_frozen.push_back(options.inputs[i].is_frozen && may_be_read(i));
+  if (std::ranges::find(is_frozen, true) == is_frozen.end()) return;
+  std::optional<FrozenPart> part = split_frozen_part(graph, is_frozen);
+  if (!part) return;
+  values_ = std::move(part->values);
+  from_ = std::move(part->from);
+  options_ = options_for(options, from_);
   key_ = Hasher()
              .add(content_hash(values_))
              .add(std::string_view(options_.device.text()))
              .add(static_cast<int>(options_.matmul_precision))
              .add(options_.interpret)
              .finish();
+  graph = std::move(part->rest);
+  options.inputs.resize(graph.inputs.size(), {.is_frozen = true});
 }
 
-std::vector<Tensor> FrozenValues::of(
-    const std::function<const Tensor&(std::size_t input)>& tensor_of) const {
+void FrozenValues::bind(const WeightOf& weight_of) {
+  if (values_.outputs.empty()) return;
   std::vector<std::shared_ptr<Buffer>> weights;
   std::vector<const Buffer*> buffers;
   std::vector<void*> addresses;
   for (std::size_t input : from_) {
-    const TensorBody& body = *tensor_of(input).body();
+    const TensorBody& body = *weight_of(input).body();
     weights.push_back(body.buffer);
     buffers.push_back(body.buffer.get());
     addresses.push_back(address_of(body));
@@ -90,14 +102,13 @@ std::vector<Tensor> FrozenValues::of(
   std::lock_guard lock(known.mutex);
   std::erase_if(known.entries, [](const auto& entry) { return entry.second.is_gone(); });
   Known::Entry& entry = known.entries[{key_, std::move(buffers), addresses}];
-  std::vector<Tensor> values = entry.tensors(values_);
-  if (!values.empty()) return values;
+  tensors_ = entry.tensors(values_);
+  if (!tensors_.empty()) return;
   for (const std::shared_ptr<Buffer>& weight : weights) weight->freeze();
-  values = computed(addresses);
+  tensors_ = computed(addresses);
   entry.from.assign(weights.begin(), weights.end());
   entry.values.clear();
-  for (const Tensor& value : values) entry.values.push_back(value.body()->buffer);
-  return values;
+  for (const Tensor& value : tensors_) entry.values.push_back(value.body()->buffer);
 }
 
 std::vector<Tensor> FrozenValues::computed(const std::vector<void*>& addresses) const {

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <vector>
 
 #include "graph/run/plan.h"
@@ -14,24 +13,31 @@
 
 namespace tilewright::graph {
 
-// What computes them. Thread safe.
 class FrozenValues {
  public:
-  // `from[i]` says which input of the function's graph input i of `values` is; `options` are those
-  // of the function's plan.
-  FrozenValues(Graph values, std::vector<std::size_t> from, const PlanOptions& options);
+  using WeightOf = std::function<const Tensor&(std::size_t input)>;
 
-  // Of these weights, which lie in the memory of the plan's device.
-  std::vector<Tensor> of(const std::function<const Tensor&(std::size_t input)>& tensor_of) const;
-  const Graph& graph() const { return values_; }
+  FrozenValues() = default;  // none
+  // Takes what follows from inputs that `options` says are frozen out of the graph, which gets
+  // these values as inputs behind its others, and says so in `options`, those of its plan. None,
+  // where nothing is worth it. `may_be_read` says of an input whether its elements are there, in
+  // the memory of the plan's device.
+  FrozenValues(Graph& graph, PlanOptions& options,
+               const std::function<bool(std::size_t input)>& may_be_read);
+
+  // Computes the values of these weights, or finds them.
+  void bind(const WeightOf& weight_of);
+  const std::vector<Tensor>& tensors() const { return tensors_; }  // in the order of those inputs
+  const Graph& graph() const { return values_; }                   // computes them
 
  private:
   std::vector<Tensor> computed(const std::vector<void*>& addresses) const;
 
   Graph values_;
-  std::vector<std::size_t> from_;
+  std::vector<std::size_t> from_;  // of its inputs, which one of the function's graph each is
   PlanOptions options_;
   Hash key_;
+  std::vector<Tensor> tensors_;
 };
 
 }  // namespace tilewright::graph
