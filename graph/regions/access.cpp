@@ -88,6 +88,28 @@ std::optional<IndexMap> compose(const IndexMap& memory, const IndexMap& numberin
   return IndexMap(modes);
 }
 
+std::optional<IndexMap> inverse(const IndexMap& map) {
+  struct Digit {
+    Mode mode;
+    std::int64_t below;  // of the index
+  };
+  std::vector<Digit> digits;
+  std::int64_t below = 1;
+  for (const Mode& mode : map.modes()) {
+    digits.push_back({mode, below});
+    below *= mode.size;
+  }
+  std::ranges::sort(digits, {}, [](const Digit& digit) { return digit.mode.stride; });
+  std::vector<Mode> modes;
+  std::int64_t stride = 1;
+  for (const Digit& digit : digits) {
+    if (digit.mode.stride != stride) return std::nullopt;
+    stride *= digit.mode.size;
+    modes.push_back({digit.mode.size, digit.below});
+  }
+  return IndexMap(modes);
+}
+
 std::optional<TableAccess> compose(const StridedView& view, const TableAccess& table) {
   IndexMap memory = index_map(view);
   auto rows = compose(memory, table.rows), columns = compose(memory, table.columns);

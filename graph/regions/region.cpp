@@ -279,6 +279,16 @@ class RegionSolver {
     return Table{*place, seen->width};
   }
 
+  // The table of a task that reads this one through a view of all elements.
+  static std::optional<Table> read_through(const StridedView& view, const Table& table) {
+    if (view.offset != 0 || table.place.offset != 0) return std::nullopt;
+    const auto back = inverse(index_map(view));
+    if (!back) return std::nullopt;
+    auto rows = compose(*back, table.place.rows), columns = compose(*back, table.place.columns);
+    if (!rows || !columns) return std::nullopt;
+    return Table{{*rows, *columns, 0}, table.width};
+  }
+
   bool spread_to_operands(std::size_t slot) {
     const Task& t = task(slot);
     for (std::size_t i = 0; i < t.operands.size(); ++i) {
@@ -310,9 +320,12 @@ class RegionSolver {
         return found = assign(*consumer, choice);
       };
       for_each_choice(c, take);
-      // The same elements under another shape have the same table, whatever axes it has. Otherwise
-      // perhaps another edge reaches the task.
-      if (!found) take(region_.tables[slot]);
+      // The same elements under another shape or in another order have the table whose elements
+      // these are, whatever axes it has. Otherwise perhaps another edge reaches the task.
+      if (found || region_.tables[slot].inner) continue;
+      for (const TaskOperand& operand : c.operands)
+        if (operand.producer == region_.tasks[slot] && !found)
+          if (const auto table = read_through(operand.view, region_.tables[slot])) take(*table);
     }
     return true;
   }

@@ -1,6 +1,7 @@
 // Which tasks become one region, for the patterns that fusion is there for.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
 #include <string>
 
@@ -152,6 +153,35 @@ TEST(Regions, ElementsUnderAnotherShapeKeepTheirRowsAsLongAsTheyCanBe) {
   auto regions = fused(graph);
   ASSERT_EQ(regions.size(), 1u);
   EXPECT_EQ(regions[0].region.width, 16);
+}
+
+// Places of a block before the windows that they are of, as a transposed convolution has them.
+TEST(Regions, ElementsInAnotherOrderKeepTheRunsThatBothOrdersHave) {
+  Graph graph = captured({{9, 5, 2, 3, 32}, {32}}, [](Tensors& x) {
+    Tensor moved = (x[0] + x[1]).permute({0, 2, 1, 3, 4}).reshape({18, 15, 32});
+    return Tensors{cat({x[0].reshape({18, 15, 32}), moved}, 2)};
+  });
+  for (const FusedRegion& fused : fused(graph)) EXPECT_EQ(fused.region.width, 32);
+}
+
+TEST(IndexMaps, OfPermutationsHaveInverses) {
+  const Shape shape = {3, 4, 2, 5};
+  std::vector<int> order = {0, 1, 2, 3};
+  do {
+    StridedView view;
+    const Strides strides = row_major_strides(shape);
+    for (int axis : order) {
+      view.shape.push_back(shape[axis]);
+      view.strides.push_back(strides[axis]);
+    }
+    const IndexMap map = index_map(view);
+    const auto back = inverse(map);
+    ASSERT_TRUE(back);
+    for (std::int64_t i = 0; i < map.size(); ++i) EXPECT_EQ((*back)(map(i)), i);
+  } while (std::ranges::next_permutation(order).found);
+  EXPECT_FALSE(inverse(IndexMap({{3, 1}, {4, 0}})));  // reads elements several times
+  EXPECT_FALSE(inverse(IndexMap({{3, 1}, {4, 5}})));  // and leaves some out
+  EXPECT_TRUE(inverse(IndexMap()));
 }
 
 TEST(Regions, TransposedReadersReadMemory) {
