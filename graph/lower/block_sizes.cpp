@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "dsl/target/packed_product.h"
 #include "graph/lower/product_cost.h"
@@ -17,7 +18,8 @@ constexpr std::int64_t row_elements = 2 << 10;    // of rows that are gone throu
 constexpr std::int64_t tile_elements = 16 << 10;  // of one program's widest value
 constexpr std::int64_t small_elements = 8 << 10;  // not worth a second program
 constexpr std::int64_t programs_a_thread = 4;
-constexpr std::int64_t panel_bytes = 1 << 20;  // of a product's weights, half of an L2
+constexpr std::int64_t panel_bytes = 1 << 20;      // of a product's weights, half of an L2
+constexpr std::int64_t large_weights = 128 << 10;  // bytes that are not read whole by each program
 constexpr std::int64_t product_rows = 192, least_product_rows = 16;
 constexpr std::int64_t operand_bytes = 512 << 10;  // of a product's first operand, for the L2 too
 constexpr std::int64_t turned_rows = 64, turned_columns = 16;  // of a block that is turned over
@@ -106,116 +108,172 @@ std::int64_t cheapest_step(const ProductExtent& product, const dsl::Target& host
   }
 }
 
-RowBlocks choose_host_blocks(const TaskList& list, const Region& region, const dsl::Target& host,
-                             const BlockSizes& requested) {
-  RegionFacts facts = facts_of(list, region);
-  RowBlocks blocks;
-  blocks.digit = facts.digit;
-  blocks.has_product = facts.has_product;
-  const bool splits_columns = cuts_columns(region, host);
-  bool turns_over = false;
-  if (!facts.has_product && !facts.one_row) {
-    Contiguity contiguous = contiguity_of(list, region);
-    blocks.columns_first = contiguous.along_digit > contiguous.along_columns;
-    turns_over = splits_columns && contiguous.along_digit > 0 && region.width > turned_columns &&
-                 contiguous.along_columns > 0;
-    if (blocks.columns_first || turns_over) facts.digit = blocks.digit = contiguous.digit;
-  }
-  blocks.rows_fastest = facts.has_product || turns_over;
-  const std::int64_t own_rows = facts.digit ? facts.digits[*facts.digit] : 1;
-  const bool takes_rows =
-      region.sizes_vary && blocks.digit && own_rows > 1 && !facts.scatters_elements;
-  const SizeClass size_class = facts.has_product ? size_class_of(own_rows) : any_rows;
-  const std::int64_t rows = takes_rows ? size_class.typical : own_rows;
-  const std::int64_t threads = thread_count(), outer = region.rows / own_rows;
-  const std::int64_t all_rows = outer * rows;
-  blocks.outer_fastest = !blocks.rows_fastest && !blocks.columns_first && outer > 1 &&
-                         region.width * stored_bytes(list, region) < cache_line;
-  std::int64_t programs = threads == 1 ? 1 : programs_a_thread * threads;
+// The digit that is cut and the direction come first, then columns, then rows, by what is left of a
+// tile and for the threads.
+class HostBlocks {
+ public:
+  HostBlocks(const TaskList& list, const Region& region, const dsl::Target& host,
+             const BlockSizes& requested)
+      : list_(list),
+        region_(region),
+        host_(host),
+        requested_(requested),
+        facts_(facts_of(list, region)),
+        splits_columns_(cuts_columns(region, host)) {}
 
-  // Products of many rows pack what they multiply. (Computed weights, and a first operand that is
-  // computed, lie in memory over the whole depth: not cheap as often as another program wants
-  // them.)
-  bool by_cost = splits_columns && facts.has_product && !facts.computes_weights &&
-                 region.width >= host.lanes &&
-                 (rows >= dsl::PackedProduct::least_rows || region.weight_bytes > 128 << 10);
-  ProductBlock cheapest{};
-  if (by_cost) {
-    cheapest = cheapest_product_block(product_extent(region, facts, rows, host), host,
-                                      static_cast<int>(threads));
+  RowBlocks choose() {
+    choose_direction();
+    count_rows();
+    // Products of many rows pack what they multiply. (Computed weights, and a first operand that is
+    // computed, lie in memory over the whole depth: not cheap as often as another program wants
+    // them.)
+    if (splits_columns_ && facts_.has_product && !facts_.computes_weights &&
+        region_.width >= host_.lanes &&
+        (rows_ >= dsl::PackedProduct::least_rows || has_large_weights()))
+      cheapest_ = cheapest_product_block(product(rows_), host_, static_cast<int>(threads_));
+    choose_columns();
+    choose_rows();
+    choose_prefetches();
+    choose_product();
+    return blocks_;
   }
 
-  blocks.columns = region.width;
-  if (splits_columns && facts.has_product) {
-    std::int64_t panel = panel_bytes / (facts.depth * facts.element_bytes);
-    std::int64_t share = divide_up(region.width, std::max<std::int64_t>(1, threads / outer));
-    std::int64_t size = std::max(column_quantum, round_up(std::min(panel, share), column_quantum));
+ private:
+  bool has_large_weights() const { return region_.weight_bytes > large_weights; }
+  ProductExtent product(std::int64_t rows) const {
+    return product_extent(region_, facts_, rows, host_);
+  }
+
+  void choose_direction() {
+    blocks_.digit = facts_.digit;
+    blocks_.has_product = facts_.has_product;
+    if (!facts_.has_product && !facts_.one_row) {
+      const Contiguity contiguous = contiguity_of(list_, region_);
+      blocks_.columns_first = contiguous.along_digit > contiguous.along_columns;
+      turns_over_ = splits_columns_ && contiguous.along_digit > 0 &&
+                    region_.width > turned_columns && contiguous.along_columns > 0;
+      if (blocks_.columns_first || turns_over_) facts_.digit = blocks_.digit = contiguous.digit;
+    }
+    blocks_.rows_fastest = facts_.has_product || turns_over_;
+  }
+
+  void count_rows() {
+    own_rows_ = facts_.digit ? facts_.digits[*facts_.digit] : 1;
+    takes_rows_ = region_.sizes_vary && blocks_.digit && own_rows_ > 1 && !facts_.scatters_elements;
+    size_class_ = facts_.has_product ? size_class_of(own_rows_) : any_rows;
+    rows_ = takes_rows_ ? size_class_.typical : own_rows_;
+    threads_ = thread_count();
+    outer_ = region_.rows / own_rows_;
+    programs_ = threads_ == 1 ? 1 : programs_a_thread * threads_;
+    blocks_.outer_fastest = !blocks_.rows_fastest && !blocks_.columns_first && outer_ > 1 &&
+                            region_.width * stored_bytes(list_, region_) < cache_line;
+  }
+
+  void choose_columns() {
+    blocks_.columns = region_.width;
+    if (cheapest_)
+      blocks_.columns = cheapest_->columns;
+    else if (splits_columns_ && facts_.has_product)
+      blocks_.columns = columns_of_product();
+    else if (splits_columns_ && region_.width > small_elements)
+      blocks_.columns = equal_columns();
+    if (turns_over_) blocks_.columns = turned_columns;
+    if (splits_columns_)
+      blocks_.columns = settled(requested_.columns, blocks_.columns, region_.width);
+    blocks_.panel_width = facts_.panel_width;
+    if (const std::int64_t panel = facts_.panel_width; splits_columns_ && panel != 0)
+      blocks_.columns = std::min(round_up(blocks_.columns, panel), region_.width / panel * panel);
+  }
+  std::int64_t columns_of_product() const {
+    if (!has_large_weights()) return region_.width;
+    const std::int64_t column_bytes = facts_.depth * facts_.element_bytes;
+    const std::int64_t share =
+        divide_up(region_.width, std::max<std::int64_t>(1, threads_ / outer_));
+    std::int64_t size = std::max(
+        column_quantum, round_up(std::min(panel_bytes / column_bytes, share), column_quantum));
     // Few rows: weights are read once, so only the threads count; but computed ones, unless each
     // is used as it is made, lie in a cache for a while.
-    if (facts.computes_weights && rows * outer > 1)
-      size = std::max(column_quantum / 4, panel_bytes / 4 / (facts.depth * facts.element_bytes));
-    else if (rows * outer <= 8)
+    if (facts_.computes_weights && rows_ * outer_ > 1)
+      size = std::max(column_quantum / 4, panel_bytes / 4 / column_bytes);
+    else if (rows_ * outer_ <= 8)
       size = round_up(share, column_quantum);
-    if (by_cost)
-      blocks.columns = cheapest.columns;
-    else if (region.weight_bytes > 128 << 10)
-      blocks.columns = std::min(region.width, size);
-  } else if (splits_columns) {
-    std::int64_t share = divide_up(region.width * all_rows, programs);
-    std::int64_t size = std::clamp(round_up(share, 1024), std::int64_t{1024}, tile_elements);
-    // Equal blocks: the last one is moved back to end with the row, and what it shares with the one
-    // before is computed twice.
-    if (region.width > small_elements)
-      blocks.columns = std::min(
-          region.width,
-          round_up(divide_up(region.width, divide_up(region.width, size)), column_quantum));
+    return std::min(region_.width, size);
   }
-  if (turns_over) blocks.columns = turned_columns;
-  if (splits_columns) blocks.columns = settled(requested.columns, blocks.columns, region.width);
-  blocks.panel_width = facts.panel_width;
-  if (const std::int64_t panel = facts.panel_width; splits_columns && panel != 0)
-    blocks.columns = std::min(round_up(blocks.columns, panel), region.width / panel * panel);
+  // The last block is moved back to end with the row, and what it shares with the one before is
+  // computed twice.
+  std::int64_t equal_columns() const {
+    const std::int64_t share = divide_up(region_.width * outer_ * rows_, programs_);
+    const std::int64_t size = std::clamp(round_up(share, 1024), std::int64_t{1024}, tile_elements);
+    const std::int64_t blocks = divide_up(region_.width, size);
+    return std::min(region_.width, round_up(divide_up(region_.width, blocks), column_quantum));
+  }
 
-  std::int64_t width = splits_columns ? blocks.columns : facts.widest;
-  std::int64_t elements = splits_columns ? tile_elements : row_elements;
-  std::int64_t most = std::max<std::int64_t>(1, elements / width);
-  if (by_cost)
-    most = takes_rows && rows < dsl::PackedProduct::least_rows ? size_class.most : cheapest.rows;
-  else if (facts.has_product && splits_columns)
-    most = std::clamp(operand_bytes / (facts.depth * facts.element_bytes), least_product_rows,
-                      product_rows);
-  const std::int64_t most_in_tiles = most, column_blocks = divide_up(region.width, blocks.columns);
-  if (!by_cost && outer * own_rows * facts.widest > small_elements)
-    most = std::min(most, std::max<std::int64_t>(
-                              1, divide_up(own_rows, divide_up(programs, outer * column_blocks))));
-  if (blocks.columns_first) most = std::max(most, contiguous_rows);
-  if (turns_over) most = turned_rows;
-  blocks.rows = settled(requested.rows, std::min(own_rows, most), own_rows);
-  if (takes_rows) {
-    const std::int64_t place = blocks.columns_first || turns_over ? most : most_in_tiles;
-    const std::int64_t own = rows_with_place(std::min(place, size_class.most), facts, host);
-    const std::int64_t with_place = settled(requested.rows, own);
-    blocks.step = std::min(blocks.rows, with_place);
-    blocks.rows = with_place;
+  void choose_rows() {
+    const std::int64_t in_tiles = rows_of_a_tile();
+    std::int64_t most = in_tiles;
+    if (!cheapest_ && outer_ * own_rows_ * facts_.widest > small_elements) {
+      const std::int64_t others = outer_ * divide_up(region_.width, blocks_.columns);
+      most = std::min(
+          most, std::max<std::int64_t>(1, divide_up(own_rows_, divide_up(programs_, others))));
+    }
+    if (blocks_.columns_first) most = std::max(most, contiguous_rows);
+    if (turns_over_) most = turned_rows;
+    blocks_.rows = settled(requested_.rows, std::min(own_rows_, most), own_rows_);
+    if (!takes_rows_) return;
+    const std::int64_t place = blocks_.columns_first || turns_over_ ? most : in_tiles;
+    const std::int64_t own = rows_with_place(std::min(place, size_class_.most), facts_, host_);
+    const std::int64_t with_place = settled(requested_.rows, own);
+    blocks_.step = std::min(blocks_.rows, with_place);
+    blocks_.rows = with_place;
   }
-  blocks.prefetches = !facts.has_product && !blocks.columns_first && !blocks.rows_fastest &&
-                      all_rows > 1 &&
-                      facts.widest * widest_element >= RowBlocks::prefetched_row_bytes;
-  if (blocks.prefetches)
-    blocks.ahead = all_rows > blocks.rows || region.sizes_vary ? settled(requested.ahead, 1) : -1;
-  blocks.sums_elements = facts.computes_weights && all_rows == 1;
-  blocks.depth_quantum = facts.depth_quantum;
-  bool may_split = facts.has_product && facts.products_come_first && splits_columns;
-  if (may_split) blocks.splits = settled(requested.splits, 1, facts.depth);
-  if (by_cost && blocks.splits == 1)
-    blocks.stored_chunk =
-        tiled_chunk(product_extent(region, facts, rows, host), host, blocks.rows, blocks.columns);
-  blocks.takes_rows = takes_rows && blocks.splits == 1;
-  if (blocks.takes_rows && by_cost)
-    blocks.step = cheapest_step(product_extent(region, facts, own_rows, host), host, blocks,
-                                static_cast<int>(threads));
-  return blocks;
-}
+  std::int64_t rows_of_a_tile() const {
+    if (cheapest_)
+      return takes_rows_ && rows_ < dsl::PackedProduct::least_rows ? size_class_.most
+                                                                   : cheapest_->rows;
+    if (facts_.has_product && splits_columns_)
+      return std::clamp(operand_bytes / (facts_.depth * facts_.element_bytes), least_product_rows,
+                        product_rows);
+    return std::max<std::int64_t>(
+        1, splits_columns_ ? tile_elements / blocks_.columns : row_elements / facts_.widest);
+  }
+
+  void choose_prefetches() {
+    const std::int64_t all_rows = outer_ * rows_;
+    blocks_.prefetches = !facts_.has_product && !blocks_.columns_first && !blocks_.rows_fastest &&
+                         all_rows > 1 &&
+                         facts_.widest * widest_element >= RowBlocks::prefetched_row_bytes;
+    if (blocks_.prefetches)
+      blocks_.ahead =
+          all_rows > blocks_.rows || region_.sizes_vary ? settled(requested_.ahead, 1) : -1;
+  }
+
+  void choose_product() {
+    blocks_.sums_elements = facts_.computes_weights && outer_ * rows_ == 1;
+    blocks_.depth_quantum = facts_.depth_quantum;
+    if (facts_.has_product && facts_.products_come_first && splits_columns_)
+      blocks_.splits = settled(requested_.splits, 1, facts_.depth);
+    blocks_.takes_rows = takes_rows_ && blocks_.splits == 1;
+    if (!cheapest_) return;
+    if (blocks_.splits == 1)
+      blocks_.stored_chunk = tiled_chunk(product(rows_), host_, blocks_.rows, blocks_.columns);
+    if (blocks_.takes_rows)
+      blocks_.step = cheapest_step(product(own_rows_), host_, blocks_, static_cast<int>(threads_));
+  }
+
+  const TaskList& list_;
+  const Region& region_;
+  const dsl::Target& host_;
+  const BlockSizes& requested_;
+  RegionFacts facts_;
+  bool splits_columns_;
+  bool turns_over_ = false, takes_rows_ = false;
+  SizeClass size_class_ = any_rows;
+  // Of the digit, there and as many as blocks are chosen for; and of the other digits.
+  std::int64_t own_rows_ = 1, rows_ = 1, outer_ = 1;
+  std::int64_t threads_ = 1, programs_ = 1;
+  std::optional<ProductBlock> cheapest_;  // of a product whose block follows from its cost
+  RowBlocks blocks_;
+};
 
 }  // namespace
 
@@ -236,7 +294,7 @@ BlockSizes sizes_of(const RowBlocks& blocks) {
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,
                         const BlockSizes& requested) {
   return target.is_gpu() ? choose_gpu_blocks(list, region, target, requested)
-                         : choose_host_blocks(list, region, target, requested);
+                         : HostBlocks(list, region, target, requested).choose();
 }
 
 Shape shared_part(const Region& region, const RowBlocks& blocks) {
