@@ -36,8 +36,8 @@ class Buffer {
   std::int64_t size_bytes() const { return size_bytes_; }
   // From now on nobody may write here: there are copies that would not follow. Whoever writes for a
   // user asks first. (What a plan may rely on without copies is InputMemory::is_frozen of graph.)
-  void freeze() { is_frozen_ = true; }
-  bool is_frozen() const { return is_frozen_; }
+  void forbid_writes() { is_read_only_ = true; }
+  bool is_read_only() const { return is_read_only_; }
 
  private:
   void* data_ = nullptr;
@@ -45,7 +45,7 @@ class Buffer {
   std::int64_t class_bytes_ = 0;  // 0: not the host's pool's
   DeviceMemory* memory_ = nullptr;
   bool is_devices_ = false;  // to be given back to `memory_`
-  std::atomic<bool> is_frozen_ = false;
+  std::atomic<bool> is_read_only_ = false;
   std::shared_ptr<void> owner_;
 };
 

@@ -132,7 +132,7 @@ class CompiledSignature {
   void* address_for_plan(std::size_t i, const Tensor& tensor);
   bool is_brought(const Tensor& tensor) const;
   void take_back_mutated(const std::vector<Tensor>& arguments);
-  void require_no_aliases(const std::vector<Tensor>& arguments) const;
+  void require_may_write(const std::vector<Tensor>& arguments) const;
   std::string text_of_input(std::size_t i) const;
   [[noreturn]] void raise_aliases(std::size_t written, std::size_t other) const;
   const Tensor& input(std::size_t i, const std::vector<Tensor>& arguments) const;

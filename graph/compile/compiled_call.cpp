@@ -42,7 +42,7 @@ void CompiledSignature::set_addresses(const std::vector<Tensor>& arguments) {
   if (host_arguments_)
     for (std::size_t i = arguments.size(); i < graph_.inputs.size(); ++i)
       addresses_[i] = address_for_plan(i, input(i, arguments));
-  if (!mutated_.empty()) require_no_aliases(arguments);
+  if (!mutated_.empty()) require_may_write(arguments);
 }
 
 void CompiledSignature::take_back_mutated(const std::vector<Tensor>& arguments) {
@@ -82,9 +82,9 @@ static bool may_have_one_element(const Elements& a, const Elements& b) {
 
 // A kernel that writes an input in place reads all others as if they were elsewhere. Captured
 // tensors were compared with each other when they were captured.
-void CompiledSignature::require_no_aliases(const std::vector<Tensor>& arguments) const {
+void CompiledSignature::require_may_write(const std::vector<Tensor>& arguments) const {
   for (std::size_t written : mutated_) {
-    if (input(written, arguments).body()->buffer->is_frozen()) [[unlikely]]
+    if (input(written, arguments).body()->buffer->is_read_only()) [[unlikely]]
       raise_error(concat("[compile] ", text_of_input(written),
                          " is written in place and frozen: functions compiled with "
                          "Options::freezing hold copies of it, or what they computed from it; pass "

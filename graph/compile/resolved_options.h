@@ -20,7 +20,7 @@ struct ResolvedOptions {
   bool keeps_capture = false;           // as it was recorded, for later ones to be compared with
   bool records_launches = false;        // and replays them, with fixed buffers
   bool results_last = false;            // of recorded launches, as long as they are held
-  bool weights_are_frozen = false;      // captured tensors are written by the function alone
+  bool weights_are_frozen = false;      // nobody but the function writes captured ones
   bool searches_in_background = false;  // for block sizes, while the first plan is in use
   IndexChecks index_checks = IndexChecks::host_tensors;
   std::string write_plan, locked_plan;  // files

@@ -130,13 +130,14 @@ Tensor from_dlpack(DLManagedTensor* managed) {
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor, std::source_location w) {
   auto* managed = give<DLManagedTensorVersioned>(tensor, w);
   managed->version = {1, 0};
-  if (tensor.body()->buffer->is_frozen()) managed->flags |= read_only;
+  if (tensor.body()->buffer->is_read_only()) managed->flags |= read_only;
   return managed;
 }
 
 DLManagedTensor* to_dlpack_legacy(const Tensor& tensor, std::source_location w) {
   require(
-      !graph::body_of(tensor, "to_dlpack_legacy", w).buffer || !tensor.body()->buffer->is_frozen(),
+      !graph::body_of(tensor, "to_dlpack_legacy", w).buffer ||
+          !tensor.body()->buffer->is_read_only(),
       "[to_dlpack_legacy] the tensor is frozen: functions compiled with Options::freezing hold ",
       "copies of it, or what they computed from it, and this form cannot say that it may only be "
       "read (at ",

@@ -44,7 +44,7 @@ TensorBody& body_of(const Tensor& tensor, std::string_view operation, source_loc
 
 void require_writable(const TensorBody& concrete, std::string_view operation,
                       source_location where) {
-  require(!concrete.buffer->is_frozen(), "[", operation,
+  require(!concrete.buffer->is_read_only(), "[", operation,
           "] the tensor is frozen: functions compiled with Options::freezing hold copies of it, "
           "or what they computed from it",
           where.line() > 0 ? concat(" (at ", At{where}, ")") : "",
@@ -143,7 +143,7 @@ bool Tensor::is_contiguous(source_location w) const {
 
 void* Tensor::data(source_location w) const {
   const TensorBody& body = concrete(*this, "data", w);
-  require(!body.buffer->is_frozen(), "[data] the tensor is frozen: functions compiled with ",
+  require(!body.buffer->is_read_only(), "[data] the tensor is frozen: functions compiled with ",
           "Options::freezing hold copies of it, or what they computed from it, which would not "
           "follow a write (at ",
           At{w}, "); read it through const_data(), write to a clone, or compile them without");

@@ -51,7 +51,7 @@ void require_writable(const std::vector<NamedParameter>& parameters, const Weigh
                       std::source_location w) {
   std::vector<std::string> frozen;
   for (const auto& [name, tensor] : parameters)
-    if (weights.contains(name) && tensor.body()->buffer->is_frozen()) frozen.push_back(name);
+    if (weights.contains(name) && tensor.body()->buffer->is_read_only()) frozen.push_back(name);
   require(
       frozen.empty(), "[load] frozen: ", list_of(frozen),
       "; functions compiled with Options::freezing hold copies of these parameters, or what they "

@@ -119,7 +119,7 @@ TEST(Module, LoadListsWhatIsMissingUnexpectedOrOfAnotherShape) {
 TEST(Module, LoadNamesFrozenParametersBeforeAnythingIsWritten) {
   Linear layer(4, 4), source(4, 4);
   auto packed = layer.bias.body()->buffer;
-  packed->freeze();
+  packed->forbid_writes();
   auto before = layer.weight.to_vector<float>();
   source.weight.copy_from(full({4, 4}, 7));
   std::string error = error_of([&] { layer.load(Weights::of(source.state())); });

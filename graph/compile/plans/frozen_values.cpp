@@ -104,7 +104,7 @@ void FrozenValues::bind(const WeightOf& weight_of) {
   Known::Entry& entry = known.entries[{key_, std::move(buffers), addresses}];
   tensors_ = entry.tensors(values_);
   if (!tensors_.empty()) return;
-  for (const std::shared_ptr<Buffer>& weight : weights) weight->freeze();
+  for (const std::shared_ptr<Buffer>& weight : weights) weight->forbid_writes();
   tensors_ = computed(addresses);
   entry.from.assign(weights.begin(), weights.end());
   entry.values.clear();
@@ -117,7 +117,7 @@ std::vector<Tensor> FrozenValues::computed(const std::vector<void*>& addresses) 
   const std::vector<std::shared_ptr<Buffer>> buffers = make_plan(values_, options_)->run(addresses);
   std::vector<Tensor> values;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
-    buffers[i]->freeze();
+    buffers[i]->forbid_writes();
     values.push_back(graph::tensor_of(values_, i, buffers[i]));
   }
   return values;

@@ -1,8 +1,8 @@
 // Values that follow from frozen weights, computed once and shared by all functions that read them.
 //
 // Which they are says passes/frozen_part.h. They live as long as a function that has them. The
-// weights that they were computed from are frozen (Buffer::freeze): writing one through a tensor is
-// an Error from then on.
+// weights that they were computed from are read-only (Buffer::forbid_writes): writing one through a
+// tensor is an Error from then on.
 #pragma once
 
 #include <functional>

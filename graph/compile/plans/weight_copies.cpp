@@ -135,7 +135,7 @@ std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& we
   TraceSpan span("compile", "pack weights");
   MemoryOwner owner("packed weights");
   auto packed = Buffer::allocate(weight.elements() * bytes);
-  body.buffer->freeze();
+  body.buffer->forbid_writes();
   if (weight.is_winograd) {
     const Transformed of = transformed(weight, from);
     pack<std::uint32_t>(of.weight, of.elements.data(), packed->data());

@@ -1,7 +1,7 @@
 // Packed copies of frozen weights, made once and shared by all functions that read them.
 //
 // A copy lives as long as a function that has it. The memory it was made from is frozen
-// (Buffer::freeze): writing it through a tensor is an Error from then on. Thread safe.
+// (Buffer::forbid_writes): writing it through a tensor is an Error from then on. Thread safe.
 #pragma once
 
 #include <functional>
