@@ -52,14 +52,30 @@ class Splitter {
   // Whether the value is known before any call: of a frozen input, of numbers alone, of neither.
   enum class Follows : std::uint8_t { not_at_all, from_numbers, from_inputs };
 
-  // Kinds of ops that follow from their operands and make one value of them.
-  static constexpr Kind kinds[] = {Kind::constant,  Kind::pointwise,   Kind::view,
-                                   Kind::reduction, Kind::contraction, Kind::gather,
-                                   Kind::scatter,   Kind::concat,      Kind::convolution,
-                                   Kind::ordering,  Kind::cumulation,  Kind::accumulation};
+  // Whether an op follows from its operands and makes one value of them.
   static bool may_follow(const Node& node) {
-    return std::ranges::find(kinds, info(node.op).kind) != std::end(kinds) && node.others.empty() &&
-           node.origin.op != Op::quantized_linear;
+    if (!node.others.empty() || node.origin.op == Op::quantized_linear) return false;
+    switch (info(node.op).kind) {
+      case Kind::constant:
+      case Kind::pointwise:
+      case Kind::view:
+      case Kind::reduction:
+      case Kind::contraction:
+      case Kind::gather:
+      case Kind::scatter:
+      case Kind::concat:
+      case Kind::convolution:
+      case Kind::ordering:
+      case Kind::cumulation:
+      case Kind::accumulation: return true;
+      case Kind::input:
+      case Kind::attention:
+      case Kind::custom:
+      case Kind::control:
+      case Kind::projection:
+      case Kind::composite: return false;
+    }
+    __builtin_unreachable();
   }
   // A view of which nothing is computed, where some reshapes are copies.
   bool is_view(NodeId id) const {

@@ -305,6 +305,7 @@ TEST(House, FilesAreNamedAfterAConcept) {
 // What is special about an op that fusion does not see through is in its lowering. The task maker
 // knows when there is nothing to compute, one pass makes attention of what was written out, and one
 // reads its masks.
+// A switch over all kinds names each.
 TEST(House, OnlyItsLoweringKnowsAttention) {
   std::vector<std::string> wrong;
   bool is_found = false;
@@ -318,6 +319,7 @@ TEST(House, OnlyItsLoweringKnowsAttention) {
     for (std::size_t i = 0; i < file.lines.size(); ++i)
       for (const std::string name : {"Op::attention", "Kind::attention", "attention_shape.h"}) {
         if (file.lines[i].find(name) == std::string::npos) continue;
+        if (file.lines[i].ends_with("case Kind::attention:")) continue;
         is_found |= is_lowering;
         if (!is_lowering) wrong.push_back(at(file, i + 1) + file.lines[i]);
       }
