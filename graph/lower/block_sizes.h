@@ -1,6 +1,8 @@
-// How a region's table is cut among programs: which row digit is cut into blocks, and how large
-// blocks of rows and columns are. The one place where sizes of caches and numbers of threads count:
-// block_sizes.cpp for the host, gpu_block_sizes.cpp for GPUs. A host's program has few and large
+// How a region's table is cut among programs: which digit of its rows, an axis that they go along
+// (regions/region.h), is cut into blocks, and how large blocks of rows and columns are: of a
+// product block_m and block_n. block_sizes.cpp says so for the host, where sizes of caches and
+// numbers of threads count, by the costs in product_cost.h, gpu_block_sizes.cpp for GPUs; what is
+// no table of rows, attention or a convolution, has its own. A host's program has few and large
 // blocks, whose tiles lie in caches; a GPU's has many, whose tiles lie in registers, and goes
 // through what is larger in chunks.
 #pragma once

@@ -25,7 +25,7 @@ struct RegionFacts {
   // Hopper's TMA can fetch what all products take from memory, and its warpgroups multiply
   // it in the order in which it lies.
   bool has_fetched_operands = false;
-  // A product's second operand is computed; pieces of the inner axis are multiples of this.
+  // A product's second operand is computed; chunks of the inner axis are multiples of this.
   bool computes_weights = false;
   std::int64_t depth_quantum = 1;
   // Columns of a panel where second operands are packed (packed_weights.h): blocks of columns are
@@ -34,8 +34,8 @@ struct RegionFacts {
 };
 std::int64_t stride_of(const IndexMap& map);  // of its first mode; 0 where it is constant
 RegionFacts facts_of(const TaskList& list, const Region& region);
-// What pieces of a product's inner axis must be multiples of: where the region computes the second
-// operand, all digits of the axis but the outermost are in each piece whole.
+// What chunks of a product's inner axis must be multiples of: where the region computes the second
+// operand, all digits of the axis but the outermost are in each chunk whole.
 std::int64_t depth_quantum(const TaskList& list, const Region& region, std::size_t product);
 
 // How many elements are contiguous in memory along columns, and along the digit for which they are

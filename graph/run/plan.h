@@ -50,8 +50,8 @@ struct PlanOptions {
   // Plans of the same function for other sizes are made too: programs take the number of rows as an
   // argument where that costs next to nothing, and are then the same in all of these plans.
   bool sizes_vary = false;
-  // Tuning chooses where `blocks` does not. An emulated device keeps the defaults, since its times
-  // mean nothing.
+  // Tuning chooses where `blocks` says nothing at all. An emulated device keeps the defaults, since
+  // its times mean nothing.
   std::optional<PlanTuning> tune = {};
   // What it chose before, or a part of that: nothing is looked up or measured then.
   std::optional<TunedChoices> choices = {};

@@ -5,7 +5,7 @@
 //   device architecture=x86-64-v4 kind=host name=... threads=2
 //   plan f32 128x768, f32 3072x768
 //     region 5b1e93d0... asked rows=64 columns=16 used rows=64 columns=16 precision=ieee  matmul
-//     add gelu region 77aa02c4... asked nothing used rows=4 columns=3072 precision=ieee  layer_norm
+//     add region 77aa02c4... asked nothing used rows=4 columns=3072 precision=ieee  layer_norm
 //   end 2 regions, checksum 0c31e95f...
 //
 // A region's line gives the operations that were fused (the words at its end), the region's key,

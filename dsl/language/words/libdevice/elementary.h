@@ -4,8 +4,8 @@
 // Operands are floating, of 16 bits at the least, pairs of one type; C++ numbers take the type of
 // the tile beside them. Those of 16 bits are computed in f32 and rounded once. Results in f32 and
 // f64 are within 4 units in the last place of C's functions, and theirs at zeros, infinities and
-// NaN, subnormal numbers included (tests/dsl/words/libdevice_test.cpp measures it). Raises `Error`
-// with the line of the call for other operands. For the thread that traces.
+// NaN, subnormal numbers included (tests/dsl/words/libdevice/elementary_test.cpp measures it).
+// Raises `Error` with the line of the call for other operands. For the thread that traces.
 #pragma once
 
 #include "dsl/language/tile.h"
