@@ -14,14 +14,16 @@ results = root / "docs" / "results"
 begin, end = "<!-- figures: tools/figures.py -->\n", "<!-- end of figures -->"
 beside_begin, beside_end = "<!-- beside others: tools/figures.py -->\n", "<!-- end of beside others -->"
 cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
-                "attention": "attention", "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
+                "attention": "attention", "scores": "attention with functions of scores",
+                "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
                 "exported": "eight exported networks", "convolutions": "single convolutions",
                 "compile": "first calls, cold",
                 "operators": "single operators", "ordering": "running sums, sorts, largest elements and histograms"}
 llama_formats = {"bf16": "bf16 weights", "int8": "int8 weights", "int4": "int4 weights",
                  "w8a8": "int8 weights and activations", "w4a8": "int4 weights, int8 activations"}
 gpu_begin, gpu_end = "<!-- figures of GPUs: tools/figures.py -->\n", "<!-- end of figures of GPUs -->"
-gpu_sections = {"gemm": "matrix products", "attention": "attention", "rows": "row kernels",
+gpu_sections = {"gemm": "matrix products", "attention": "attention",
+                "scores": "attention with functions of scores", "rows": "row kernels",
                 "decode": "products of one row", "prefill": "linear layers of prompts", "models": "steps of Llama",
                 "launch": "launches", "graphs": "launches in graphs", "optim": "AdamW",
                 "exported": "exported networks of bf16"}

@@ -39,6 +39,7 @@ BENCHES = {
     "limits": (15, 25),
     "gemm": (40, 30),
     "attention": (40, 40),
+    "scores": (40, 60),
     "rows": (40, 60),
     "decode": (40, 30),
     "models": (60, 100),
@@ -50,7 +51,7 @@ BENCHES = {
     "tune": (60, None),
 }
 SECTIONS = ["primitives", "limits", "gemm", "attention", "rows", "decode", "tests", "corpus", "models", "launch", "graphs",
-            "prefill", "optim", "profile", "sanitizer", "tune"]
+            "prefill", "scores", "optim", "profile", "sanitizer", "tune"]
 
 # Tests that run programs on the default device; what names its devices, times out in emulators or
 # launches with memory of the host is left out.
@@ -69,7 +70,7 @@ NOT_HERE = ["*EmulatedDevice*", "Plan.*", "Recording.*", "PlannedGraphs.*Emulate
             # addresses between launches.
             "ChangingSizes.AreNoSignatures*", "Explain.SaysWhereTheTime*", "Forks.*", "HandleChanges.FrozenWeights*",
             "TensorArgument.KeepsWhatIs*", "TensorArgument.IsNotWritten*", "KernelSpecialisation.*", "ManyShapes.*"]
-PRIMITIVES = ["limits", "rows", "gemm", "attention", "decode", "launch", "graphs", "optim", "models"]
+PRIMITIVES = ["limits", "rows", "gemm", "attention", "scores", "decode", "launch", "graphs", "optim", "models"]
 
 
 def left(args):

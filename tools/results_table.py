@@ -13,7 +13,7 @@ import os
 import sys
 
 OURS = "tilewright"
-ORDER = ["limits", "gemm", "attention", "rows", "decode", "prefill", "models", "launch", "graphs", "optim", "tune", "profile"]
+ORDER = ["limits", "gemm", "attention", "scores", "rows", "decode", "prefill", "models", "launch", "graphs", "optim", "tune", "profile"]
 MOST_LINES = 100
 BY_TIME = ("us", "us a node")  # units of which less is better
 

@@ -11,10 +11,11 @@ systems = {"torch": ("PyTorch", "#c2410c", "#fb923c"), "inductor": ("Inductor", 
            "llama.cpp": ("llama.cpp, llama2.c", "#0f766e", "#4fd1c0"),
            "best": ("the fastest of PyTorch, torch.compile, cuBLAS and cuDNN", "#be185d", "#f78fb9")}
 cpu_tasks = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one and eight rows",
-             "attention": "attention", "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
+             "attention": "attention", "scores": "attention with score functions",
+             "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
              "exported": "eight exported networks", "compile": "first calls, cold"}
-gpu_tasks = {"gemm": "matrix products", "attention": "attention", "rows": "row kernels",
-             "decode": "products of one row", "prefill": "linear layers of prompts", "models": "steps of Llama",
+gpu_tasks = {"gemm": "matrix products", "attention": "attention",
+             "scores": "attention with score functions", "rows": "row kernels", "decode": "products of one row", "prefill": "linear layers of prompts", "models": "steps of Llama",
              "launch": "launches", "graphs": "launches in graphs"}
 width, left, right, row_height = 760, 226, 584, 19  # of the picture; the axis lies from left to right
 low, high = 0.16, 40.0

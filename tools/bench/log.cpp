@@ -15,6 +15,7 @@ constexpr Section sections[] = {
     {"limits", "Copies, reads and fills of the device's memory", bench_limits},
     {"gemm", "Matrix products", bench_gemm},
     {"attention", "Attention, plain and causal", bench_attention},
+    {"scores", "Attention with functions of its scores", bench_scores},
     {"convolutions", "Single convolutions of networks that see and hear", bench_convolutions},
     {"rows", "Row kernels (softmax, norms, gelu, cross entropy), 1k to 128k long",
      bench_device_rows},

@@ -141,6 +141,12 @@ class Case:
         if op.startswith("linear int"):
             self.quantised(op, arguments)
             return
+        if op == "flex attention":
+            def make():
+                function = torch_models.flex_attention_of(question["scores"], arguments[0][0])
+                return [lambda s=s: function(*s) for s in arguments]
+            self.add("inductor", make)
+            return
         function = OPS[op]
         self.add("torch", lambda: [lambda s=s: function(*s, **options) for s in arguments])
         self.add("inductor", lambda: self.compiled(lambda *a: function(*a, **options), arguments, constant))

@@ -16,7 +16,7 @@ import time
 T0 = time.monotonic()
 import torch  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
-from torch_models import LLAMA, Llama, linears  # noqa: E402
+from torch_models import LLAMA, Llama, flex_attention_of, linears  # noqa: E402
 
 try:
     import triton
@@ -205,6 +205,21 @@ def attention():
     one("f16", 2, 16, 16, 8192, 128, True)
 
 
+def scores():
+    for size in (64, 128):
+        for name, seen in (("no function", 1), ("alibi", 1), ("alibi causal", 0.5), ("capped", 1),
+                           ("window", 1024 / 4096 * (1 - 1024 / 8192))):
+            shape, made = (2, 16, 4096, size), []
+
+            def function(*arguments):
+                if not made:
+                    made.append(flex_attention_of(name, arguments[0]))
+                return made[0](*arguments)
+            case("bf16 d%d %s s4096" % (size, name), "flex_attention",
+                 lambda: (normal(*shape), normal(*shape), normal(*shape), normal(16, dtype="f32", scale=0.1)),
+                 function, 8 * 2 * 16 * 4096 * size, 4 * 2 * 16 * size * 4096 * 4096 * seen, need=8)
+
+
 ROWS = {  # passes over the matrix, function of (x, weight, bias, targets, second)
     "softmax": (2, lambda x, w, b, t, y: torch.softmax(x, -1)),
     "layer_norm": (2, lambda x, w, b, t, y: F.layer_norm(x, (x.shape[-1],), w, b)),
@@ -364,7 +379,7 @@ def models():
         torch.cuda.empty_cache()
 
 
-SECTIONS = dict(limits=limits, gemm=gemm, prefill=prefill, decode=decode, attention=attention, rows=rows,
+SECTIONS = dict(limits=limits, gemm=gemm, prefill=prefill, decode=decode, attention=attention, scores=scores, rows=rows,
                 launch=launch, graphs=graphs, optim=optim, models=models)
 
 
@@ -378,7 +393,7 @@ def main():
     ARGS = p.parse_args()
     torch.manual_seed(0)
     with torch.no_grad():
-        if ARGS.section in ("gemm", "rows", "attention", "decode", "prefill"):
+        if ARGS.section in ("gemm", "rows", "attention", "scores", "decode", "prefill"):
             warm = normal(4096, 4096)
             for _ in range(100):
                 warm @ warm

@@ -6,6 +6,20 @@ LLAMA = {"1B": dict(hidden=2048, inner=8192, heads=32, kv=8, size=64, vocabulary
          "3B": dict(hidden=3072, inner=8192, heads=24, kv=8, size=128, vocabulary=128256, layers=28)}
 
 
+def flex_attention_of(scores, q, window=1024, cap=20.0):
+    """flex_attention(q, k, v, slopes) of a case of the section scores, compiled, with its mask of blocks made before."""
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+    mask = {"alibi causal": lambda b, h, i, j: j <= i,
+            "window": lambda b, h, i, j: (j <= i) & (i - j < window)}.get(scores)
+    blocks = mask and create_block_mask(mask, None, None, q.shape[2], q.shape[2], device=q.device)
+
+    def call(q, k, v, slopes):
+        change = {"alibi": lambda s, b, h, i, j: s + slopes[h] * (j - i),
+                  "capped": lambda s, b, h, i, j: torch.tanh(s / cap) * cap}.get(scores.split()[0])
+        return flex_attention(q, k, v, score_mod=change, block_mask=blocks)
+    return torch.compile(call, dynamic=False)
+
+
 def linears(c):
     q = c["heads"] * c["size"]
     return (("qkv", q + 2 * c["kv"] * c["size"], c["hidden"]), ("o", c["hidden"], q),
