@@ -264,20 +264,7 @@ Conversion through_shared(const Layout& from, const Layout& to, int element_byte
   return plan;
 }
 
-}  // namespace
-
-int Affine::at(int thread) const {
-  return constant ^ sum_over(terms, static_cast<std::uint64_t>(thread));
-}
-
-bool Affine::is_constant() const {
-  return std::all_of(terms.begin(), terms.end(), [](int term) { return term == 0; });
-}
-
-Conversion plan_conversion(const Layout& from, const Layout& to, int element_bytes) {
-  check(from.shape() == to.shape(), "a conversion keeps the shape");
-  check(from.lanes() == to.lanes() && from.warps() == to.warps(), "a conversion keeps the threads");
-  if (from == to) return {};
+Conversion planned(const Layout& from, const Layout& to, int element_bytes) {
   auto sources = sources_in_warp(from, to);
   if (!sources) return through_shared(from, to, element_bytes);
   if (sources->in_place()) {
@@ -294,6 +281,49 @@ Conversion plan_conversion(const Layout& from, const Layout& to, int element_byt
   plan.exchanges = std::move(*exchanges);
   plan.duplicate_of = first_duplicates(to);
   return plan;
+}
+
+// What a thread has planned last. What inserts conversions, allocates memory for them and emits
+// them all ask for the same ones, and a swizzle is searched for.
+class Plans {
+ public:
+  const Conversion& of(const Layout& from, const Layout& to, int element_bytes) {
+    for (const Entry& entry : entries_)
+      if (entry.element_bytes == element_bytes && entry.from == from && entry.to == to)
+        return entry.plan;
+    Entry entry{from, to, element_bytes, planned(from, to, element_bytes)};
+    if (entries_.size() < most) return entries_.emplace_back(std::move(entry)).plan;
+    oldest_ = (oldest_ + 1) % most;
+    return (entries_[oldest_] = std::move(entry)).plan;
+  }
+
+ private:
+  static constexpr std::size_t most = 32;
+  struct Entry {
+    Layout from, to;
+    int element_bytes;
+    Conversion plan;
+  };
+  std::vector<Entry> entries_;
+  std::size_t oldest_ = most - 1;
+};
+
+}  // namespace
+
+int Affine::at(int thread) const {
+  return constant ^ sum_over(terms, static_cast<std::uint64_t>(thread));
+}
+
+bool Affine::is_constant() const {
+  return std::all_of(terms.begin(), terms.end(), [](int term) { return term == 0; });
+}
+
+Conversion plan_conversion(const Layout& from, const Layout& to, int element_bytes) {
+  check(from.shape() == to.shape(), "a conversion keeps the shape");
+  check(from.lanes() == to.lanes() && from.warps() == to.warps(), "a conversion keeps the threads");
+  if (from == to) return {};
+  static thread_local Plans plans;
+  return plans.of(from, to, element_bytes);
 }
 
 }  // namespace tilewright::dsl::layout
