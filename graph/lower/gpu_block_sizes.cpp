@@ -35,7 +35,7 @@ constexpr std::int64_t product_block = 64, large_product_block = 128;
 constexpr std::int64_t product_depth_bytes = 64;
 constexpr int elementary_cost = 10;  // from here on an op is a function, not an instruction or two
 // On Hopper, two warpgroups of 64 rows each take a block's operands from swizzles of 128 bytes.
-constexpr std::int64_t hopper_programs = 132, hopper_columns = 256, hopper_depth_bytes = 128;
+constexpr std::int64_t hopper_columns = 256, hopper_depth_bytes = 128;
 
 std::int64_t power(std::int64_t x) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(x)));
@@ -43,7 +43,8 @@ std::int64_t power(std::int64_t x) {
 
 struct Work {
   RegionFacts facts;
-  std::int64_t rows = 1;       // of the digit that is cut
+  std::int64_t rows = 1;  // of the digit that is cut
+  std::int64_t multiprocessors = 1;
   bool has_functions = false;  // elementary ones, which want registers beside a product's sums
 };
 
@@ -66,7 +67,7 @@ constexpr double evened_out = 0.81;  // what a last round that shares its depth 
 double rate_of(const HopperBlock& block, const Region& region, const Work& work) {
   const std::int64_t programs = region.rows / work.rows * divide_up(work.rows, block.rows) *
                                 divide_up(region.width, block.columns);
-  const std::int64_t at_once = hopper_programs * block.on_a_multiprocessor;
+  const std::int64_t at_once = work.multiprocessors * block.on_a_multiprocessor;
   const auto rounds = static_cast<double>(divide_up(programs, at_once) * at_once);
   const double busy = static_cast<double>(programs) / rounds;
   return block.rate * (programs > at_once ? std::max(busy, evened_out) : busy);
@@ -87,14 +88,14 @@ std::optional<std::int64_t> narrow_columns(const Region& region, const Work& wor
   const std::int64_t tables = region.rows / work.rows;
   auto programs = [&](std::int64_t columns) { return tables * divide_up(region.width, columns); };
   std::int64_t columns = product_block;
-  if (programs(columns) > hopper_programs) return std::nullopt;
-  while (columns > fewest_columns && programs(columns / 2) <= hopper_programs) columns /= 2;
-  return 2 * programs(columns) >= hopper_programs ? std::optional(columns) : std::nullopt;
+  if (programs(columns) > work.multiprocessors) return std::nullopt;
+  while (columns > fewest_columns && programs(columns / 2) <= work.multiprocessors) columns /= 2;
+  return 2 * programs(columns) >= work.multiprocessors ? std::optional(columns) : std::nullopt;
 }
 
 void product_blocks(const Region& region, const Work& work, bool hopper, RowBlocks& blocks) {
   std::int64_t programs = region.rows * region.width / (large_product_block * large_product_block);
-  std::int64_t enough = hopper ? hopper_programs : many_programs;
+  std::int64_t enough = hopper ? work.multiprocessors : many_programs;
   std::int64_t size = programs >= enough ? large_product_block : product_block;
   bool few = work.rows <= few_rows;
   blocks.rows_fastest = true;
@@ -332,6 +333,7 @@ RowBlocks choose_gpu_blocks(const TaskList& list, const Region& region, const ds
                             const BlockSizes& requested) {
   Work work{facts_of(list, region)};
   work.has_functions = has_functions(list, region);
+  work.multiprocessors = target.gpu().multiprocessors;
   RowBlocks blocks;
   blocks.coalesces = true;
   blocks.digit = work.facts.digit;
