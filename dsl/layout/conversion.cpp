@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 
 #include "dsl/layout/banks.h"
 #include "runtime/base/error.h"
+#include "runtime/base/thread_end.h"
 
 namespace tilewright::dsl::layout {
 namespace {
@@ -308,6 +310,19 @@ class Plans {
   std::size_t oldest_ = most - 1;
 };
 
+void forget(void* plans) { delete static_cast<Plans*>(plans); }
+const ThreadEnd end_of_thread(forget);
+constinit thread_local Plans* plans_of_thread = nullptr;
+
+Plans& own_plans() {
+  if (plans_of_thread == nullptr) {
+    auto plans = std::make_unique<Plans>();
+    end_of_thread.note(plans.get());
+    plans_of_thread = plans.release();
+  }
+  return *plans_of_thread;
+}
+
 }  // namespace
 
 int Affine::at(int thread) const {
@@ -322,8 +337,7 @@ Conversion plan_conversion(const Layout& from, const Layout& to, int element_byt
   check(from.shape() == to.shape(), "a conversion keeps the shape");
   check(from.lanes() == to.lanes() && from.warps() == to.warps(), "a conversion keeps the threads");
   if (from == to) return {};
-  static thread_local Plans plans;
-  return plans.of(from, to, element_bytes);
+  return own_plans().of(from, to, element_bytes);
 }
 
 }  // namespace tilewright::dsl::layout

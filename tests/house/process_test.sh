@@ -104,7 +104,7 @@ said '"folder" is a folder'
 
 # Destructors of thread_local objects end the process where there is no memory to note them.
 if command -v readelf >/dev/null; then
-  ! readelf --dyn-syms -W "$tool" | grep -q __cxa_thread_atexit ||
+  [ "$(readelf --dyn-syms -W "$tool" | grep -c __cxa_thread_atexit)" = 0 ] ||
     fail "a thread_local object has a destructor; runtime/base/thread_end.h notes ends of threads"
 fi
 
