@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "dsl/ir/function.h"
+#include "dsl/ir/op.h"
 #include "graph/ir/bodies.h"
 #include "graph/ir/custom_reference.h"
 #include "runtime/base/hash.h"

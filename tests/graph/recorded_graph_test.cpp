@@ -5,7 +5,9 @@
 
 #include <array>
 
-namespace tilewright::graph {
+#include "dsl/ir/scalar.h"
+
+namespace tilewright::graph::recorded_graph_test {
 namespace {
 
 constexpr std::source_location no_line;
@@ -97,4 +99,4 @@ TEST(RecordedGraph, FollowsNumbersOfOneShape) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::recorded_graph_test
