@@ -16,7 +16,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::bad_candidates_test {
 namespace {
 
 using dsl::Constexpr;
@@ -232,4 +232,4 @@ TEST_F(BadCandidates, AreSurvivedOnTheHostToo) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::bad_candidates_test

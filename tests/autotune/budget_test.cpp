@@ -7,7 +7,7 @@
 
 #include "autotune/tuning.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::budget_test {
 namespace {
 
 constexpr double compile_seconds = 0.05;
@@ -154,4 +154,4 @@ TEST(Budget, LeavesTimeToDecideForWhatIsFaster) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::budget_test

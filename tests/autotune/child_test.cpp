@@ -13,7 +13,7 @@
 #include "dsl/emulator/options.h"
 #include "runtime/cpu/parallel.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::child_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -129,4 +129,4 @@ TEST(Child, MayBeOneOfSeveral) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::child_test

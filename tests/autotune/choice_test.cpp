@@ -4,7 +4,7 @@
 
 #include "tests/autotune/database/rows.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::choice_test {
 namespace {
 
 struct ChoiceTest : ::testing::Test {
@@ -65,4 +65,4 @@ TEST_F(ChoiceTest, KeepsTheDefaultWithinTheNoiseOfTheRatio) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::choice_test

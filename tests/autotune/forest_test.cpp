@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::forest_test {
 namespace {
 
 TEST(Forest, LearnsARegionAndIsSurerInsideIt) {
@@ -40,4 +40,4 @@ TEST(Forest, HeedsWeights) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::forest_test

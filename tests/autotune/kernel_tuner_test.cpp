@@ -8,7 +8,7 @@
 
 #include "tests/errors.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::kernel_tuner_test {
 namespace {
 
 using dsl::Constexpr;
@@ -193,4 +193,4 @@ TEST_F(KernelTuner, RefusesAKnobThatNothingAsksFor) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::kernel_tuner_test

@@ -6,7 +6,7 @@
 #include "autotune/database/row/statistics.h"
 #include "tests/autotune/landscape.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::landscapes_test {
 namespace {
 
 constexpr std::uint64_t seeds = 20;
@@ -87,4 +87,4 @@ TEST(SlowMeasuredLandscapes, AreSearchedInFewTrialsFromNothing) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::landscapes_test

@@ -7,7 +7,7 @@
 #include "autotune/measure/clocks.h"
 #include "autotune/measure/decision.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::measure_test {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -229,4 +229,4 @@ TEST(Decision, LeavesADefaultThatFails) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::measure_test

@@ -9,7 +9,7 @@
 #include "tests/autotune/landscape.h"
 #include "tests/errors.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::search_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -175,4 +175,4 @@ TEST(Search, GuidedByAModelNeedsFarFewerTrialsThanChance) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::search_test

@@ -7,7 +7,7 @@
 #include "runtime/base/error.h"
 #include "tests/errors.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::space_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -100,4 +100,4 @@ TEST(Space, NamesWhatIsWrongWithAKnob) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::space_test

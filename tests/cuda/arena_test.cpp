@@ -6,7 +6,7 @@
 #include "runtime/cuda/context.h"
 #include "tests/cuda/fake_driver.h"
 
-namespace tilewright {
+namespace tilewright::arena_test {
 namespace {
 
 using Function = Tensor (*)(const Tensor& x, const Tensor& w);
@@ -75,4 +75,4 @@ TEST(CudaArena, TakesTheBytesThatThePlanForesees) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::arena_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tools/bench/section.h"
 
-namespace tilewright::tools {
+namespace tilewright::tools::bench_test {
 
 static void PrintTo(const Section& section, std::ostream* stream) { *stream << section.name; }
 
@@ -119,4 +119,4 @@ TEST_F(BenchFile, WhatTheTimeDidNotSufficeForIsNamed) {
 }
 
 }  // namespace
-}  // namespace tilewright::tools
+}  // namespace tilewright::tools::bench_test

@@ -14,7 +14,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::compile_test {
 namespace {
 
 using cuda::FakeDriver;
@@ -439,4 +439,4 @@ TEST(CudaCompile, CustomOpsOfTheHostAreCalledBetweenLaunches) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::compile_test

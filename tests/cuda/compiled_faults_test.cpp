@@ -10,7 +10,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::compiled_faults_test {
 namespace {
 
 using cuda::FakeDriver;
@@ -152,4 +152,4 @@ TEST(CompiledReplays, ManyTakeNothing) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::compiled_faults_test

@@ -15,7 +15,7 @@
 #include "tests/cuda/workload.h"
 #include "tests/errors.h"
 
-namespace tilewright::cuda {
+namespace tilewright::cuda::context_test {
 namespace {
 
 using testing::Each;
@@ -250,4 +250,4 @@ TEST(CudaContext, ServesManyThreads) {
 }
 
 }  // namespace
-}  // namespace tilewright::cuda
+}  // namespace tilewright::cuda::context_test

@@ -8,7 +8,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::debugger_test {
 namespace {
 
 using cuda::FakeDriver;
@@ -68,4 +68,4 @@ TEST(DebuggerOnAGpu, ComparesWithItsCode) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::debugger_test

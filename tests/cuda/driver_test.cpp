@@ -12,7 +12,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
 
-namespace tilewright::cuda {
+namespace tilewright::cuda::driver_test {
 namespace {
 
 using testing::HasSubstr;
@@ -176,4 +176,4 @@ TEST(Describe, SaysCodeAndText) {
 }
 
 }  // namespace
-}  // namespace tilewright::cuda
+}  // namespace tilewright::cuda::driver_test

@@ -13,14 +13,14 @@ namespace {
 
 using Key = std::pair<std::string, int>;  // entry, compute capability
 
-struct Programs {
+struct EmulatedPrograms {
   std::mutex mutex;
   std::map<Key, ir::Function> known;
   std::map<Key, std::shared_ptr<const dsl::gpu::EmulatedPtx>> kernels;
 };
 
-Programs& programs() {
-  static Programs& programs = *new Programs;
+EmulatedPrograms& programs() {
+  static EmulatedPrograms& programs = *new EmulatedPrograms;
   return programs;
 }
 
@@ -58,7 +58,7 @@ std::optional<std::string> program_of(const std::string& entry, int sm) {
 std::shared_ptr<const dsl::gpu::EmulatedPtx> emulated_kernel(const std::string& entry,
                                                              const dsl::Target& target,
                                                              const std::string& program) {
-  Programs& all = programs();
+  EmulatedPrograms& all = programs();
   Key key{entry, target.sm};
   {
     std::lock_guard lock(all.mutex);

@@ -10,7 +10,7 @@
 #include "runtime/base/half.h"
 #include "tests/cuda/programs.h"
 
-namespace tilewright::cuda {
+namespace tilewright::cuda::fake_driver_test {
 namespace {
 
 using testing::Each;
@@ -398,4 +398,4 @@ TEST(FakeDriver, SaysWhatWasNotGivenBack) {
 }
 
 }  // namespace
-}  // namespace tilewright::cuda
+}  // namespace tilewright::cuda::fake_driver_test

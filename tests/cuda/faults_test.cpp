@@ -7,7 +7,7 @@
 #include "tests/cuda/workload.h"
 #include "tests/errors.h"
 
-namespace tilewright::cuda {
+namespace tilewright::cuda::faults_test {
 namespace {
 
 using testing::AnyOf;
@@ -151,4 +151,4 @@ TEST(CudaFaults, AKernelThatFaultsIsNamed) {
 }
 
 }  // namespace
-}  // namespace tilewright::cuda
+}  // namespace tilewright::cuda::faults_test

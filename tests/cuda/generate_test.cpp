@@ -7,7 +7,7 @@
 #include "models/decoder/decoder.h"
 #include "tests/cuda/fake_driver.h"
 
-namespace tilewright {
+namespace tilewright::generate_test {
 namespace {
 
 using cuda::FakeDriver;
@@ -73,4 +73,4 @@ TEST(CudaGenerate, FollowsTheModel) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::generate_test

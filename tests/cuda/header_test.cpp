@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <type_traits>
 
-namespace tilewright::cuda {
+namespace tilewright::cuda::header_test {
 namespace {
 
 template <typename T>
@@ -195,6 +195,6 @@ TEST(CudaHeader, StructsHaveItsPlaces) {
 }
 
 }  // namespace
-}  // namespace tilewright::cuda
+}  // namespace tilewright::cuda::header_test
 
 #endif  // TILEWRIGHT_CUDA_HEADER

@@ -14,7 +14,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::cuda {
+namespace tilewright::cuda::launch_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -307,4 +307,4 @@ TEST_F(CudaLaunch, ReplaysAGraphWithoutTakingAnything) {
 }
 
 }  // namespace
-}  // namespace tilewright::cuda
+}  // namespace tilewright::cuda::launch_test

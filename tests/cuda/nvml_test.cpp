@@ -4,7 +4,7 @@
 
 #include "tests/cuda/fake_driver.h"
 
-namespace tilewright::cuda {
+namespace tilewright::cuda::nvml_test {
 namespace {
 
 TEST(Nvml, TellsTheClocksOfTheGpuOnABusAndWhatHoldsThemDown) {
@@ -31,4 +31,4 @@ TEST(Nvml, IsNotThereWhereALibraryIsMissingOrAnother) {
 }
 
 }  // namespace
-}  // namespace tilewright::cuda
+}  // namespace tilewright::cuda::nvml_test

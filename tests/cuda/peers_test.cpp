@@ -8,7 +8,7 @@
 #include "tests/cuda/programs.h"
 #include "tests/cuda/workload.h"
 
-namespace tilewright::cuda {
+namespace tilewright::cuda::peers_test {
 namespace {
 
 using testing::Each;
@@ -74,4 +74,4 @@ TEST(CudaPeers, WhatTheDriverRefusesGoesByWayOfTheHost) {
 }
 
 }  // namespace
-}  // namespace tilewright::cuda
+}  // namespace tilewright::cuda::peers_test

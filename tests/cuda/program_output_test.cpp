@@ -5,7 +5,7 @@
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright::tools {
+namespace tilewright::tools::program_output_test {
 namespace {
 
 TEST(ProgramOutput, WordsArePassedOnAsTheyAre) {
@@ -26,4 +26,4 @@ TEST(ProgramOutput, HasBothStreamsAndHowItEnded) {
 }
 
 }  // namespace
-}  // namespace tilewright::tools
+}  // namespace tilewright::tools::program_output_test

@@ -11,7 +11,7 @@
 #include "tests/cuda/fake_driver.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::tensor_test {
 namespace {
 
 using cuda::FakeDriver;
@@ -222,4 +222,4 @@ TEST(CudaTensor, WithoutMemoryTheOwnersAreNamedAndWorkGoesOnOnceThereIsSome) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::tensor_test

@@ -5,7 +5,7 @@
 #include "runtime/trace.h"
 #include "tests/cuda/fake_driver.h"
 
-namespace tilewright {
+namespace tilewright::timeline_test {
 namespace {
 
 std::int64_t kernels_of(const std::vector<TraceTotal>& totals) {
@@ -36,4 +36,4 @@ TEST(CudaTimeline, EveryKernelIsTimedAlsoThoseOfGraphs) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::timeline_test

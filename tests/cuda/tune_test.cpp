@@ -13,7 +13,7 @@
 #include "tests/graph/captured.h"
 #include "tests/setting.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::tune_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -120,4 +120,4 @@ TEST_F(TuneKernelOnGpu, RunsHooksAroundEachTimedLaunch) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::tune_test

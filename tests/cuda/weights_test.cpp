@@ -9,7 +9,7 @@
 #include "runtime/base/half.h"
 #include "tests/cuda/fake_driver.h"
 
-namespace tilewright {
+namespace tilewright::weights_test {
 namespace {
 
 // More elements than go in one piece, in a file that begins anywhere, as they are and converted.
@@ -53,4 +53,4 @@ TEST(CudaWeights, AreNotPackedByTheHost) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::weights_test

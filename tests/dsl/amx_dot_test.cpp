@@ -7,7 +7,7 @@
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::amx_dot_test {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(AmxDot, LeavesOthersToVectors) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::amx_dot_test

@@ -14,7 +14,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::atomic_order_test {
 namespace {
 
 using testing::HasSubstr;
@@ -243,4 +243,4 @@ TEST(AtomicOrderText, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::atomic_order_test

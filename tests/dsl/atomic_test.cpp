@@ -18,7 +18,7 @@
 #include "runtime/base/half.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::atomic_test {
 namespace {
 
 using testing::Each;
@@ -402,4 +402,4 @@ TEST(AtomicPtx, ReductionsSayHowIntegersCompare) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::atomic_test

@@ -10,7 +10,7 @@
 #include "runtime/base/error.h"
 #include "tests/dsl/run_program.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::axis_info_test {
 namespace {
 
 using ir::Op;
@@ -272,4 +272,4 @@ TEST(AxisInfo, ClaimsHoldOfRandomIndexPrograms) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::axis_info_test

@@ -14,7 +14,7 @@
 #include "dsl/passes/pipeline.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::barrier_proof_test {
 namespace {
 
 using testing::HasSubstr;
@@ -236,4 +236,4 @@ TEST(BarrierProof, ALoopThatSharesNothingLeavesNothingToWaitFor) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::barrier_proof_test

@@ -9,7 +9,7 @@
 #include "dsl/passes/pipeline.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::cache_policy_test {
 namespace {
 
 constexpr CachePolicy of_loads[] = {CachePolicy::evict_first, CachePolicy::evict_last,
@@ -212,4 +212,4 @@ TEST(CachePolicies, LoadsThatAreFetchedStayApart) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::cache_policy_test

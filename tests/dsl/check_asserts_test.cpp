@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::check_asserts_test {
 namespace {
 
 using testing::HasSubstr;
@@ -137,4 +137,4 @@ TEST(DeviceAssert, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::check_asserts_test

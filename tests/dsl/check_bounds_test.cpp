@@ -13,7 +13,7 @@
 #include "tests/every_device.h"
 #include "tests/setting.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::check_bounds_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -183,4 +183,4 @@ TEST(CheckBoundsSetting, IsReadWhereAKernelIsCompiled) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::check_bounds_test

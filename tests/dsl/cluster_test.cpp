@@ -14,7 +14,7 @@
 #include "tests/dsl/arrays.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::cluster_test {
 namespace {
 
 using testing::HasSubstr;
@@ -301,4 +301,4 @@ TEST(Clusters, StandInTheTextOfAFunction) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::cluster_test

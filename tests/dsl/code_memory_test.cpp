@@ -17,7 +17,7 @@
 #include "tests/mappings.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::code_memory_test {
 namespace {
 
 Kernel scaled_by(int times) {
@@ -98,4 +98,4 @@ TEST(CodeMemory, ThatCannotBeHadIsAnErrorAfterWhichOtherCodeIsMade) {
 #endif
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::code_memory_test

@@ -8,7 +8,7 @@
 #include "dsl/language/kernel.h"
 #include "tests/setting.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::desc_sizes_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -78,4 +78,4 @@ TEST_P(DescSizes, MaskAWindowThatBeginsBehindTheArray) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::desc_sizes_test

@@ -14,7 +14,7 @@
 #include "dsl/math/functions.h"
 #include "dsl/passes/passes.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::expand_math_test {
 namespace {
 
 using ir::Op;
@@ -101,7 +101,7 @@ class ExpandMath : public testing::TestWithParam<std::tuple<Op, const char*>> {
  protected:
   static Op op() { return std::get<0>(GetParam()); }
   static ir::Function expanded(DType dtype = DType::f32) {
-    return dsl::expanded(op(), std::get<1>(GetParam()), dtype);
+    return expand_math_test::expanded(op(), std::get<1>(GetParam()), dtype);
   }
 };
 
@@ -403,4 +403,4 @@ TEST(ExpandMathPass, LeavesSomeOfF64ToTheHostAndOtherOperationsAlone) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::expand_math_test

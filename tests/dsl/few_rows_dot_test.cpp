@@ -9,7 +9,7 @@
 #include "dsl/language/tracer.h"
 #include "tests/dsl/expect_same.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::few_rows_dot_test {
 namespace {
 
 struct FewRows {
@@ -90,4 +90,4 @@ TEST(FewRowsDot, InterleavesRowsWherePairsAreMultiplied) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::few_rows_dot_test

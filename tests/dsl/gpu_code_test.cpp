@@ -19,7 +19,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::gpu_code_test {
 namespace {
 
 using testing::HasSubstr;
@@ -489,4 +489,4 @@ TEST(Target, ListsTheGpusItKnows) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::gpu_code_test

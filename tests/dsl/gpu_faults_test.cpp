@@ -19,7 +19,7 @@
 #include "runtime/base/error.h"
 #include "tests/dsl/arrays.h"
 
-namespace tilewright::dsl::gpu {
+namespace tilewright::dsl::gpu::gpu_faults_test {
 namespace {
 
 using ir::Inst;
@@ -227,4 +227,4 @@ TEST(GpuFaults, AreFoundByTheNameOfTheirPass) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl::gpu
+}  // namespace tilewright::dsl::gpu::gpu_faults_test

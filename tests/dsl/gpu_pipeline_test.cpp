@@ -14,7 +14,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::dsl::gpu {
+namespace tilewright::dsl::gpu::gpu_pipeline_test {
 namespace {
 
 using testing::ElementsAre;
@@ -247,4 +247,4 @@ TEST(GpuPipeline, ArgumentsInALaunchTableAreReadWhole) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl::gpu
+}  // namespace tilewright::dsl::gpu::gpu_pipeline_test

@@ -17,7 +17,7 @@
 #include "tests/dsl/expect_same.h"
 #include "tests/dsl/occurrences.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::host_code_test {
 namespace {
 
 struct Rows {
@@ -423,4 +423,4 @@ TEST(HostCode, ElementsAtADistanceAreReadAsVectors) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::host_code_test

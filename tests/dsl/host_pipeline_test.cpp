@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::dsl::host {
+namespace tilewright::dsl::host::host_pipeline_test {
 namespace {
 
 using testing::ElementsAre;
@@ -184,4 +184,4 @@ TEST(HostPipeline, NamesWhatMustBeKept) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl::host
+}  // namespace tilewright::dsl::host::host_pipeline_test

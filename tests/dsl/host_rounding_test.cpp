@@ -12,7 +12,7 @@
 #include "dsl/language/tracer.h"
 #include "tests/dsl/expect_same.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::host_rounding_test {
 namespace {
 
 // Zeros, subnormal numbers, the smallest and the largest normal ones, infinities, NaN, and numbers
@@ -220,4 +220,4 @@ TEST(HostScaling, OfDoublesRoundsOnce) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::host_rounding_test

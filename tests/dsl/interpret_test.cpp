@@ -11,7 +11,7 @@
 #include "tests/dsl/run_program.h"
 #include "tests/every_device.h"
 
-namespace tilewright::ir {
+namespace tilewright::ir::interpret_test {
 namespace {
 
 using testing::ElementsAre;
@@ -226,4 +226,4 @@ TEST(Interpret, UnsignedIndicesGoOnBeyondThoseThatAreSigned) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::interpret_test

@@ -8,7 +8,7 @@
 #include "dsl/passes/pipeline.h"
 #include "dsl/target/target.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::kernel_knobs_test {
 namespace {
 
 // c = a b^T of 512 x 512, in blocks of 64 x 64.
@@ -51,4 +51,4 @@ TEST(KernelKnobs, RegistersAreAsManyAsWished) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::kernel_knobs_test

@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::kernel_launch_test {
 namespace {
 
 Kernel add() {
@@ -143,4 +143,4 @@ TEST(KernelLaunch, AFailedCompilationIsNotKept) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::kernel_launch_test

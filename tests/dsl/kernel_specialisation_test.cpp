@@ -9,7 +9,7 @@
 #include "dsl/target/device.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::kernel_specialisation_test {
 namespace {
 
 using ::testing::AllOf;
@@ -150,4 +150,4 @@ TEST(KernelSpecialisation, ErrorsNameTheLineOfTheLaunch) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::kernel_specialisation_test

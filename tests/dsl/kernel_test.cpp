@@ -5,7 +5,7 @@
 #include "dsl/ir/text/text.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::kernel_test {
 namespace {
 
 Kernel scale() {
@@ -80,4 +80,4 @@ TEST(Kernel, AMistakeInItsFunctionNamesTheLine) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::kernel_test

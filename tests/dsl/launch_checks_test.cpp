@@ -8,7 +8,7 @@
 #include "tests/dsl/launch_error.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::launch_checks_test {
 namespace {
 
 using ::testing::AllOf;
@@ -146,4 +146,4 @@ TEST(MostLaunches, AreBoundedByTheParametersOfAGpu) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::launch_checks_test

@@ -6,7 +6,7 @@
 #include "dsl/language/tracer.h"
 #include "dsl/passes/pipeline.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::launch_overlap_test {
 namespace {
 
 // What a kernel does before it touches global memory, it does while the one before it ends.
@@ -28,4 +28,4 @@ TEST(LaunchOverlap, WaitsForTheLaunchBeforeNoEarlierThanItMust) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::launch_overlap_test

@@ -12,7 +12,7 @@
 #include "runtime/base/error.h"
 #include "tests/dsl/expect_same.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::live_rows_test {
 namespace {
 
 struct RowsCase {
@@ -199,4 +199,4 @@ TEST(LiveRows, BeginWithTheArray) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::live_rows_test

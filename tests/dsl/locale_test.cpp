@@ -10,7 +10,7 @@
 #include "dsl/target/device.h"
 #include "tests/grouped_locale.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::locale_test {
 namespace {
 
 // With numbers of more than three digits and behind a point: sizes, offsets, constants.
@@ -49,4 +49,4 @@ TEST(Locale, ChangesNothingThatIsReadBack) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::locale_test

@@ -9,7 +9,7 @@
 #include "dsl/passes/passes.h"
 #include "tests/dsl/expect_same.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::lookup_test {
 namespace {
 
 struct LookupCase {
@@ -161,4 +161,4 @@ TEST(LookupCode, IsOfMasksThatAreKnown) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::lookup_test

@@ -6,7 +6,7 @@
 #include "dsl/ir/verify.h"
 #include "tests/errors.h"
 
-namespace tilewright::ir {
+namespace tilewright::ir::loop_nests_test {
 namespace {
 
 using testing::HasSubstr;
@@ -108,4 +108,4 @@ TEST(LoopNests, KeepTheOrderOfWhatTheyWrite) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::loop_nests_test

@@ -11,7 +11,7 @@
 #include "dsl/target/device.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::mistakes_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -403,4 +403,4 @@ TEST(MistakesOfALaunch, NameTheLineOfTheLaunch) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::mistakes_test

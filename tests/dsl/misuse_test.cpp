@@ -7,7 +7,7 @@
 #include "dsl/language/tracer.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::misuse_test {
 namespace {
 
 // What tracing `body` says; given pointers p to f32 and h to f16, an f32 scalar x and an
@@ -299,4 +299,4 @@ TEST(Misuse, ElementwiseWithTheWrongOperands) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::misuse_test

@@ -7,7 +7,7 @@
 #include "dsl/language/tracer.h"
 #include "tests/dsl/expect_same.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::packed_dot_test {
 namespace {
 
 struct PackedCase {
@@ -109,4 +109,4 @@ TEST(PackedDot, WritesZerosFirstOnlyWhereItAddsUpPartsOfTheDepth) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::packed_dot_test

@@ -9,7 +9,7 @@
 #include "dsl/target/packed_product.h"
 #include "tests/dsl/expect_same.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::panel_dot_test {
 namespace {
 
 struct PanelCase {
@@ -160,4 +160,4 @@ TEST(PanelDot, PanelsAreWrittenByWholeVectors) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::panel_dot_test

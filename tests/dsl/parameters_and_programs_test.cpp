@@ -8,7 +8,7 @@
 #include "dsl/analysis/program_dependence.h"
 #include "dsl/ir/text/text.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::parameters_and_programs_test {
 namespace {
 
 // A loop that begins with one of two pointers and goes on with the other.
@@ -97,4 +97,4 @@ TEST(ProgramDependence, WhatALoopCarriesDependsOnHowOftenItTurns) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::parameters_and_programs_test

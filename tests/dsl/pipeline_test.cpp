@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::pipeline_test {
 namespace {
 
 using testing::ElementsAre;
@@ -114,4 +114,4 @@ TEST(Pipeline, AnUnknownNameListsTheNames) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::pipeline_test

@@ -12,7 +12,7 @@
 #include "dsl/launch/compile.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::print_test {
 namespace {
 
 using testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(Print, RefusesTilesAndAWrongNumberOfValues) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::print_test

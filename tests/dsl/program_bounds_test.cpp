@@ -12,7 +12,7 @@
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/out_of_memory.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::program_bounds_test {
 namespace {
 
 using testing::AllOf;
@@ -161,4 +161,4 @@ TEST(ProgramBounds, StoresOfNumbersShareTheQuestionWhichThreadIsTheFirst) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::program_bounds_test

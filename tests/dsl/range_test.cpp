@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::range_test {
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -159,4 +159,4 @@ TEST(RangeMisuse, StepsThatAreKnownToBePositiveCostNothing) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::range_test

@@ -10,7 +10,7 @@
 #include "runtime/base/env.h"
 #include "tests/source_folder.h"
 
-namespace tilewright::ir {
+namespace tilewright::ir::reference_test {
 namespace {
 
 const std::string readme = source_folder() / "dsl/README.md";
@@ -45,4 +45,4 @@ TEST(Reference, EveryOperationHasARowOfNineCells) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::reference_test

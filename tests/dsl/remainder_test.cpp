@@ -10,7 +10,7 @@
 #include "dsl/language/tile.h"
 #include "dsl/target/device.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::remainder_test {
 namespace {
 
 template <typename T>
@@ -126,4 +126,4 @@ TYPED_TEST(Remainder, OfAllSizesIsThatOfC) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::remainder_test

@@ -6,7 +6,7 @@
 #include "dsl/ir/verify.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::ir {
+namespace tilewright::ir::rewrite_test {
 namespace {
 
 const char* const nested = R"(func @f(%n: i64) {
@@ -77,4 +77,4 @@ TEST(Rewrite, CompactRenumbersInOrderOfDefinitionAndForgetsTheDead) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::rewrite_test

@@ -6,7 +6,7 @@
 #include "dsl/ir/text/text.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::scalar_facts_test {
 namespace {
 
 // Of the value that the program stores last, as "low..high /divisor".
@@ -53,4 +53,4 @@ TEST(ScalarFacts, TheEndsOfATypeAreInIt) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::scalar_facts_test

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace tilewright::ir {
+namespace tilewright::ir::scalar_test {
 namespace {
 
 std::int64_t integers(Op op, DType dtype, std::int64_t a, std::int64_t b) {
@@ -141,4 +141,4 @@ TEST(Scalar, TheIdentityOfAReductionChangesNothing) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::scalar_test

@@ -5,7 +5,7 @@
 #include "dsl/ir/text/text.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::ir {
+namespace tilewright::ir::stage_text_test {
 namespace {
 
 using testing::HasSubstr;
@@ -162,4 +162,4 @@ TEST(StageText, SaysWhatIsWrongWithAStageOrASchedule) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::stage_text_test

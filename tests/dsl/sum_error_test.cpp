@@ -9,7 +9,7 @@
 #include "dsl/language/tracer.h"
 #include "tests/dsl/expect_same.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::sum_error_test {
 namespace {
 
 constexpr double unit = 0x1p-24;  // the rounding of an f32 to the nearest
@@ -177,4 +177,4 @@ TEST(SumErrorOfDoubles, IsThatOfATreeToo) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::sum_error_test

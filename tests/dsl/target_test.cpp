@@ -9,7 +9,7 @@
 #include "runtime/base/env.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::target_test {
 namespace {
 
 TEST(Target, TheTableOfSettingsHasEveryProcessorThatCanBeNamed) {
@@ -35,4 +35,4 @@ TEST(Target, HasTilesWhereTheSystemGivesThem) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::target_test

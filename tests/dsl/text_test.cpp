@@ -9,7 +9,7 @@
 #include "dsl/ir/builder.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::ir {
+namespace tilewright::ir::text_test {
 namespace {
 
 std::string error_of(const std::string& text) {
@@ -357,4 +357,4 @@ TEST(Text, NamesOfABlockAreFreeAfterItAndInitialValuesAreSeenFromOutside) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::text_test

@@ -8,7 +8,7 @@
 #include "dsl/language/tracer.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::tile_test {
 namespace {
 
 // The text of what `body` traces, given a pointer p to f32, a pointer h to f16 and scalars n, k.
@@ -269,4 +269,4 @@ TEST(Tile, ConstexprsAreNumbersInArithmeticAndInShapes) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::tile_test

@@ -11,7 +11,7 @@
 #include "dsl/language/tracer.h"
 #include "tests/dsl/run_program.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::tracer_property_test {
 namespace {
 
 constexpr int variable_count = 4;
@@ -136,4 +136,4 @@ TEST(TracerProperty, RandomControlFlowMeansWhatItMeansInCpp) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::tracer_property_test

@@ -8,7 +8,7 @@
 #include "dsl/ir/verify.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::tracer_test {
 namespace {
 
 using testing::HasSubstr;
@@ -292,4 +292,4 @@ TEST(Tracer, AFailedTraceLeavesTheThreadReadyForTheNext) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::tracer_test

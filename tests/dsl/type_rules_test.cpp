@@ -4,7 +4,7 @@
 #include "dsl/ir/text/text.h"
 #include "tests/errors.h"
 
-namespace tilewright::ir {
+namespace tilewright::ir::type_rules_test {
 namespace {
 
 // What is said of one line behind these values.
@@ -76,4 +76,4 @@ TEST(TypeRules, ProgramsOfAClusterReduceByWhatNeedsNoPlace) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::type_rules_test

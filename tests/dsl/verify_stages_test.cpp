@@ -5,7 +5,7 @@
 #include "dsl/ir/text/text.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::ir {
+namespace tilewright::ir::verify_stages_test {
 namespace {
 
 using testing::HasSubstr;
@@ -262,4 +262,4 @@ TEST(VerifyShared, AnArrayIsFollowedThroughLoopsAndIfs) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::verify_stages_test

@@ -8,7 +8,7 @@
 #include "dsl/language/tracer.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::ir {
+namespace tilewright::ir::verify_test {
 namespace {
 
 const char* const program = R"(func @f(%n: i64, %c: bool) {
@@ -136,4 +136,4 @@ TEST(Verify, NamesTheLineOfTheUser) {
 }
 
 }  // namespace
-}  // namespace tilewright::ir
+}  // namespace tilewright::ir::verify_test

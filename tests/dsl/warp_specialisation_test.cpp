@@ -15,7 +15,7 @@
 #include "tests/dsl/arrays.h"
 #include "tests/dsl/occurrences.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::warp_specialisation_test {
 namespace {
 
 constexpr std::int64_t size = 256, block = 64;
@@ -153,4 +153,4 @@ TEST(WarpSpecialisation, AnArrayThatIsFetchedMayBeginAtADifference) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::warp_specialisation_test

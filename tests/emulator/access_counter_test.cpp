@@ -1,7 +1,7 @@
 // How well kernels use the memory, as the report counts it.
 #include "tests/emulator/emulated.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::access_counter_test {
 namespace {
 
 emulator::AccessCount counted(const std::string& body, const std::string& place) {
@@ -55,4 +55,4 @@ TEST(AccessReport, CountsSectors) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::access_counter_test

@@ -2,7 +2,7 @@
 #include "dsl/emulator/tensor_map.h"
 #include "tests/emulator/emulated.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::clusters_test {
 namespace {
 
 using emulator::Swizzle;
@@ -301,4 +301,4 @@ end:
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::clusters_test

@@ -17,7 +17,7 @@
 #include "runtime/base/env.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::expansion_test {
 namespace {
 
 struct Architecture {
@@ -175,4 +175,4 @@ TEST(DeviceOps, AssemblyHasSideEffectsUnlessItOnlyComputes) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::expansion_test

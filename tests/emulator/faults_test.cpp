@@ -1,7 +1,7 @@
 // Kernels with one mistake each, and what the emulator says of it.
 #include "tests/emulator/emulated.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::faults_test {
 namespace {
 
 // %mine and %next: the shared words of this thread and of the one after it.
@@ -324,4 +324,4 @@ TEST(LinkEmulated, RefusesShapesThatNoGpuHas) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::faults_test

@@ -2,7 +2,7 @@
 #include "dsl/emulator/tensor_map.h"
 #include "tests/emulator/emulated.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::hopper_operations_test {
 namespace {
 
 using emulator::Swizzle;
@@ -161,4 +161,4 @@ exit:
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::hopper_operations_test

@@ -6,7 +6,7 @@
 #include "dsl/codegen/gpu/proof/barrier_proof.h"
 #include "tests/emulator/emulated.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::kernel_proofs_test {
 namespace {
 
 using testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(KernelProofs, AProductTakesWholeStagesOfItsRing) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::kernel_proofs_test

@@ -5,7 +5,7 @@
 #include "dsl/target/number_formats.h"
 #include "tests/emulator/emulated.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::matrices_test {
 namespace {
 
 using emulator::Format;
@@ -210,4 +210,4 @@ TEST(NumberFormats, E4m3HasItsCorners) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::matrices_test

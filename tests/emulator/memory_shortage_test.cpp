@@ -6,7 +6,7 @@
 
 #include "dsl/codegen/llvm/jit.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::memory_shortage_test {
 namespace {
 
 TEST(MemoryShortage, LlvmRaisesInsteadOfEndingTheProcess) {
@@ -21,4 +21,4 @@ TEST(MemoryShortage, LlvmRaisesInsteadOfEndingTheProcess) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::memory_shortage_test

@@ -6,7 +6,7 @@
 #include "dsl/emulator/tensor_map.h"
 #include "tests/emulator/emulated.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::pipeline_test {
 namespace {
 
 using emulator::Swizzle;
@@ -348,4 +348,4 @@ TEST(PipelineFaults, TooLittleSharedMemory) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::pipeline_test

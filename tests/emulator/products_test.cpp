@@ -5,7 +5,7 @@
 #include "dsl/target/wgmma_form.h"
 #include "tests/emulator/emulated.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::products_test {
 namespace {
 
 using emulator::Format;
@@ -225,4 +225,4 @@ TEST(WgmmaForm, OnlyTheFirstOfItsProductsMayBeginAnew) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::products_test

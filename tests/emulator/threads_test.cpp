@@ -5,7 +5,7 @@
 
 #include "tests/emulator/emulated.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::threads_test {
 namespace {
 
 TEST(EmulatedThreads, KnowWhoTheyAre) {
@@ -201,4 +201,4 @@ TEST(EmulatedMemory, IsAddedToInPairsOfHalves) {  // 1 and 2 as f16, as bf16
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::threads_test

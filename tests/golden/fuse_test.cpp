@@ -15,7 +15,7 @@
 #include "runtime/base/env.h"
 #include "tests/source_folder.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::fuse_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,4 +65,4 @@ INSTANTIATE_TEST_SUITE_P(Files, Fusion, testing::ValuesIn(files()),
                          [](const auto& i) { return i.param.stem().string(); });
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::fuse_test

@@ -5,7 +5,7 @@
 #include "dsl/passes/pipeline.h"
 #include "tests/golden/golden_files.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::golden_test {
 namespace {
 
 class TilePassesGolden : public testing::TestWithParam<Golden> {};
@@ -37,4 +37,4 @@ INSTANTIATE_TEST_SUITE_P(Files, TilePassesGolden, testing::ValuesIn(goldens(".ti
                          [](const auto& i) { return i.param.test_name(); });
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::golden_test

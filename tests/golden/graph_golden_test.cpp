@@ -3,7 +3,7 @@
 #include "graph/passes/pipeline.h"
 #include "tests/golden/golden_files.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::graph_golden_test {
 namespace {
 
 class GraphPassesGolden : public testing::TestWithParam<Golden> {};
@@ -34,4 +34,4 @@ INSTANTIATE_TEST_SUITE_P(Files, GraphPassesGolden, testing::ValuesIn(goldens(".g
                          [](const auto& i) { return i.param.test_name(); });
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::graph_golden_test

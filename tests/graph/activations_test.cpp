@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/graph/function_values.h"
 
-namespace tilewright {
+namespace tilewright::activations_test {
 namespace {
 
 using namespace testing_values;
@@ -105,4 +105,4 @@ TEST(Activations, AreRoundedOnceFrom16Bits) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::activations_test

@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::advanced_indexing_test {
 namespace {
 
 using namespace testing_loops;
@@ -210,4 +210,4 @@ TEST(MaskedScatter, TakesTheSourceInOrder) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::advanced_indexing_test

@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/graph/function_values.h"
 
-namespace tilewright {
+namespace tilewright::arithmetic_test {
 namespace {
 
 using namespace testing_values;
@@ -276,4 +276,4 @@ TEST(Arithmetic, HasNumbersBeyondSixteenBits) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::arithmetic_test

@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::arranging_test {
 namespace {
 
 using namespace testing_loops;
@@ -153,4 +153,4 @@ TEST(Arranging, MakesDiagonals) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::arranging_test

@@ -10,7 +10,7 @@
 #include "graph/regions/fuse.h"
 #include "graph/tensor/capture.h"
 
-namespace tilewright {
+namespace tilewright::attention_panels_test {
 namespace {
 
 // Elements without a pattern that a wrong index could hide in.
@@ -110,4 +110,4 @@ TEST(AttentionPanels, AreOfWholeBlocksOfKeys) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::attention_panels_test

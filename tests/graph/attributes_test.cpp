@@ -9,7 +9,7 @@
 #include "graph/ir/text.h"
 #include "tests/errors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::attributes_test {
 namespace {
 
 void change(std::vector<int>& axes) { axes = {0}; }
@@ -97,4 +97,4 @@ TEST(Attributes, AreRefusedInTextByOpsThatDoNotReadThem) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::attributes_test

@@ -17,7 +17,7 @@
 #include "tests/graph/captured.h"
 #include "tests/setting.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::background_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -187,4 +187,4 @@ TEST_F(BackgroundTest, RefusesWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::background_test

@@ -5,7 +5,7 @@
 #include "graph/compile/compile.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::batches_test {
 namespace {
 
 struct State {
@@ -135,4 +135,4 @@ TEST(Batches, StepsOfStepsStayInOrder) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::batches_test

@@ -7,7 +7,7 @@
 
 #include "tests/graph/function_values.h"
 
-namespace tilewright {
+namespace tilewright::bessel_test {
 namespace {
 
 using namespace testing_values;
@@ -135,4 +135,4 @@ TYPED_TEST(Bessel, Spherical) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::bessel_test

@@ -7,7 +7,7 @@
 #include <boost/graph/graph_concepts.hpp>
 #include <boost/graph/topological_sort.hpp>
 
-namespace tilewright::graph {
+namespace tilewright::graph::bgl_test {
 namespace {
 
 BOOST_CONCEPT_ASSERT((boost::VertexListGraphConcept<Edges>));
@@ -58,4 +58,4 @@ TEST(Bgl, AnOperandUsedTwiceMakesTwoEdges) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::bgl_test

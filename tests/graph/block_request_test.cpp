@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/graph/captured.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::block_request_test {
 namespace {
 
 TEST(BlockSizes, HaveNamesThatKeysOfDatabasesAndPlansKeep) {
@@ -89,4 +89,4 @@ TEST(BlockSizes, OfAProgramAreThoseAskedForUpToAllThereIs) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::block_request_test

@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::callable_test {
 namespace {
 
 constexpr Mode modes[] = {Mode::default_, Mode::reduce_overhead, Mode::max_autotune,
@@ -111,4 +111,4 @@ TEST(Callable, AWrongNumberOfTensorsSaysHowManyItTakesAndHowManyCame) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::callable_test

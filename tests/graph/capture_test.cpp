@@ -7,7 +7,7 @@
 #include "graph/ir/text.h"
 #include "tests/errors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::capture_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -229,4 +229,4 @@ TEST(Capture, RefusesMisuseLikeEagerExecutionDoes) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::capture_test

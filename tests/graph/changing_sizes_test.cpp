@@ -12,7 +12,7 @@
 #include "tests/every_device.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::changing_sizes_test {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -411,4 +411,4 @@ TEST(ChangingSizes, AreNoSignaturesOfEachDtype) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::changing_sizes_test

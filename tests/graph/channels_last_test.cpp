@@ -8,7 +8,7 @@
 #include "runtime/base/error.h"
 #include "tests/graph/convolution_cases.h"
 
-namespace tilewright {
+namespace tilewright::channels_last_test {
 namespace {
 
 using namespace testing_convolutions;
@@ -209,4 +209,4 @@ TEST(Convolution, OfSixteenBitsOnAGpuLeavesChannelsLastBetweenLayers) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::channels_last_test

@@ -13,7 +13,7 @@
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::checked_kernel_test {
 namespace {
 
 using namespace dsl;
@@ -206,4 +206,4 @@ TEST(CheckedKernelOfTheHost, IsAProgramLikeAnyOtherToTheInterpreter) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::checked_kernel_test

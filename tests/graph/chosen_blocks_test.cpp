@@ -8,7 +8,7 @@
 #include "graph/regions/fuse.h"
 #include "tests/graph/captured.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::chosen_blocks_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -142,4 +142,4 @@ TEST(ChosenBlocks, OfAConvolutionFillTheirShareOfTheCache) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::chosen_blocks_test

@@ -10,7 +10,7 @@
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::class_losses_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -213,4 +213,4 @@ TEST(ClassLosses, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::class_losses_test

@@ -9,7 +9,7 @@
 #include "runtime/base/half.h"
 #include "tests/errors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::clusters_test {
 namespace {
 
 using Function = Tensor (*)(const Tensor&, const Tensor&);
@@ -160,4 +160,4 @@ TEST(Clusters, OfAttentionComputeTheSame) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::clusters_test

@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::compile_test {
 namespace {
 
 struct Layer {
@@ -266,4 +266,4 @@ TEST(Compile, RefusesWhatItCannotCall) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::compile_test

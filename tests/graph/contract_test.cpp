@@ -10,7 +10,7 @@
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::contract_test {
 namespace {
 
 Tensor doubled(const Tensor& x) { return x * 2; }
@@ -293,4 +293,4 @@ TEST(Log, TellsABreakOfEachSignature) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::contract_test

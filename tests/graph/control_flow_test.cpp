@@ -21,7 +21,7 @@
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::control_flow_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -418,4 +418,4 @@ TEST(StoppableLoops, EndThoseWithinOthers) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::control_flow_test

@@ -7,7 +7,7 @@
 #include "runtime/base/error.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::convolution_epilogue_test {
 namespace {
 
 using testing_loops::Dice;
@@ -188,4 +188,4 @@ TEST(ConvolutionEpilogue, LeavesWhatOthersRead) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::convolution_epilogue_test

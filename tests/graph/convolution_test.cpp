@@ -12,7 +12,7 @@
 #include "tests/graph/convolution_cases.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::convolution_test {
 namespace {
 
 using namespace testing_convolutions;
@@ -277,4 +277,4 @@ TEST(Convolution, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::convolution_test

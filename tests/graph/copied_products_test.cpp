@@ -9,7 +9,7 @@
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::copied_products_test {
 namespace {
 
 struct Product {
@@ -83,4 +83,4 @@ TEST(CopiedProducts, OthersHaveTheBlocksOfOtherGpus) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::copied_products_test

@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::cumulative_test {
 namespace {
 
 using namespace testing_loops;
@@ -124,4 +124,4 @@ TEST(Cumulative, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::cumulative_test

@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::custom_op_misuse_test {
 namespace {
 
 using ::testing::AllOf;
@@ -245,4 +245,4 @@ TEST(CustomOpMisuse, WhatAnOpThatRaisesLeavesIsAValueThatTheFunctionWrote) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::custom_op_misuse_test

@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::custom_op_overlap_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -102,4 +102,4 @@ TEST(CustomOpOverlap, RowsAreCopiedFromWhatTheyWere) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::custom_op_overlap_test

@@ -11,7 +11,7 @@
 #include "tests/every_device.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::custom_op_test {
 namespace {
 
 using ::testing::AllOf;
@@ -490,4 +490,4 @@ TEST(CustomOp, OfElementsTakesANumberAsOtherOperationsDo) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::custom_op_test

@@ -5,7 +5,7 @@
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::debugger_test {
 namespace {
 
 dsl::Kernel doubled() {
@@ -36,4 +36,4 @@ TEST(Debugger, RefusesValuesOfAFunctionThatIsBeingCaptured) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::debugger_test

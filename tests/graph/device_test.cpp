@@ -12,7 +12,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright {
+namespace tilewright::device_test {
 namespace {
 
 const AttentionOptions at_the_end{.causal = true, .alignment = CausalAlignment::bottom_right};
@@ -494,4 +494,4 @@ TEST_P(EmulatedDevice, KeepsItsProgramsInEveryMode) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::device_test

@@ -8,7 +8,7 @@
 #include "graph/functions/dlpack_layout.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::dlpack_test {
 namespace {
 
 // A tensor of another library: six floats, two rows of three.
@@ -129,4 +129,4 @@ TEST(Dlpack, TensorsOfACaptureStayInside) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::dlpack_test

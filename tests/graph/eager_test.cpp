@@ -11,7 +11,7 @@
 #include "graph/tensor/tensor_body.h"
 #include "tests/errors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::eager_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -97,4 +97,4 @@ TEST(Eager, ElementsWhoseBytesCannotBeCountedAreRefused) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::eager_test

@@ -11,7 +11,7 @@
 #include "graph/functions/reducing/distances.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::element_losses_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -179,4 +179,4 @@ TEST(Distances, MakeLosses) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::element_losses_test

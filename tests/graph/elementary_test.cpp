@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/graph/function_values.h"
 
-namespace tilewright {
+namespace tilewright::elementary_test {
 namespace {
 
 using namespace testing_values;
@@ -199,4 +199,4 @@ TEST(ElementaryFunctions, TakeIntegersAsF32AndEmptyTensors) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::elementary_test

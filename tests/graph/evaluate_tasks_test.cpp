@@ -8,7 +8,7 @@
 #include "graph/passes/pipeline.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::evaluate_tasks_test {
 namespace {
 
 using testing::ElementsAre;
@@ -119,4 +119,4 @@ TEST(EvaluateTasks, PartsOfTheOldValueAreReadBeforeItIsOverwritten) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::evaluate_tasks_test

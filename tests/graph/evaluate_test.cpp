@@ -6,7 +6,7 @@
 #include "graph/ir/text.h"
 #include "tests/errors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::evaluate_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -175,8 +175,7 @@ TEST(Evaluate, MasksAttentionByPosition) {
 TEST(Evaluate, MasksScoresOfAttention) {
   HostTensor q = tensor(f32, {1, 1, 2, 1}, {0, 0}), k = tensor(f32, {1, 1, 3, 1}, {1, 2, 6});
   auto attended = [&](const std::string& where, const HostTensor& mask) {
-    return result_of("%4: f32[1x1x2x1] = attention %0, %1, %2, %3 {" + where + "}",
-                     {q, k, k, mask})
+    return result_of("%4: f32[1x1x2x1] = attention %0, %1, %2, %3 {" + where + "}", {q, k, k, mask})
         .floating;
   };
   const HostTensor seen = tensor(DType::boolean, {1, 1, 2, 3}, {1, 0, 1, 0, 0, 0});
@@ -307,4 +306,4 @@ TEST(Evaluate, RefusesInputsOfOtherTypes) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::evaluate_test

@@ -9,7 +9,7 @@
 #include "graph/tensor/tensor.h"
 #include "tests/every_device.h"
 
-namespace tilewright {
+namespace tilewright::exact_sums_test {
 namespace {
 
 constexpr double unit = 0x1p-24;  // the rounding of an f32 to the nearest
@@ -85,4 +85,4 @@ TEST(ExactSums, OfRowsErrLikeTheLogarithmOfTheirNumber) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exact_sums_test

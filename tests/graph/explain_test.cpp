@@ -8,7 +8,7 @@
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::explain_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -176,4 +176,4 @@ TEST(Explain, SaysTimesInTheUnitThatSuitsThem) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::explain_test

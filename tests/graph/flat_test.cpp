@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/graph/captured.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::flat_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -44,4 +44,4 @@ TEST(Flat, BlocksOfAGpuGrowWithAllElementsOfAFamily) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::flat_test

@@ -13,7 +13,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::flex_attention_test {
 namespace {
 
 struct Sizes {
@@ -248,4 +248,4 @@ TEST(FlexAttention, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::flex_attention_test

@@ -10,7 +10,7 @@
 #include "graph/compile/compile.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::fork_test {
 namespace {
 
 // The sanitizers' own allocators and registries of threads are not made for such forks.
@@ -87,4 +87,4 @@ TEST(Forks, AChildMakesTensorsWhileItsParentDoes) {
 #endif
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::fork_test

@@ -16,7 +16,7 @@
 #include "graph/tensor/capture.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::form_attention_test {
 namespace {
 
 constexpr double none = -std::numeric_limits<double>::infinity();
@@ -269,4 +269,4 @@ TEST(FormAttention, OfLargeMasks) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::form_attention_test

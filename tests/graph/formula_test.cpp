@@ -11,7 +11,7 @@
 #include "graph/tensor/eager.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::formula_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -71,4 +71,4 @@ TEST(Formulas, NameTheFunctionInMessages) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::formula_test

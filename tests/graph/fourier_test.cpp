@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::fourier_test {
 namespace {
 
 using testing_loops::Dice;
@@ -163,4 +163,4 @@ TEST(Fourier, WhatIsNoTransformIsRefused) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::fourier_test

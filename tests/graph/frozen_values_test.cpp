@@ -15,7 +15,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::frozen_values_test {
 namespace {
 
 const Options frozen{.fullgraph = true, .device = Device::cpu(), .freezing = true};
@@ -264,4 +264,4 @@ TEST(FrozenPart, IsNothingWhereNothingIsWorthIt) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::frozen_values_test

@@ -15,7 +15,7 @@
 #include "tests/errors.h"
 #include "tests/every_device.h"
 
-namespace tilewright {
+namespace tilewright::functions_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -323,4 +323,4 @@ TEST(Functions, OfRowsHaveTheSameBitsOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::functions_test

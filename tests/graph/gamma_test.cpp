@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/graph/function_values.h"
 
-namespace tilewright {
+namespace tilewright::gamma_test {
 namespace {
 
 using namespace testing_values;
@@ -83,4 +83,4 @@ TEST(HurwitzZeta, IsInfiniteOrNoneWhereItHasNoValue) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::gamma_test

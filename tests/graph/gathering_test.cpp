@@ -8,7 +8,7 @@
 #include "tests/graph/at_once_and_compiled.h"
 #include "tests/graph/captured.h"
 
-namespace tilewright {
+namespace tilewright::gathering_test {
 namespace {
 
 using namespace testing_loops;
@@ -191,4 +191,4 @@ TEST(OneHot, HasAOneInTheClass) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::gathering_test

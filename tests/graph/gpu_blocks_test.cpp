@@ -11,7 +11,7 @@
 #include "graph/tensor/capture.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::gpu_blocks_test {
 namespace {
 
 Tensor ramp(const Shape& shape, DType dtype = DType::f32) {
@@ -100,4 +100,4 @@ TEST(GpuBlocks, ProductsOfOneBlockOfRowsAreCutIntoNarrowColumnsOnHopper) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::gpu_blocks_test

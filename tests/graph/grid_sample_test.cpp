@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::grid_sample_test {
 namespace {
 
 using namespace testing_loops;
@@ -158,4 +158,4 @@ TEST(AffineGrid, MultipliesPositions) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::grid_sample_test

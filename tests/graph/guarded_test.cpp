@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::guarded_test {
 namespace {
 
 TEST(GuardedValue, HasAPlanForEachOfItsValues) {
@@ -245,4 +245,4 @@ TEST(VerifyCapture, IsAskedForByANumberOfCalls) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::guarded_test

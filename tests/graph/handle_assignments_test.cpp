@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::handle_assignments_test {
 namespace {
 
 // What stderr says of a break is looked at where that is the matter.
@@ -176,4 +176,4 @@ TEST(HandleAssignments, ATableMadeAtTheFirstCallIsKept) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::handle_assignments_test

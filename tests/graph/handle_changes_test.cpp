@@ -12,7 +12,7 @@
 #include "tests/every_device.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::handle_changes_test {
 namespace {
 
 constexpr Mode modes[] = {Mode::default_, Mode::reduce_overhead, Mode::max_autotune,
@@ -233,4 +233,4 @@ TEST(HandleChanges, AValueReadFromACapturedTensorBreaksTheGraph) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::handle_changes_test

@@ -9,7 +9,7 @@
 #include "graph/functions/indexing/embedding_bag.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::histograms_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -179,4 +179,4 @@ TEST(Bags, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::histograms_test

@@ -20,7 +20,7 @@
 #include "tests/every_device.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::host_matrices_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -403,4 +403,4 @@ TEST(HostMatrices, OfWhatAreNoSuchMatricesIsRefused) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::host_matrices_test

@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::interpolate_test {
 namespace {
 
 using namespace testing_loops;
@@ -174,4 +174,4 @@ TEST(Interpolate, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::interpolate_test

@@ -3,7 +3,7 @@
 #include "graph/ir/text.h"
 #include "tests/errors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::ir_test {
 namespace {
 
 TEST(GraphOps, HaveAnAgreeingTable) {
@@ -154,4 +154,4 @@ TEST(GraphText, MessagesHaveNoByteThatATerminalWouldObey) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::ir_test

@@ -25,7 +25,7 @@
 #include "graph/tensor/capture.h"
 #include "tests/source_folder.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::life_of_a_kernel_test {
 namespace {
 
 struct Block {
@@ -129,4 +129,4 @@ TEST(LifeOfAKernel, ThePageShowsWhatTheCompilerPrints) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::life_of_a_kernel_test

@@ -14,7 +14,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::linear_algebra_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -279,4 +279,4 @@ TEST(LinearAlgebra, OfWhatAreNoSuchMatricesIsRefused) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::linear_algebra_test

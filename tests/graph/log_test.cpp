@@ -16,7 +16,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::log_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -404,4 +404,4 @@ TEST(Log, PrintsToStdout) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::log_test

@@ -9,7 +9,7 @@
 #include "graph/tensor/tensor.h"
 #include "tests/every_device.h"
 
-namespace tilewright {
+namespace tilewright::long_run_test {
 namespace {
 
 std::int64_t resident_bytes() {
@@ -59,4 +59,4 @@ TEST(LongRun, ResultsOfTheirOwnAreGivenBack) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::long_run_test

@@ -7,7 +7,7 @@
 #include "graph/tensor/tensor.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::losses_test {
 namespace {
 
 Tensor waves(std::int64_t rows, std::int64_t classes) {
@@ -162,4 +162,4 @@ TEST(CrossEntropy, KeepsNothingAsLongAsARow) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::losses_test

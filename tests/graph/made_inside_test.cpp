@@ -10,7 +10,7 @@
 #include "graph/functions/random/random.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::made_inside_test {
 namespace {
 
 struct MadeInside {
@@ -179,4 +179,4 @@ TEST(ArgumentsOfOneArray, MayBeWrittenWhereTheyAreApart) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::made_inside_test

@@ -31,7 +31,7 @@
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::many_shapes_test {
 namespace {
 
 struct Process {
@@ -232,4 +232,4 @@ TEST(ManyShapes, AKernelKeepsTheProgramsThatWereLaunchedLast) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::many_shapes_test

@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::memory_breaks_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -248,4 +248,4 @@ TEST(MemoryInAGraph, TensorsWithoutElementsMayOverwriteEachOther) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::memory_breaks_test

@@ -9,7 +9,7 @@
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::norms_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -203,4 +203,4 @@ TEST(Norms, SoftmaxConvertsAndSoftminTurns) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::norms_test

@@ -16,7 +16,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::packed_weights_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -265,4 +265,4 @@ TEST(PackedWeights, AreNotOfATypeThatIsMultipliedAsAnother) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::packed_weights_test

@@ -13,7 +13,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::padded_calls_test {
 namespace {
 
 using Function = std::function<Tensor(const Tensor&)>;
@@ -271,4 +271,4 @@ TEST(PaddedCalls, WithBucketsThatCannotBeAreErrors) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::padded_calls_test

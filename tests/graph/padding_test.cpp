@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/graph/captured.h"
 
-namespace tilewright {
+namespace tilewright::padding_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -111,4 +111,4 @@ TEST(Pad, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::padding_test

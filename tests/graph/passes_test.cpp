@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::passes_test {
 namespace {
 
 // A graph over inputs x: f32[4x6] (%0) and y: f16[4x6] (%1), returning node `last`.
@@ -329,4 +329,4 @@ TEST(GraphPasses, ANameAfterTheRoomThatNoGraphPassHasIsAnError) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::passes_test

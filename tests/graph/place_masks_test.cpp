@@ -16,7 +16,7 @@
 #include "graph/tensor/capture.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::place_masks_test {
 namespace {
 
 constexpr double none = -std::numeric_limits<double>::infinity();
@@ -168,4 +168,4 @@ TEST(PlaceMasks, ServesManySizesByFewPrograms) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::place_masks_test

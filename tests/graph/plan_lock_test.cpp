@@ -17,7 +17,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::plan_lock_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -236,4 +236,4 @@ TEST_F(PlanLockTest, RefusesWhatIsNoFile) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::plan_lock_test

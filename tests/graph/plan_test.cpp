@@ -8,7 +8,7 @@
 #include "runtime/plan/recording.h"
 #include "tests/graph/captured.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::plan_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -325,4 +325,4 @@ TEST(Plan, ANormIsComputedOnceForAProductOfManyRows) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::plan_test

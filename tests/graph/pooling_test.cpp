@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::pooling_test {
 namespace {
 
 using namespace testing_loops;
@@ -312,4 +312,4 @@ TEST(AdaptivePooling, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::pooling_test

@@ -8,7 +8,7 @@
 
 #include "dsl/target/packed_product.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::product_cost_test {
 namespace {
 
 const dsl::Target host = dsl::target_named("avx512");
@@ -110,4 +110,4 @@ TEST(ProductCost, CutsTheColumnsOfFewRowsForAllThreads) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::product_cost_test

@@ -10,7 +10,7 @@
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::products_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -264,4 +264,4 @@ TEST(Products, OfPartsOfWhatIsComputed) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::products_test

@@ -12,7 +12,7 @@
 #include "tests/graph/pytorch_arguments.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::pytorch_cases_test {
 namespace {
 
 using namespace pytorch_cases;
@@ -296,4 +296,4 @@ INSTANTIATE_TEST_SUITE_P(Of, PyTorchCases, testing::ValuesIn(names()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::pytorch_cases_test

@@ -12,7 +12,7 @@
 #include "graph/tensor/capture.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::quantized_test {
 namespace {
 
 Tensor waves(const Shape& shape, DType dtype = DType::f32) {
@@ -311,4 +311,4 @@ TEST(QuantizedLinear, OfAWeightWithoutRowsHasNoColumns) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::quantized_test

@@ -15,7 +15,7 @@
 #include "tests/errors.h"
 #include "tests/every_device.h"
 
-namespace tilewright {
+namespace tilewright::random_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -298,4 +298,4 @@ TEST(Random, WhatCannotBeDrawnIsRefused) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::random_test

@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::random_views_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -152,4 +152,4 @@ TEST(RandomViews, ThatReshapesCopyAreNoViewsOfAnArgumentThatIsReturned) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::random_views_test

@@ -11,7 +11,7 @@
 #include "graph/functions/reducing/differences.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::reductions_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -222,4 +222,4 @@ TEST(Reductions, GiveTheStandardDeviationWithTheMean) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::reductions_test

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <random>
 
-namespace tilewright::graph {
+namespace tilewright::graph::region_graph_test {
 namespace {
 
 constexpr TaskId tasks = 24;
@@ -76,4 +76,4 @@ TEST(RegionGraph, JoinsWhatNoPathThroughAThirdKeepsApart) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::region_graph_test

@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::region_test {
 namespace {
 
 Tensor step(const Tensor& x) { return relu(x * 2 + 1); }
@@ -162,4 +162,4 @@ TEST(Region, ANameIsNeeded) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::region_test

@@ -10,7 +10,7 @@
 #include "graph/run/plan.h"
 #include "tests/graph/captured.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::regions_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -356,4 +356,4 @@ TEST(Regions, AreTheSameAtEveryRun) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::regions_test

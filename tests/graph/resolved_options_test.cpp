@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::resolved_options_test {
 namespace {
 
 ResolvedOptions resolved(Options options) {
@@ -17,12 +17,12 @@ ResolvedOptions resolved(Options options) {
 
 TEST(ResolvedOptions, OfAModeAreWhetherLaunchesAreRecordedAndBlocksSearched) {
   struct {
-    Mode mode;
+    tilewright::Mode mode;
     bool records, searches;
-  } const cases[] = {{Mode::default_, false, false},
-                     {Mode::reduce_overhead, true, false},
-                     {Mode::max_autotune, true, true},
-                     {Mode::max_autotune_no_cudagraphs, false, true}};
+  } const cases[] = {{tilewright::Mode::default_, false, false},
+                     {tilewright::Mode::reduce_overhead, true, false},
+                     {tilewright::Mode::max_autotune, true, true},
+                     {tilewright::Mode::max_autotune_no_cudagraphs, false, true}};
   for (const auto& c : cases) {
     ResolvedOptions options = resolved({.mode = c.mode, .tune_seconds = 3});
     EXPECT_EQ(options.records_launches, c.records) << name_of(c.mode);
@@ -35,7 +35,7 @@ TEST(ResolvedOptions, OfAModeAreWhetherLaunchesAreRecordedAndBlocksSearched) {
 
 // The first plan takes what is known, in every mode.
 TEST(ResolvedOptions, OfSearchingInTheBackgroundSearchNothingBefore) {
-  for (Mode mode : {Mode::default_, Mode::max_autotune}) {
+  for (tilewright::Mode mode : {tilewright::Mode::default_, tilewright::Mode::max_autotune}) {
     ResolvedOptions options = resolved({.mode = mode, .tune_in_background = true});
     EXPECT_TRUE(options.searches_in_background);
     ASSERT_TRUE(options.plan.tune);
@@ -75,4 +75,4 @@ TEST(ResolvedOptions, TakeOverWhatIsAFactAlready) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::resolved_options_test

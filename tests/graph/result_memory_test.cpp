@@ -8,7 +8,7 @@
 #include "graph/compile/compile.h"
 #include "tests/tensors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::result_memory_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -131,4 +131,4 @@ TEST(ResultMemory, ACloneOfAWeightIsNotTheWeight) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::result_memory_test

@@ -12,7 +12,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::results_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -184,4 +184,4 @@ TEST(Results, OfWholeTensorsAndOfNumbersWithoutAxes) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::results_test

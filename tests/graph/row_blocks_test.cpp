@@ -10,7 +10,7 @@
 #include "graph/tensor/capture.h"
 #include "graph/tensor/tensor.h"
 
-namespace tilewright {
+namespace tilewright::row_blocks_test {
 namespace {
 
 // The last block of a row is moved back to end with it: were blocks cut from the left until nothing
@@ -74,4 +74,4 @@ TEST(RowBlocks, OfAGpuHaveAsManyWholeRowsAsItsRegistersHold) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::row_blocks_test

@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::row_checks_test {
 namespace {
 
 using Integers = std::vector<std::int64_t>;
@@ -265,4 +265,4 @@ TEST(RowChecks, NothingIsLookedAtWhereNothingIsWanted) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::row_checks_test

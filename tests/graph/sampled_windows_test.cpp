@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::sampled_windows_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -198,4 +198,4 @@ TEST(SampledWindows, SayWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::sampled_windows_test

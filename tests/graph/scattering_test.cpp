@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::scattering_test {
 namespace {
 
 using namespace testing_loops;
@@ -173,4 +173,4 @@ TEST(IndexCopy, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::scattering_test

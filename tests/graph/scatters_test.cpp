@@ -13,7 +13,7 @@
 #include "runtime/cpu/parallel.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::scatters_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -441,4 +441,4 @@ TEST(Scatters, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::scatters_test

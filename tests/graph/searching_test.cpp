@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::searching_test {
 namespace {
 
 using namespace testing_loops;
@@ -96,4 +96,4 @@ TEST(SearchSorted, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::searching_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::segment_reduce_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -74,4 +74,4 @@ TEST(SegmentReduce, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::segment_reduce_test

@@ -7,7 +7,7 @@
 #include "graph/compile/compile.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::segments_random_test {
 namespace {
 
 // A function by its seed: the same steps at each call, but for what the data decides.
@@ -105,4 +105,4 @@ TEST(RandomSegments, AreAsOpByOpWhereLaunchesAreRecorded) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::segments_random_test

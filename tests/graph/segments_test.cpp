@@ -13,7 +13,7 @@
 #include "tests/graph/control_flow.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::segments_test {
 namespace {
 
 using control_flow::Case;
@@ -413,4 +413,4 @@ TEST(Segments, ComputeWhatIsHeldAlone) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::segments_test

@@ -2,7 +2,7 @@
 
 #include "tests/errors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::shape_rules_test {
 namespace {
 
 // The error of one op on inputs of the given types.
@@ -297,4 +297,4 @@ TEST(ShapeRules, ConvolutionsHaveFiltersForTheChannelsOfTheirGroups) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::shape_rules_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::shaping_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -205,4 +205,4 @@ TEST(Shaping, IsCaptured) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::shaping_test

@@ -16,7 +16,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::size_marks_test {
 namespace {
 
 Tensor doubled(const Tensor& x) { return x * 2; }
@@ -297,4 +297,4 @@ TEST(DeclaredSizes, AreTheWayOutOfTheLimitOfSignatures) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::size_marks_test

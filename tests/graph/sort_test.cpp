@@ -14,7 +14,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::sort_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -325,4 +325,4 @@ TEST(Sort, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::sort_test

@@ -12,7 +12,7 @@
 #include "runtime/base/env.h"
 #include "tests/graph/captured.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::spaces_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -101,4 +101,4 @@ TEST_P(Spaces, HaveNoWrongPoint) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::spaces_test

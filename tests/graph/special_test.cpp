@@ -5,7 +5,7 @@
 
 #include "tests/graph/function_values.h"
 
-namespace tilewright {
+namespace tilewright::special_test {
 namespace {
 
 using namespace testing_values;
@@ -63,4 +63,4 @@ TYPED_TEST(Special, BesselsFunctionIsItsSeries) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::special_test

@@ -18,7 +18,7 @@
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::staleness_test {
 namespace {
 
 // So many rows that freezing packs weights.
@@ -345,4 +345,4 @@ TEST(StalenessOfPlaces, WeightsAndArgumentsMayBeMovedToADevice) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::staleness_test

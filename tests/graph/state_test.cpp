@@ -9,7 +9,7 @@
 #include "graph/tensor/checks/index_checks.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::state_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -156,4 +156,4 @@ TEST(State, ATableThatIsMadeAtTheFirstCallBreaksNothing) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::state_test

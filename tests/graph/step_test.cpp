@@ -15,7 +15,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::step_test {
 namespace {
 
 Compiled recorded() {
@@ -165,4 +165,4 @@ TEST(Step, TwoFunctionsThatReadEachOthersResultsDoNotBlock) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::step_test

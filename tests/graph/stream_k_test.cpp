@@ -10,7 +10,7 @@
 #include "graph/tune/region_space.h"
 #include "tests/errors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::stream_k_test {
 namespace {
 
 // Of products of 16 bits, in the tiles of sm_90a.
@@ -137,4 +137,4 @@ TEST(StreamK, IsThreeProgramsWhoseNamesSaySo) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::stream_k_test

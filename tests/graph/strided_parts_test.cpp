@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
 
-namespace tilewright {
+namespace tilewright::strided_parts_test {
 namespace {
 
 using namespace testing_loops;
@@ -95,4 +95,4 @@ TEST(StridedParts, ReplacesSlices) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::strided_parts_test

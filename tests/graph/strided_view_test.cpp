@@ -4,7 +4,7 @@
 
 #include "graph/tensor/memory/strided_copy.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::strided_view_test {
 namespace {
 
 Attributes sizes(const Shape& shape) { return {.axes = {}, .sizes = shape}; }
@@ -83,4 +83,4 @@ TEST(StridedCopy, MovesEveryElementOfEachWidth) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::strided_view_test

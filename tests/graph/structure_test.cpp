@@ -14,7 +14,7 @@
 #include "tests/every_device.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::structure_test {
 namespace {
 
 enum class Side : std::uint8_t { left, right };
@@ -419,4 +419,4 @@ TEST(StructureCalls, AreNoListOfTensors) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::structure_test

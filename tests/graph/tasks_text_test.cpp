@@ -13,7 +13,7 @@
 #include "runtime/base/error.h"
 #include "tests/source_folder.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::tasks_text_test {
 namespace {
 
 using testing::AllOf;
@@ -166,4 +166,4 @@ TEST(TasksText, ErrorsNameTheLineAndTheForm) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::tasks_text_test

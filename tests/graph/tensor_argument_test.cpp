@@ -7,7 +7,7 @@
 #include "tests/errors.h"
 #include "tests/every_device.h"
 
-namespace tilewright {
+namespace tilewright::tensor_argument_test {
 namespace {
 
 using namespace dsl;
@@ -162,4 +162,4 @@ TEST(TensorArgument, IsNotWrittenWhereAFunctionHoldsACopy) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::tensor_argument_test

@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/grouped_locale.h"
 
-namespace tilewright {
+namespace tilewright::tensor_test {
 namespace {
 
 // 0, 1, 2, ... in the given shape.
@@ -391,4 +391,4 @@ TEST(Tensor, VarianceIsThatOfSmallDeviationsFromALargeMean) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::tensor_test

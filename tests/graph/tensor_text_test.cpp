@@ -10,7 +10,7 @@
 #include "tests/grouped_locale.h"
 #include "tests/tensors.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::tensor_text_test {
 namespace {
 
 std::string text_of(const std::vector<float>& elements, const Shape& shape) {
@@ -78,4 +78,4 @@ TEST(TensorText, NoLocaleChangesIt) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::tensor_text_test

@@ -19,7 +19,7 @@
 #include "runtime/cpu/system_memory.h"
 #include "tests/graph/captured.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::tune_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -468,4 +468,4 @@ TEST(BudgetShares, GiveNothingWhereTheBudgetIsSpent) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::tune_test

@@ -20,7 +20,7 @@
 #include "tests/graph/captured.h"
 #include "tests/setting.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::tuned_plan_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -213,4 +213,4 @@ TEST(CallRounds, AreFewerWhereCallsAreLongAndNoneWhereTheyAreTooLong) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::tuned_plan_test

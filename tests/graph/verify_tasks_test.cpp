@@ -14,7 +14,7 @@
 #include "graph/run/plan_tasks.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::verify_tasks_test {
 namespace {
 
 using testing::HasSubstr;
@@ -347,4 +347,4 @@ TEST(VerifyRegions, FindsTasksInNoRegionOrTwoAndRegionsOutOfOrder) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::verify_tasks_test

@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::view_writes_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -177,4 +177,4 @@ TEST(ViewWrites, OfRandomFunctionsAreAsAtOnce) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::view_writes_test

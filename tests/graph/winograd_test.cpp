@@ -15,7 +15,7 @@
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::winograd_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -203,4 +203,4 @@ TEST(Winograd, IsLeftOutWhereItDoesNotPay) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::winograd_test

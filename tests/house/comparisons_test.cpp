@@ -11,7 +11,7 @@
 
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::comparisons_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -36,4 +36,4 @@ TEST(House, OnlyTheTableOfTargetsKnowsArchitecturesByNumber) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::comparisons_test

@@ -11,7 +11,7 @@
 
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::conditions_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -45,4 +45,4 @@ TEST(Conditions, ThatWereShownToChangeNothingAreInTheSources) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::conditions_test

@@ -12,7 +12,7 @@
 
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::dtypes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -50,4 +50,4 @@ TEST(House, FewPlacesNameAnElementType) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::dtypes_test

@@ -16,7 +16,7 @@
 
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::includes_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -350,4 +350,4 @@ TEST(House, EveryRoomWithSourcesSaysWhatItIs) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::includes_test

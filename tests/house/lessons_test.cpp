@@ -8,7 +8,7 @@
 
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::lessons_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,4 +55,4 @@ TEST(Lessons, BeginWithWhatOneLearnsAndAreShort) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::lessons_test

@@ -12,7 +12,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::links_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -90,4 +90,4 @@ TEST(Links, ThatLeadNowhereAreSeen) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::links_test

@@ -13,7 +13,7 @@
 
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::notice_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -76,4 +76,4 @@ TEST(Notice, HasTheLicenceOfEachOfItsRows) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::notice_test

@@ -13,7 +13,7 @@
 
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::promises_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -140,4 +140,4 @@ TEST(Promises, OfATestThatIsNoneAreSeen) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::promises_test

@@ -24,7 +24,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::snippets_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -274,4 +274,4 @@ TEST_F(Snippets, WithFunctionsThatAreNoKernelsAreRefusedInFewLines) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::snippets_test

@@ -12,7 +12,7 @@
 #include "tests/layout/layout_cases.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::dsl::layout {
+namespace tilewright::dsl::layout::banks_test {
 namespace {
 
 // Wavefronts beyond one a turn, of the access of these registers by one warp: the machine's rule,
@@ -211,4 +211,4 @@ TEST(Banks, RefuseAccessesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl::layout
+}  // namespace tilewright::dsl::layout::banks_test

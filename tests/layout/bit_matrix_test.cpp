@@ -9,7 +9,7 @@
 #include "runtime/base/error.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::dsl::layout {
+namespace tilewright::dsl::layout::bit_matrix_test {
 namespace {
 
 constexpr std::uint64_t cases = 100'000;
@@ -139,4 +139,4 @@ TEST(BitMatrix, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl::layout
+}  // namespace tilewright::dsl::layout::bit_matrix_test

@@ -14,7 +14,7 @@
 #include "tests/layout/verify_conversion.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::dsl::layout {
+namespace tilewright::dsl::layout::conversion_test {
 namespace {
 
 using Kind = Conversion::Kind;
@@ -167,4 +167,4 @@ TEST(Conversion, KeepsShapeAndThreads) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl::layout
+}  // namespace tilewright::dsl::layout::conversion_test

@@ -10,7 +10,7 @@
 
 #include "runtime/base/error.h"
 
-namespace tilewright::dsl::layout {
+namespace tilewright::dsl::layout::families_test {
 namespace {
 
 using Coordinates = std::vector<std::int32_t>;
@@ -230,4 +230,4 @@ TEST(Families, RefuseWhatIsNoPowerOfTwoOrTooSmall) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl::layout
+}  // namespace tilewright::dsl::layout::families_test

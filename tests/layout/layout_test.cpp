@@ -12,7 +12,7 @@
 #include "tests/layout/layout_cases.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::dsl::layout {
+namespace tilewright::dsl::layout::layout_test {
 namespace {
 
 using Coordinates = std::vector<std::int32_t>;
@@ -234,4 +234,4 @@ TEST(LayoutOfShapes, RefuseAxesThatAreNotThere) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl::layout
+}  // namespace tilewright::dsl::layout::layout_test

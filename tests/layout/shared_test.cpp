@@ -7,7 +7,7 @@
 #include "dsl/layout/layout.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::dsl::layout {
+namespace tilewright::dsl::layout::shared_test {
 namespace {
 
 // The offset of every element of a matrix must be that of the formula, and no two the same.
@@ -83,4 +83,4 @@ TEST(SharedLayout, RefusesSwizzlesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl::layout
+}  // namespace tilewright::dsl::layout::shared_test

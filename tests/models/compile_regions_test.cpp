@@ -14,7 +14,7 @@
 #include "models/layers/layers.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::compile_regions_test {
 namespace {
 
 struct Layer : Module {
@@ -243,4 +243,4 @@ TEST(CompileRegions, LayersOfADecoder) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::compile_regions_test

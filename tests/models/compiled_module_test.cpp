@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::compiled_module_test {
 namespace {
 
 struct Net : Module {
@@ -99,4 +99,4 @@ TEST(CompiledModule, FollowsQuantisation) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::compiled_module_test

@@ -13,7 +13,7 @@
 #include "tests/models/exported_call.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::control_flow_test {
 namespace {
 
 using nlohmann::json;
@@ -118,4 +118,4 @@ TEST(ExportedControlFlow, WhatARecurrentLayerCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::control_flow_test

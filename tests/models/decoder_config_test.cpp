@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::decoder_config_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -131,4 +131,4 @@ TEST(DecoderConfig, KnowsItsNamedSizes) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::decoder_config_test

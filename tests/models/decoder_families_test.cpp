@@ -16,7 +16,7 @@
 #include "tests/models/folders.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::decoder_families_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -309,4 +309,4 @@ TEST(Decoder, AnnouncesTheLengthOfATextThatIsReadInPieces) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::decoder_families_test

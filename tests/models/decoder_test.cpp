@@ -15,7 +15,7 @@
 #include "tests/models/folders.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::decoder_test {
 namespace {
 
 using nlohmann::json;
@@ -328,4 +328,4 @@ TEST_P(TrainedLlama, WritesTheReferenceStories) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::decoder_test

@@ -12,7 +12,7 @@
 #include "tests/models/folders.h"
 #include "tests/models/pickles.h"
 
-namespace tilewright {
+namespace tilewright::exported_archive_layout_test {
 namespace {
 
 using testing::bytes_of;
@@ -142,4 +142,4 @@ TEST_F(SavedFile, IsRefusedWhereverItIsCutOff) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_archive_layout_test

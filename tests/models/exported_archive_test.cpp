@@ -6,7 +6,7 @@
 #include "tests/models/folders.h"
 #include "tests/models/zip_archive.h"
 
-namespace tilewright {
+namespace tilewright::exported_archive_test {
 namespace {
 
 using exported::Archive;
@@ -202,4 +202,4 @@ TEST_F(ExportedArchive, RefusesOtherMethodsAndEncryption) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_archive_test

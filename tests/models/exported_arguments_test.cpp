@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
 
-namespace tilewright {
+namespace tilewright::exported_arguments_test {
 namespace {
 
 using exported::ArgumentValue;
@@ -165,4 +165,4 @@ TEST(OperatorArguments, OfAutocast) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_arguments_test

@@ -12,7 +12,7 @@
 #include "tests/models/exported_cases.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::exported_cases_test {
 namespace {
 
 using testing::case_of;
@@ -252,4 +252,4 @@ TEST(ReinterpretedBits, AreThoseOfTheElements) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_cases_test

@@ -11,7 +11,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::exported_complex_test {
 namespace {
 
 using exported::ComplexTensor;
@@ -206,4 +206,4 @@ TEST(ExportedComplex, TransformsThatCannotBeAreRefused) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_complex_test

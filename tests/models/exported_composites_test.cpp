@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
 
-namespace tilewright {
+namespace tilewright::exported_composites_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -457,4 +457,4 @@ TEST(ExportedComposites, DrawFromOtherDistributions) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_composites_test

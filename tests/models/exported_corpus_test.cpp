@@ -14,7 +14,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
 
-namespace tilewright {
+namespace tilewright::exported_corpus_test {
 namespace {
 
 using testing::corpus_cases;
@@ -115,4 +115,4 @@ TEST(ExportedCorpus, CompiledOperatorsComputeWhatPyTorchDoes) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_corpus_test

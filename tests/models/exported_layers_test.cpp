@@ -17,7 +17,7 @@
 #include "tests/models/exported_call.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::exported_layers_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -347,4 +347,4 @@ TEST(ExportedLayers, Search) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_layers_test

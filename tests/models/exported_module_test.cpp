@@ -10,7 +10,7 @@
 #include "tests/models/exported_files.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::exported_module_test {
 namespace {
 
 using ::testing::AllOf;
@@ -389,4 +389,4 @@ TEST(ExportedOperators, HaveEachItsOwnName) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_module_test

@@ -15,7 +15,7 @@
 #include "tests/models/folders.h"
 #include "tests/models/zip_archive.h"
 
-namespace tilewright {
+namespace tilewright::exported_mutations_test {
 namespace {
 
 using testing::corpus_cases;
@@ -101,4 +101,4 @@ TEST(ExportedMutations, GiveResultsOrErrorsAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_mutations_test

@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
 
-namespace tilewright {
+namespace tilewright::exported_operators_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -203,4 +203,4 @@ TEST(ExportedOperators, LetOneNumberBeTransposed) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_operators_test

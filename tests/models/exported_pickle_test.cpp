@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/models/pickles.h"
 
-namespace tilewright {
+namespace tilewright::exported_pickle_test {
 namespace {
 
 using exported::PickledTensor;
@@ -214,4 +214,4 @@ TEST(Pickle, SurvivesEveryChangedByte) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_pickle_test

@@ -5,7 +5,7 @@
 #include "tests/errors.h"
 #include "tests/models/exported_files.h"
 
-namespace tilewright {
+namespace tilewright::exported_program_test {
 namespace {
 
 using exported::Program;
@@ -238,4 +238,4 @@ TEST(ExportedProgram, ShowsForeignNamesWithoutControlCharacters) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_program_test

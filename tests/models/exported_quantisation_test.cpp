@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
 
-namespace tilewright {
+namespace tilewright::exported_quantisation_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -273,4 +273,4 @@ TEST(ExportedQuantisation, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_quantisation_test

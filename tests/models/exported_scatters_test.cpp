@@ -5,7 +5,7 @@
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
 
-namespace tilewright {
+namespace tilewright::exported_scatters_test {
 namespace {
 
 using testing::OneCall;
@@ -95,4 +95,4 @@ TEST(ExportedScatters, RefuseBagsOfAnotherMode) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_scatters_test

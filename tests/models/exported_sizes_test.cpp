@@ -11,7 +11,7 @@
 #include "tests/models/folders.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::exported_sizes_test {
 namespace {
 
 using ::testing::AllOf;
@@ -181,4 +181,4 @@ TEST(NumbersOfPrograms, StayIntegersAndFitInto64Bits) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_sizes_test

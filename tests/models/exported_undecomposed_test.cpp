@@ -14,7 +14,7 @@
 #include "tests/source_folder.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::exported_undecomposed_test {
 namespace {
 
 using testing::case_of;
@@ -189,4 +189,4 @@ TEST(OperatorNames, ArgumentsThatCannotBeAreNamed) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::exported_undecomposed_test

@@ -15,7 +15,7 @@
 #include "tests/models/gpt2_logits.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::gpt2_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -194,4 +194,4 @@ TEST(Gpt2, RefusesACacheBeyondItsPositions) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::gpt2_test

@@ -11,7 +11,7 @@
 #include "models/decoder/decoder.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::greedy_steps_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -67,8 +67,8 @@ std::vector<Ids> chosen_on_the_device(GreedySteps& greedy, const Ids& first, std
   return all;
 }
 
-class GreedyStepsOf : public testing::TestWithParam<std::int64_t> {};
-INSTANTIATE_TEST_SUITE_P(Rounds, GreedyStepsOf, testing::Values(1, 3, 8));
+class GreedyStepsOf : public ::testing::TestWithParam<std::int64_t> {};
+INSTANTIATE_TEST_SUITE_P(Rounds, GreedyStepsOf, ::testing::Values(1, 3, 8));
 
 TEST_P(GreedyStepsOf, ChooseWhatTheHostWouldChoose) {
   // An emulated GPU takes a second for a few steps.
@@ -117,7 +117,7 @@ TEST(GreedySteps, HaveTheProgramsOfASingleStep) {
     for (const RegionReport& region : report.regions) found.push_back(region.key);
     return found;
   };
-  EXPECT_THAT(keys(one.compiled()), testing::IsSupersetOf(keys(single)));
+  EXPECT_THAT(keys(one.compiled()), ::testing::IsSupersetOf(keys(single)));
   EXPECT_EQ(keys(one.compiled()).size(), keys(single).size() + 1);
   EXPECT_EQ(keys(one.compiled()).size(), keys(many.compiled()).size());
 }
@@ -145,4 +145,4 @@ TEST(GreedySteps, RefuseWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::greedy_steps_test

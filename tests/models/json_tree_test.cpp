@@ -5,7 +5,7 @@
 
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::json_tree_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -42,4 +42,4 @@ TEST(JsonTree, BoundsEachElementByItself) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::json_tree_test

@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::layers_test {
 namespace {
 
 using Values = std::vector<float>;
@@ -275,4 +275,4 @@ TEST(Attention, RefusesABatchOtherThanTheCaches) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::layers_test

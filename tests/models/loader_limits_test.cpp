@@ -14,7 +14,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::loader_limits_test {
 namespace {
 
 using ::testing::AnyOf;
@@ -154,4 +154,4 @@ TEST(SlowLoaderLimits, HoldForMetadata) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::loader_limits_test

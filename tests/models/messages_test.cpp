@@ -13,7 +13,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::messages_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -168,4 +168,4 @@ TEST(Messages, CutBetweenCharactersAndSaySo) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::messages_test

@@ -15,7 +15,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::model_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -261,4 +261,4 @@ TEST(LoadModel, ReadsAFolderOfTheHuggingFaceCache) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::model_file_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::module_test {
 namespace {
 
 using ::testing::AllOf;
@@ -253,4 +253,4 @@ TEST(Module, ErrorsNameThePartAndTheCallersLine) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::module_test

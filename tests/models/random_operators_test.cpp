@@ -13,7 +13,7 @@
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
 
-namespace tilewright {
+namespace tilewright::random_operators_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -164,4 +164,4 @@ TEST(RandomOperators, DrawnWithoutReplacementAreNoTwoOfARow) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::random_operators_test

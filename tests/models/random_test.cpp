@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::random_test {
 namespace {
 
 // The numbers were computed by another implementation of SplitMix64.
@@ -66,4 +66,4 @@ TEST(Fill, WritesFloatingTensorsOfAnyWidth) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::random_test

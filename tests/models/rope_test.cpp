@@ -9,7 +9,7 @@
 #include "models/layers/random.h"
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::rope_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -265,4 +265,4 @@ TEST(Rope, ChoosesTheFactorsOfLongTextsByTheLastRowOrByWhatIsAnnounced) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::rope_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::safetensors_header_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -266,4 +266,4 @@ TEST(SafetensorsHeader, SurvivesRandomDamage) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::safetensors_header_test

@@ -12,7 +12,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::safetensors_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -171,4 +171,4 @@ TEST(Safetensors, AKilledWriterLeavesOneWholeFile) { kill_a_writer(60); }
 TEST(SlowSafetensors, AWriterKilledAThousandTimesLeavesOneWholeFile) { kill_a_writer(1000); }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::safetensors_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::sampling_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -123,4 +123,4 @@ TEST(Sampler, RefusesOptionsOutsideTheirRangesAndNan) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::sampling_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace tilewright::tools {
+namespace tilewright::tools::terminal_text_test {
 namespace {
 
 std::string shown_on_a_terminal(std::string_view text) {
@@ -26,4 +26,4 @@ TEST(TerminalText, HasAQuestionMarkForEachOtherControlCharacter) {
 }
 
 }  // namespace
-}  // namespace tilewright::tools
+}  // namespace tilewright::tools::terminal_text_test

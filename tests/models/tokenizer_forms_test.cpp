@@ -14,7 +14,7 @@
 #include "tests/models/folders.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::tokenizer_forms_test {
 namespace {
 
 using nlohmann::json;
@@ -133,4 +133,4 @@ INSTANTIATE_TEST_SUITE_P(All, TrainedTokenizers,
                          ::testing::Values("tiny-llama3.2", "tiny-gpt2", "tiny-qwen3"));
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::tokenizer_forms_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::tokenizer_test {
 namespace {
 
 using nlohmann::json;
@@ -486,4 +486,4 @@ TEST(Tokenizer, EncodesThePromptsOfATrainedModelAsItsAuthorDoes) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::tokenizer_test

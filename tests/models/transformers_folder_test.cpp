@@ -11,7 +11,7 @@
 #include "models/decoder/language_model.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::transformers_folder_test {
 namespace {
 
 using nlohmann::json;
@@ -122,4 +122,4 @@ TEST(TransformersFolders, AreThere) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::transformers_folder_test

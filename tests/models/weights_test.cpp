@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 
-namespace tilewright {
+namespace tilewright::weights_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -145,4 +145,4 @@ TEST(Weights, ComeFromTensorsInMemoryToo) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::weights_test

@@ -11,7 +11,7 @@
 #include "graph/passes/passes.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::affine_forms_test {
 namespace {
 
 constexpr std::uint64_t cases = 600;
@@ -231,4 +231,4 @@ TEST(AffineForms, OfWhatWrapsThereIsNone) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::affine_forms_test

@@ -14,7 +14,7 @@
 #include "tests/property/plan_run.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::batches_test {
 namespace {
 
 using Random = std::mt19937_64;
@@ -157,4 +157,4 @@ TEST(BatchedUpdates, RecordedForSm90aAndEmulatedComputeWhatTheGraphMeans) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::batches_test

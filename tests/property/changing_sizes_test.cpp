@@ -18,7 +18,7 @@
 #include "tests/property/graph_generator.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::changing_sizes_test {
 namespace {
 
 // Five that differ: none or one, a prime, a power of two, a neighbour of one, and any of these.
@@ -141,4 +141,4 @@ TEST(ChangingSizes, ForSm90aAndEmulatedGraphsComputeWhatTheyMeanAtEach) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::changing_sizes_test

@@ -26,7 +26,7 @@
 #include "tests/property/code_programs.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::code_record_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -154,4 +154,4 @@ INSTANTIATE_TEST_SUITE_P(Of, CodeRecord,
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::code_record_test

@@ -44,7 +44,7 @@ void set_slice(BoundedTensor& x, std::int64_t i, const BoundedTensor& slice) {
 }
 
 // What is left where a condition may be another one.
-BoundedTensor unknown(const BoundedTensor& like) {
+BoundedTensor made_unknown(const BoundedTensor& like) {
   BoundedTensor result = like;
   std::ranges::fill(result.error, std::numeric_limits<double>::infinity());
   for (BoundedTensor& other : result.others)
@@ -64,7 +64,7 @@ BoundedTensor bound_while(const Attributes& a, Bounded values) {
   }
   values.resize(static_cast<std::size_t>(a.carried));
   BoundedTensor result = together(std::move(values));
-  return is_sure ? result : unknown(result);
+  return is_sure ? result : made_unknown(result);
 }
 
 BoundedTensor bound_scan(const Node& node, const Bounded& x) {
@@ -107,7 +107,7 @@ BoundedTensor bound_control(const Node& node, const std::vector<const BoundedTen
   x.erase(x.begin());
   BoundedTensor result =
       together(outputs_of(node.attributes.bodies[is_true(condition) ? 0 : 1], x));
-  return condition.error[0] == 0 ? result : unknown(result);
+  return condition.error[0] == 0 ? result : made_unknown(result);
 }
 
 }  // namespace tilewright::graph

@@ -11,7 +11,7 @@
 #include "tests/property/random_graph.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::custom_ops_test {
 namespace {
 
 constexpr std::uint64_t cases = 200;
@@ -137,4 +137,4 @@ TEST(CustomOps, EmulatedComputeWhatTheGraphMeans) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::custom_ops_test

@@ -7,7 +7,7 @@
 #include "graph/ir/text.h"
 #include "tests/property/random_graph.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::error_bound_test {
 namespace {
 
 TEST(ErrorBound, OfASumIsThatOfItsDepthAndMagnitude) {
@@ -71,4 +71,4 @@ TEST(ErrorBound, SeesNaNAndOtherTypes) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::error_bound_test

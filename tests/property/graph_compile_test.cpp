@@ -8,7 +8,7 @@
 #include "tests/property/random_graph.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::graph_compile_test {
 namespace {
 
 constexpr std::uint64_t cases = 1000, emulated_cases = 500;
@@ -100,4 +100,4 @@ TEST(PlannedGraphs, UnfusedForSm90aAndEmulatedComputeWhatTheGraphMeans) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::graph_compile_test

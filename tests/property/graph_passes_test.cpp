@@ -15,7 +15,7 @@
 #include "tests/property/random_graph.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::graph_passes_test {
 namespace {
 
 constexpr std::uint64_t cases = 600;
@@ -243,4 +243,4 @@ TEST(GraphText, RoundTripsExactlyOnRandomGraphs) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::graph_passes_test

@@ -15,7 +15,7 @@
 #include "tests/property/random_graph.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::graph_tasks_test {
 namespace {
 
 constexpr std::uint64_t cases = 1000;
@@ -136,4 +136,4 @@ TEST(TasksOfRandomGraphs, WithoutADependenceAreFound) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::graph_tasks_test

@@ -6,7 +6,7 @@
 
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::index_map_test {
 namespace {
 
 StridedView placed(Shape shape, Strides strides, std::int64_t offset = 0) {
@@ -103,4 +103,4 @@ TEST(RowDigits, RefuseCutsThatDoNotNest) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::index_map_test

@@ -12,7 +12,7 @@
 #include "tests/property/random_graph.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::lowerings_test {
 namespace {
 
 constexpr std::uint64_t cases = 500;
@@ -70,8 +70,7 @@ Hash key_of_attention(const Attributes& attributes) {
 
 TEST(Lowerings, WhatAnOpaqueTaskReadsOfAttributesTellsRegionsApart) {
   Attributes causal{.axes = {}, .sizes = {}, .number = 0.5, .causal = true, .window = 4};
-  Attributes window = causal, scale = causal, start = causal, unseen = causal,
-             cap = causal;
+  Attributes window = causal, scale = causal, start = causal, unseen = causal, cap = causal;
   window.window = 8;
   unseen.nan_unseen = true;
   cap.cap = 30;
@@ -83,4 +82,4 @@ TEST(Lowerings, WhatAnOpaqueTaskReadsOfAttributesTellsRegionsApart) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::lowerings_test

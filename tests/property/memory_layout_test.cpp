@@ -6,7 +6,7 @@
 
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::memory_layout_test {
 namespace {
 
 TEST(MemoryLayout, LetsValuesOfDisjointLivesShareBytes) {
@@ -46,4 +46,4 @@ TEST(MemoryLayout, KeepsValuesThatLiveTogetherApartAndAligned) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::memory_layout_test

@@ -21,7 +21,7 @@
 #include "tests/property/plan_run.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::op_table_test {
 namespace {
 
 // So many draws, spread over the table, each cell once before one comes twice; or the one that
@@ -190,4 +190,4 @@ TEST(OpTable, RefusesOtherNumbersOfOperandsAndAttributesThatItDoesNotRead) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::op_table_test

@@ -12,7 +12,7 @@
 #include "tests/property/plan_run.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph {
+namespace tilewright::graph::stream_k_test {
 namespace {
 
 struct Product {
@@ -113,4 +113,4 @@ TEST(StreamKProducts, ForSm90aAndEmulatedComputeWhatTheGraphMeans) {
 }
 
 }  // namespace
-}  // namespace tilewright::graph
+}  // namespace tilewright::graph::stream_k_test

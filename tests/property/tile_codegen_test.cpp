@@ -10,7 +10,7 @@
 #include "tests/property/random_tile.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright {
+namespace tilewright::tile_codegen_test {
 namespace {
 
 constexpr std::uint64_t parts = 32, programs = 3200;
@@ -61,4 +61,4 @@ TEST_P(TileCodegen, HostCodeEqualsTheInterpreterOnRandomPrograms) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::tile_codegen_test

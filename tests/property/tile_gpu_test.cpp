@@ -12,7 +12,7 @@
 #include "tests/property/random_tile.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright {
+namespace tilewright::tile_gpu_test {
 namespace {
 
 constexpr std::uint64_t parts = 32, programs = 3200;
@@ -65,4 +65,4 @@ TEST_P(TileGpu, EmulatedCodeEqualsTheInterpreterOnRandomPrograms) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::tile_gpu_test

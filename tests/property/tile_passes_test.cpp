@@ -9,7 +9,7 @@
 #include "tests/property/random_tile.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright {
+namespace tilewright::tile_passes_test {
 namespace {
 
 constexpr std::uint64_t cases = 3000;
@@ -122,4 +122,4 @@ TEST(TilePasses, TheirOutputIsDeterministic) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::tile_passes_test

@@ -10,7 +10,7 @@
 #include "tests/property/random_tile.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright {
+namespace tilewright::tile_stages_test {
 namespace {
 
 std::string check_stages(std::uint64_t seed, std::span<const dsl::Pass> passes,
@@ -53,4 +53,4 @@ TEST(HostStages, KeepRandomProgramsAndHaveATextThatReadsBack) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::tile_stages_test

@@ -25,7 +25,7 @@
 #include "tests/property/word_table.h"
 #include "tests/source_folder.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::word_programs_test {
 namespace {
 
 constexpr std::int64_t most = 192, steps = 7, programs = 2;
@@ -243,4 +243,4 @@ TEST(WordPrograms, DrawEachWordOfTheLanguageOrSayWhyNot) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::word_programs_test

@@ -13,7 +13,7 @@
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::atomic_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -217,4 +217,4 @@ TEST(AtomicFile, AFolderIsNoFile) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::atomic_file_test

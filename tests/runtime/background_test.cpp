@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace tilewright {
+namespace tilewright::background_test {
 namespace {
 
 void until_stopped(const std::stop_token& stop) {
@@ -106,4 +106,4 @@ TEST(BackgroundJob, IsOverInAChild) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::background_test

@@ -7,7 +7,7 @@
 
 #include "runtime/base/error.h"
 
-namespace tilewright {
+namespace tilewright::beside_test {
 namespace {
 
 TEST(RunBeside, AllPiecesAreDoneOnce) {
@@ -29,4 +29,4 @@ TEST(RunBeside, WhatOneThreadRaisesIsRaisedWhenBothAreDone) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::beside_test

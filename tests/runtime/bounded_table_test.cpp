@@ -5,7 +5,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright {
+namespace tilewright::bounded_table_test {
 namespace {
 
 Hash key(std::uint64_t number) { return Hasher().add(number).finish(); }
@@ -88,4 +88,4 @@ TEST(BoundsOfTables, RefuseWhatKeepsNothing) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::bounded_table_test

@@ -11,7 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/cpu/system_memory.h"
 
-namespace tilewright {
+namespace tilewright::buffer_test {
 namespace {
 
 TEST(Buffer, MemoryIsAlignedAndWritableToItsLastByteForAnySize) {
@@ -135,4 +135,4 @@ TEST(Buffer, ThreadsShareThePoolWithoutSharingBlocks) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::buffer_test

@@ -7,7 +7,7 @@
 
 #include "runtime/base/error.h"
 
-namespace tilewright {
+namespace tilewright::device_pool_test {
 namespace {
 
 using testing::HasSubstr;
@@ -191,4 +191,4 @@ TEST(DevicePool, GivesBlocksThatLieApart) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::device_pool_test

@@ -10,7 +10,7 @@
 
 #include "runtime/base/error.h"
 
-namespace tilewright {
+namespace tilewright::dtype_test {
 namespace {
 
 // A 16-bit format by its definition: the value of a code, computed in double and by nothing that
@@ -209,4 +209,4 @@ TEST(DType, PromotionIsCommutativeAndKeepsEqualTypes) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::dtype_test

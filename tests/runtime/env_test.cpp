@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/setting.h"
 
-namespace tilewright {
+namespace tilewright::env_test {
 namespace {
 
 using testing::Contains;
@@ -103,4 +103,4 @@ TEST(EnvDeathTest, TheFirstReadWarnsOnceOfUnknownVariables) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::env_test

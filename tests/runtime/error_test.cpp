@@ -11,7 +11,7 @@
 
 #include "tests/grouped_locale.h"
 
-namespace tilewright {
+namespace tilewright::error_test {
 namespace {
 
 TEST(Error, RequireJoinsItsPartsIntoTheMessageOfAnError) {
@@ -78,4 +78,4 @@ TEST(Error, APlaceIsDescribedWithoutItsFolder) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::error_test

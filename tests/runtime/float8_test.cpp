@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-namespace tilewright {
+namespace tilewright::float8_test {
 namespace {
 
 // A format by its definition, in double.
@@ -100,4 +100,4 @@ TEST(Float8, RoundsToTheNearestTiesToEven) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::float8_test

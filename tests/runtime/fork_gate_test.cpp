@@ -10,7 +10,7 @@
 
 #include "runtime/cpu/beside.h"
 
-namespace tilewright {
+namespace tilewright::fork_gate_test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -92,4 +92,4 @@ TEST(ForkGate, ManyThreadsComeAndGoWhileTheProcessForks) {
 #endif
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::fork_gate_test

@@ -9,7 +9,7 @@
 #include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
 
-namespace tilewright {
+namespace tilewright::hash_test {
 namespace {
 
 TEST(Hash, TheSameValuesGiveTheSameHashInEveryProcess) {
@@ -72,4 +72,4 @@ TEST(Hash, EnumsAndNumbersOfEqualValueAreEqual) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::hash_test

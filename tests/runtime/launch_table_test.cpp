@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstring>
 
-namespace tilewright {
+namespace tilewright::launch_table_test {
 namespace {
 
 template <typename T>
@@ -71,4 +71,4 @@ TEST(LaunchTable, OnTheHostEveryProgramOfEveryLaunchRunsOnce) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::launch_table_test

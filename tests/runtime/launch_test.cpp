@@ -11,7 +11,7 @@
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
 
-namespace tilewright {
+namespace tilewright::launch_test {
 namespace {
 
 class Launch : public testing::Test {
@@ -149,4 +149,4 @@ TEST_F(Launch, ScratchBeyondTheMemoryOfTheMachineIsAnErrorThatNamesTheKernel) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::launch_test

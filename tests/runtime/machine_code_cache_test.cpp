@@ -13,7 +13,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 
-namespace tilewright::cuda {
+namespace tilewright::cuda::machine_code_cache_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -186,4 +186,4 @@ TEST_F(MachineCodeCache, WritesThroughNoLinkAndNoSecondName) {
 }
 
 }  // namespace
-}  // namespace tilewright::cuda
+}  // namespace tilewright::cuda::machine_code_cache_test

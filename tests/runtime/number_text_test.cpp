@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <limits>
 
-namespace tilewright {
+namespace tilewright::number_text_test {
 namespace {
 
 TEST(NumberText, IsWhatPrintfGivesInTheCLocale) {
@@ -22,4 +22,4 @@ TEST(NumberText, IsWhatPrintfGivesInTheCLocale) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::number_text_test

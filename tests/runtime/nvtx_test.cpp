@@ -8,7 +8,7 @@
 #include "runtime/trace.h"
 #include "tests/setting.h"
 
-namespace tilewright {
+namespace tilewright::nvtx_test {
 namespace {
 
 [[noreturn]] void do_work() {
@@ -37,4 +37,4 @@ TEST(Nvtx, NothingIsSaidWhereNobodyListens) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::nvtx_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tilewright {
+namespace tilewright::out_of_memory_test {
 namespace {
 
 using testing::HasSubstr;
@@ -41,4 +41,4 @@ TEST(Activity, OtherErrorsPassAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::out_of_memory_test

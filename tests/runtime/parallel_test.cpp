@@ -17,7 +17,7 @@
 #include "runtime/base/error.h"
 #include "runtime/cpu/thread_pool.h"
 
-namespace tilewright {
+namespace tilewright::parallel_test {
 namespace {
 
 // Runs a callable of (begin, end, worker) as a loop.
@@ -286,4 +286,4 @@ TEST(ThreadPool, APoolThatIsNeverUsedEnds) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::parallel_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tilewright {
+namespace tilewright::philox_test {
 namespace {
 
 using Words = std::array<std::uint32_t, 4>;
@@ -24,4 +24,4 @@ TEST(Philox, RandomBitsAreItsFirstWordsForAPlaceOf64Bits) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::philox_test

@@ -20,7 +20,7 @@ extern "C" int mkdir(const char* path, mode_t mode) noexcept {
   return static_cast<int>(::syscall(SYS_mkdirat, AT_FDCWD, path, mode));
 }
 
-namespace tilewright {
+namespace tilewright::private_folder_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -175,4 +175,4 @@ TEST_F(PrivateFolder, AFileToBeWrittenMayBeInTheFolderOfAGroupButNotOfEverybody)
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::private_folder_test

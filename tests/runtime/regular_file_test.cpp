@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::regular_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -56,4 +56,4 @@ TEST(RegularFile, ThatIsNotThereOrTooLongIsNamed) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::regular_file_test

@@ -6,7 +6,7 @@
 
 #include "tests/errors.h"
 
-namespace tilewright {
+namespace tilewright::shape_test {
 namespace {
 
 TEST(Shape, PrintsItsSizesAndNamesTheEmptyOneScalar) {
@@ -32,7 +32,9 @@ TEST(Shape, CountsElements) {
 
 TEST(Shape, SizesWhoseProductIsTooLargeAreAnErrorUnlessOneIsNone) {
   constexpr std::int64_t large = std::int64_t{1} << 62;
-  expect_contains(error_of([] { element_count({2, large, 1}); }),
+  expect_contains(error_of([] {
+                    element_count({2, large, 1});
+                  }),
                   "[shape] 2x4611686018427387904x1 has 2^63 elements or more");
   EXPECT_EQ(element_count({large, large, 0}), 0);
   EXPECT_EQ(element_count({0, large, large}), 0);
@@ -94,4 +96,4 @@ TEST(Shape, AxesOutsideTheRankAreNoAxes) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::shape_test

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-namespace tilewright {
+namespace tilewright::thread_end_test {
 namespace {
 
 void add_one(void* number) { ++*static_cast<std::atomic<int>*>(number); }
@@ -35,4 +35,4 @@ TEST(ThreadEnd, IsCalledWithWhatWasNotedLast) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::thread_end_test

@@ -14,7 +14,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 
-namespace tilewright {
+namespace tilewright::trace_test {
 namespace {
 
 using nlohmann::json;
@@ -106,4 +106,4 @@ TEST(Trace, AFileThatCannotBeWrittenIsNamed) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::trace_test

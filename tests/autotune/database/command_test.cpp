@@ -18,7 +18,7 @@
 #include "tools/console/misuse.h"
 #include "tools/database/selection.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::command_test {
 namespace {
 
 using testing::HasSubstr;
@@ -374,4 +374,4 @@ TEST_F(DatabaseCommand, TheReportIsOnePageInWhichNamesStayText) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::command_test

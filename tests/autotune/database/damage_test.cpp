@@ -14,7 +14,7 @@
 #include "tests/property/seeds.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::damage_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -422,4 +422,4 @@ TEST(DamagedDatabase, RowsOfALostKeyAreCleanedAway) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::damage_test

@@ -16,7 +16,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::degraded_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -234,4 +234,4 @@ TEST(DegradedDatabase, AFileThatWasRemovedIsMadeAnew) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::degraded_test

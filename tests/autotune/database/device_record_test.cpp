@@ -4,7 +4,7 @@
 
 #include "autotune/database/row/compiler_record.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::device_record_test {
 namespace {
 
 TEST(DeviceRecord, TheHostIsTheSameEachTimeAndOtherWithOtherThreads) {
@@ -35,4 +35,4 @@ TEST(CompilerRecord, NamesVersionLlvmAndSources) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::device_record_test

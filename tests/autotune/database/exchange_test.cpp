@@ -13,7 +13,7 @@
 #include "tests/property/seeds.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::exchange_test {
 namespace {
 
 using testing::Contains;
@@ -210,4 +210,4 @@ TEST(Exchange, DatesReadBack) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::exchange_test

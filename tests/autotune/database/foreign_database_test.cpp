@@ -15,7 +15,7 @@
 #include "tests/autotune/database/sqlite_file.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::foreign_database_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -237,4 +237,4 @@ TEST(ForeignDatabase, AMergeOfADamagedOneSaysThatRowsMayBeMissing) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::foreign_database_test

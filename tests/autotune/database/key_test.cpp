@@ -5,7 +5,7 @@
 
 #include "tests/autotune/database/rows.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::key_test {
 namespace {
 
 using testing::ElementsAre;
@@ -51,4 +51,4 @@ TEST(TuningKey, ProblemsAreAsFarApartAsTheirSizes) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::key_test

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #ifdef LIBPQ_FE_H
-namespace tilewright::autotune {
+namespace tilewright::autotune::libpq_test {
 namespace {
 
 // The header's enums are integers here, and its Oid is unsigned.
@@ -30,5 +30,5 @@ constexpr bool are_alike(OurResult (*)(Ours...), TheirResult (*)(Theirs...)) {
 TEST(Libpq, IsDeclaredAsItsHeaderHasIt) { SUCCEED() << "when it is compiled"; }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::libpq_test
 #endif

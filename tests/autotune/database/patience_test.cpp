@@ -20,7 +20,7 @@
 #include "tests/autotune/database/sqlite_file.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::patience_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -159,4 +159,4 @@ TEST(Patience, TheTimeThatAUrlNamesIsKept) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::patience_test

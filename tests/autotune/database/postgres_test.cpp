@@ -10,7 +10,7 @@
 #include "tests/autotune/database/processes.h"
 #include "tests/autotune/database/rows.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::postgres_test {
 namespace {
 
 using testing::ElementsAre;
@@ -113,4 +113,4 @@ TEST(Postgres, WithoutAServerTheMemoryOfTheProcessServes) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::postgres_test

@@ -5,7 +5,7 @@
 #include "autotune/space/space.h"
 #include "tests/errors.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::record_test {
 namespace {
 
 TEST(Record, TextHasNamesInOrderWhateverTheOrderOfSetting) {
@@ -74,4 +74,4 @@ TEST(Record, ANameThatIsNoneIsNamed) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::record_test

@@ -11,7 +11,7 @@
 #include "tests/autotune/database/rows.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::scale_test {
 namespace {
 
 constexpr std::int64_t keys = 20'000, configurations = 50;
@@ -86,4 +86,4 @@ TEST(SlowDatabase, AMergeThatWasKilledIsMadeWholeByAnother) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::scale_test

@@ -12,7 +12,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/source_folder.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::schema_test {
 namespace {
 
 using testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST(Schema, ADatabaseOfAnotherProgramIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::schema_test

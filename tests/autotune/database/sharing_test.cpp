@@ -14,7 +14,7 @@
 #include "tests/autotune/database/rows.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::sharing_test {
 namespace {
 
 using testing::IsEmpty;
@@ -172,4 +172,4 @@ TEST(KilledWriters, NoRowThatWasAcknowledgedIsLost) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::sharing_test

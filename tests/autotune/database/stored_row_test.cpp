@@ -7,7 +7,7 @@
 #include "tests/autotune/database/rows.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::stored_row_test {
 namespace {
 
 std::string problem_of_reading(const StoredRow& stored) {
@@ -92,4 +92,4 @@ TEST(StoredRow, WhatIsTooLongCannotBeStored) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::stored_row_test

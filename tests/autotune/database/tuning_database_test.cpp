@@ -8,7 +8,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::tuning_database_test {
 namespace {
 
 using testing::ElementsAre;
@@ -267,4 +267,4 @@ TEST(TuningDatabase, AFileThatAnybodyCouldReplaceIsNotWritten) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::tuning_database_test

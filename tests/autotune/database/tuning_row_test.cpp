@@ -8,7 +8,7 @@
 #include "tests/autotune/database/rows.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::autotune {
+namespace tilewright::autotune::tuning_row_test {
 namespace {
 
 TuningRow row_of(std::vector<Observation> observations) {
@@ -98,4 +98,4 @@ TEST(TuningRowProperty, JoinIsCommutativeAssociativeIdempotentAndBounded) {
 }
 
 }  // namespace
-}  // namespace tilewright::autotune
+}  // namespace tilewright::autotune::tuning_row_test

@@ -8,7 +8,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::arranging_test {
 namespace {
 
 using Whole = std::vector<std::int32_t>;
@@ -226,4 +226,4 @@ TEST(Arranging, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::arranging_test

@@ -8,7 +8,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::descriptors_test {
 namespace {
 
 using Whole = std::vector<std::int32_t>;
@@ -111,4 +111,4 @@ TEST(Descriptors, NameWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::descriptors_test

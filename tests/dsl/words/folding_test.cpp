@@ -10,7 +10,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::folding_test {
 namespace {
 
 using Whole = std::vector<std::int32_t>;
@@ -226,4 +226,4 @@ TEST(Folding, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::folding_test

@@ -20,7 +20,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::inline_asm_test {
 namespace {
 
 using testing::HasSubstr;
@@ -356,4 +356,4 @@ TEST(InlineAsm, RefusesTextsOfTheIrThatAreNone) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::inline_asm_test

@@ -9,7 +9,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::math_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -214,4 +214,4 @@ TEST(Math, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::math_test

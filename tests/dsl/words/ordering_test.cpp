@@ -11,7 +11,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::ordering_test {
 namespace {
 
 using Whole = std::vector<std::int32_t>;
@@ -198,4 +198,4 @@ TEST(Ordering, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::ordering_test

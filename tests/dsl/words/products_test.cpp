@@ -10,7 +10,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::products_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -206,4 +206,4 @@ TEST(Dot, NamesResultsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::products_test

@@ -8,7 +8,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::random_test {
 namespace {
 
 using Words = std::vector<std::uint32_t>;
@@ -136,4 +136,4 @@ TEST(Random, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::random_test

@@ -10,7 +10,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::scaled_products_test {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -128,4 +128,4 @@ TEST(DotScaled, NamesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::scaled_products_test

@@ -9,7 +9,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::attention_test {
 namespace {
 
 using namespace testing::onnx;
@@ -65,4 +65,4 @@ TEST(OnnxAttention, IsOneRegionForManySizes) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::attention_test

@@ -32,8 +32,8 @@ std::vector<OnnxCase> onnx_cases(const std::string& name) {
     if (only != nullptr && !entry.name.starts_with(only)) continue;
     std::string bytes = archive.text(entry, 1 << 24);
     OnnxCase each{entry.name, {}, {}, {}};
-    onnx::Place place{entry.name};
-    for (onnx::Fields fields(bytes, place); fields.next();) {
+    tilewright::onnx::Place place{entry.name};
+    for (tilewright::onnx::Fields fields(bytes, place); fields.next();) {
       if (fields.number() == 1) each.model = fields.text();
       if (fields.number() == 2) each.inputs.emplace_back(fields.text());
       if (fields.number() == 3) each.outputs.emplace_back(fields.text());
@@ -88,14 +88,14 @@ std::string what_is_wrong(const OnnxCase& c, const std::filesystem::path& path, 
   auto module = load_onnx(path);
   std::vector<Tensor> inputs, outputs;
   for (const std::string& bytes : c.inputs) {
-    Tensor input = onnx::read_tensor(bytes, c.name);
+    Tensor input = tilewright::onnx::read_tensor(bytes, c.name);
     bool is_known = inputs.size() < module->inputs().size();
     inputs.push_back(is_known ? as_dtype(input, module->inputs()[inputs.size()].dtype) : input);
   }
   auto fast = compile(*module, {.fullgraph = how == How::as_one_graph});
   std::vector<Tensor> got = how == How::at_once ? module->forward(inputs) : fast(inputs);
   for (const std::string& bytes : c.outputs) {
-    Tensor output = onnx::read_tensor(bytes, c.name);
+    Tensor output = tilewright::onnx::read_tensor(bytes, c.name);
     bool is_known = outputs.size() < got.size();
     outputs.push_back(is_known ? as_dtype(output, got[outputs.size()].dtype()) : output);
   }

@@ -9,7 +9,7 @@
 
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::cases_test {
 namespace {
 
 using testing::How;
@@ -38,4 +38,4 @@ TEST(SlowOnnxCases, AtOnceComputeWhatThePackageSays) { check_all(How::at_once); 
 TEST(SlowOnnxCases, CompiledComputeWhatThePackageSays) { check_all(How::compiled); }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::cases_test

@@ -18,7 +18,7 @@
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::control_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -276,4 +276,4 @@ TEST(OnnxControl, ABreakNamesItsNode) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::control_test

@@ -10,7 +10,7 @@
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::damaged_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -270,4 +270,4 @@ TEST(DamagedOnnx, ReachesNoFilesOutsideOfItsFolder) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::damaged_test

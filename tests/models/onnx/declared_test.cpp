@@ -10,7 +10,7 @@
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::declared_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -190,4 +190,4 @@ TEST_F(OnnxDeclared, TheNumberOfATurnMayHaveAnAxis) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::declared_test

@@ -9,7 +9,7 @@
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::learners_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(OnnxLearners, RefuseForestsThatAreNone) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::learners_test

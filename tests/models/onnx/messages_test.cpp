@@ -8,7 +8,7 @@
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::messages_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -278,4 +278,4 @@ TEST(OnnxMessages, SayWhatWouldBeRight) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::messages_test

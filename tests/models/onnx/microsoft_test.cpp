@@ -9,7 +9,7 @@
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::microsoft_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -427,4 +427,4 @@ TEST(OnnxMicrosoft, RefusePackedTablesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::microsoft_test

@@ -8,7 +8,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::newer_sets_test {
 namespace {
 
 using namespace testing::onnx;
@@ -129,4 +129,4 @@ TEST(OnnxNewerSets, WritesToCachesAtPlacesOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::newer_sets_test

@@ -13,7 +13,7 @@
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::onnx_module_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -196,4 +196,4 @@ TEST(OnnxOperators, HaveOneMeaningForEachOperatorSet) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::onnx_module_test

@@ -9,7 +9,7 @@
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::pooling_test {
 namespace {
 
 using namespace testing::onnx;
@@ -69,4 +69,4 @@ TEST_F(OnnxWindows, FitOrAreRefused) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::pooling_test

@@ -10,7 +10,7 @@
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 
-namespace tilewright {
+namespace tilewright::recurrent_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -137,4 +137,4 @@ TEST_F(OnnxRecurrent, RefusesTensorsOfOtherSizes) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::recurrent_test

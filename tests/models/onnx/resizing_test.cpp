@@ -15,7 +15,7 @@
 #include "tests/scratch_folder.h"
 #include "tests/tensors.h"
 
-namespace tilewright {
+namespace tilewright::resizing_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -217,4 +217,4 @@ TEST(OnnxResize, RefusesMoreWeightsThanMemoryHolds) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::resizing_test

@@ -9,7 +9,7 @@
 #include "tests/models/folders.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::lengths_test {
 namespace {
 
 using nlohmann::json;
@@ -136,4 +136,4 @@ TEST(TokenizerLengths, RefuseWhatCannotBeMeant) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::lengths_test

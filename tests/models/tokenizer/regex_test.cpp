@@ -8,7 +8,7 @@
 #include "models/tokenizer/text/regex_syntax.h"
 #include "tests/errors.h"
 
-namespace tilewright::tokenizer {
+namespace tilewright::tokenizer::regex_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -121,4 +121,4 @@ TEST(Regex, HasABudgetForLongWordsAndLongRunsOfSpace) {
 }
 
 }  // namespace
-}  // namespace tilewright::tokenizer
+}  // namespace tilewright::tokenizer::regex_test

@@ -11,7 +11,7 @@
 #include "tests/models/folders.h"
 #include "tests/source_folder.h"
 
-namespace tilewright {
+namespace tilewright::steps_test {
 namespace {
 
 using nlohmann::json;
@@ -211,4 +211,4 @@ TEST(TextStream, MayGiveSpecialTokensTheirText) {
 }
 
 }  // namespace
-}  // namespace tilewright
+}  // namespace tilewright::steps_test

@@ -8,7 +8,7 @@
 #include "models/files/utf8.h"
 #include "tests/errors.h"
 
-namespace tilewright::tokenizer {
+namespace tilewright::tokenizer::unicode_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST(Utf8, WritesWhatItReads) {
 }
 
 }  // namespace
-}  // namespace tilewright::tokenizer
+}  // namespace tilewright::tokenizer::unicode_test

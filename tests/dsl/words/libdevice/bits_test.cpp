@@ -10,7 +10,7 @@
 #include "tests/dsl/words/every_way.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::bits_test {
 namespace {
 
 template <typename T>
@@ -105,4 +105,4 @@ TEST(Bits, RefuseOtherTypes) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::bits_test

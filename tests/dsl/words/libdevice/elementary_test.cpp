@@ -7,7 +7,7 @@
 #include "tests/dsl/words/libdevice/ulps.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::elementary_test {
 namespace {
 
 // sin(pi x) by what x is beyond a whole number of half turns.
@@ -97,4 +97,4 @@ TEST(Elementary, RefuseOtherTypes) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::elementary_test

@@ -9,7 +9,7 @@
 #include "tests/dsl/words/libdevice/ulps.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::floats_test {
 namespace {
 
 template <typename T>
@@ -173,4 +173,4 @@ TEST(Floats, RefuseOtherTypes) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::floats_test

@@ -6,7 +6,7 @@
 #include "tests/dsl/words/libdevice/ulps.h"
 #include "tests/errors.h"
 
-namespace tilewright::dsl {
+namespace tilewright::dsl::special_test {
 namespace {
 
 // The root of a function that falls or grows, by Newton's steps from a guess of double.
@@ -102,4 +102,4 @@ TEST(Special, RefuseOtherTypes) {
 }
 
 }  // namespace
-}  // namespace tilewright::dsl
+}  // namespace tilewright::dsl::special_test
