@@ -17,7 +17,7 @@ namespace {
 
 constexpr int most_attempts = 4;
 constexpr auto time_between_openings = std::chrono::seconds(5);
-constexpr std::size_t most_messages = 20;
+constexpr std::size_t most_known_messages = 20;
 
 std::uint64_t inode_of(const std::filesystem::path& file) {
   struct stat facts {};
@@ -210,7 +210,7 @@ void GuardedStore::note(const std::string& message) {
 
 void GuardedStore::add_message(const std::string& message) {
   auto& known = diagnostics_.messages;
-  if (known.size() < most_messages && std::ranges::find(known, message) == known.end())
+  if (known.size() < most_known_messages && std::ranges::find(known, message) == known.end())
     known.push_back(message);
 }
 

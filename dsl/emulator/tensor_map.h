@@ -14,6 +14,8 @@ namespace tilewright::dsl::emulator {
 // How the rows of a box are permuted in shared memory: 16-byte chunks within a span of so many
 // bytes are exchanged by the number of the span's row.
 enum class Swizzle : std::uint8_t { none = 16, bytes32 = 32, bytes64 = 64, bytes128 = 128 };
+// What a swizzle moves as a whole.
+constexpr int chunk_bytes = 16;
 
 // The address of a byte after the swizzle. Spans of `swizzle` bytes; a pattern repeats after 8
 // spans.

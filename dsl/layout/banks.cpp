@@ -12,8 +12,6 @@ namespace {
 
 constexpr int widest_bytes = 16;
 
-int log_of(int count) { return std::countr_zero(static_cast<unsigned>(count)); }
-
 // The bits that lanes or warps add to an element's number in memory.
 std::uint64_t bits_moved(const Layout& layout, const SharedLayout& shared, In in) {
   BitMatrix moved = compose(shared.element_order(), layout.matrix(in));

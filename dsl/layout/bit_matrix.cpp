@@ -52,6 +52,12 @@ class Echelon {
 
 }  // namespace
 
+int log_of(std::int64_t count) {
+  check(count > 0 && std::has_single_bit(static_cast<std::uint64_t>(count)),
+        "layouts count in powers of two");
+  return std::countr_zero(static_cast<std::uint64_t>(count));
+}
+
 BitMatrix::BitMatrix(int rows, std::vector<std::uint64_t> columns)
     : rows_(rows), columns_(std::move(columns)) {
   check(rows >= 0 && rows <= 64 && columns_.size() <= 64, "a bit matrix is at most 64x64");

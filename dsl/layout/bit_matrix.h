@@ -15,6 +15,9 @@
 
 namespace tilewright::dsl::layout {
 
+// The bits of the indices below `count`, a power of two.
+int log_of(std::int64_t count);
+
 class BitMatrix {
  public:
   BitMatrix(int rows, std::vector<std::uint64_t> columns);

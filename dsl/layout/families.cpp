@@ -7,12 +7,6 @@
 namespace tilewright::dsl::layout {
 namespace {
 
-int log_of(std::int64_t count) {
-  check(count > 0 && std::has_single_bit(static_cast<std::uint64_t>(count)),
-        "a layout counts in powers of two");
-  return std::countr_zero(static_cast<std::uint64_t>(count));
-}
-
 // The bases of a layout, filled in from the fast bits of each axis to the slow ones.
 class Bases {
  public:

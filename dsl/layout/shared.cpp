@@ -8,12 +8,6 @@
 namespace tilewright::dsl::layout {
 namespace {
 
-int log_of(std::int64_t count) {
-  check(count > 0 && std::has_single_bit(static_cast<std::uint64_t>(count)),
-        "shared memory is laid out in powers of two");
-  return std::countr_zero(static_cast<std::uint64_t>(count));
-}
-
 std::uint64_t bit_of(int index) { return std::uint64_t{1} << index; }
 
 // Bits of the last axis, which is a row's.

@@ -9,8 +9,6 @@ namespace {
 // Vectors of element numbers, or a basis of the space that they span.
 using Vectors = std::vector<std::uint64_t>;
 
-int log_of(int count) { return std::countr_zero(static_cast<unsigned>(count)); }
-
 Vectors joined(Vectors a, const Vectors& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;

@@ -9,8 +9,6 @@ namespace {
 
 using ir::Op;
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
 // An angle x is x/(2 pi) turns, of which only the fraction matters. The bits of 1/(2 pi) that are
 // so high that their product with any x of a range is a whole number of turns are left out, and
 // four numbers of 53 bits hold the bits below them. For |x| below `below`, and not below that of
@@ -89,7 +87,7 @@ constexpr std::array<Parts, 25> parts = {{
     {0x1p1020,
      {0x1.4f2ff516ba93dp-329, 0x1.ac7ebe5f17b3dp-382, 0x1.ce7de294a4ba9p-440,
       0x1.5fdafd88fc6aep-493}},
-    {infinity,
+    {std::numeric_limits<double>::infinity(),
      {0x1.27bac7ebe5f17p-370, 0x1.67a0e73ef14a5p-423, 0x1.2ea6bfb5fb11fp-478,
       0x1.1aba10ac06608p-531}},
 }};
@@ -108,12 +106,12 @@ Sum exact_product(const Expression& a, const Expression& b) {
   return {product, fma(a, b, apply(Op::neg_, product))};
 }
 
-struct Reduced {
+struct ReducedAngle {
   Expression quarter;  // i64, only its low two bits matter
   Sum angle;           // between -pi/4 and pi/4
 };
 
-Reduced reduce(const Expression& magnitude) {
+ReducedAngle reduce_angle(const Expression& magnitude) {
   InsertionPoint& site = magnitude.site();
   auto part = [&](std::size_t which) {
     Expression chosen = number(site, DType::f64, parts.back().of_turn[which]);
@@ -175,7 +173,7 @@ Expression by_quarter(const Expression& quarter, const Sum& angle) {
 
 Expression sin(const Expression& x) {
   Expression magnitude = apply(Op::abs_, x);
-  Reduced reduced = reduce(magnitude);
+  ReducedAngle reduced = reduce_angle(magnitude);
   Expression sign = bitcast(x, DType::i64) & INT64_MIN;
   Expression result = bitcast(by_quarter(reduced.quarter, reduced.angle), DType::i64) ^ sign;
   // Below 2^-27 the sine is its angle, whose parts could be subnormal.
@@ -183,7 +181,7 @@ Expression sin(const Expression& x) {
 }
 
 Expression cos(const Expression& x) {
-  Reduced reduced = reduce(apply(Op::abs_, x));
+  ReducedAngle reduced = reduce_angle(apply(Op::abs_, x));
   // cos(a) is sin(a + pi/2).
   Expression next = reduced.quarter + integer_like(reduced.quarter, 1);
   return by_quarter(next, reduced.angle);

@@ -6,11 +6,11 @@ namespace tilewright::dsl::math {
 namespace {
 
 // x = 2^exponent (1 + f) with 1 + f between sqrt(1/2) and sqrt(2); `tail` is log(1 + f) - f.
-struct Reduced {
+struct ReducedLogarithm {
   Expression exponent, f, tail;
 };
 
-Reduced reduce(const Expression& x) {
+ReducedLogarithm reduce_to_mantissa(const Expression& x) {
   // A subnormal is brought into the normal range first; its exponent counts from there.
   Expression subnormal = x < 0x1p-126;
   Expression normal = choose(subnormal, x * 0x1p23, x);
@@ -40,14 +40,14 @@ Expression with_special_cases(const Expression& x, const Expression& result) {
 }  // namespace
 
 Expression log(const Expression& x) {
-  Reduced r = reduce(x);
+  ReducedLogarithm r = reduce_to_mantissa(x);
   // ln2 in two parts, the first exact times any exponent.
   Expression low = fma(r.exponent, -2.12194440e-4, r.tail);
   return with_special_cases(x, fma(r.exponent, 0.693359375, r.f + low));
 }
 
 Expression log2(const Expression& x) {
-  Reduced r = reduce(x);
+  ReducedLogarithm r = reduce_to_mantissa(x);
   // log2(e) is 1 + 0.4427: the part above 1 is multiplied, the 1 is added without rounding.
   constexpr double excess = 0.44269504088896341;
   Expression low = fma(r.f, excess, fma(r.tail, excess, r.tail));

@@ -21,12 +21,12 @@ constexpr std::array<Parts, 4> parts = {{
     {0x1p128, 0x1.abe8fa9000000p-81, 0x1.4ddc0db000000p-110, 0x1.8a5664f10e410p-140},
 }};
 
-struct Reduced {
+struct ReducedAngle {
   Expression quarter;  // i32, only its low two bits matter
   Expression angle;    // f32, between -pi/4 and pi/4
 };
 
-Reduced reduce(const Expression& magnitude) {
+ReducedAngle reduce_angle(const Expression& magnitude) {
   InsertionPoint& site = magnitude.site();
   auto part = [&](double Parts::*which) {
     Expression chosen = number(site, DType::f64, parts.back().*which);
@@ -61,14 +61,14 @@ Expression by_quarter(const Expression& quarter, const Expression& angle) {
 }  // namespace
 
 Expression sin(const Expression& x) {
-  Reduced reduced = reduce(apply(ir::Op::abs_, x));
+  ReducedAngle reduced = reduce_angle(apply(ir::Op::abs_, x));
   Expression sign = bitcast(x, DType::i32) & INT32_MIN;
   Expression result = by_quarter(reduced.quarter, reduced.angle);
   return bitcast(bitcast(result, DType::i32) ^ sign, DType::f32);
 }
 
 Expression cos(const Expression& x) {
-  Reduced reduced = reduce(apply(ir::Op::abs_, x));
+  ReducedAngle reduced = reduce_angle(apply(ir::Op::abs_, x));
   // cos(a) is sin(a + pi/2).
   Expression next = reduced.quarter + integer_like(reduced.quarter, 1);
   return by_quarter(next, reduced.angle);

@@ -35,6 +35,11 @@ class Parameters {
   std::vector<dsl::Tile> pointers_;  // as memory_
 };
 
+// The number as a tile of i64.
+inline dsl::Tile integer(std::int64_t value) {
+  return dsl::constant(ir::Scalar::of_integer(DType::i64, value));
+}
+
 // number + sum of factor * index, leaving out what is zero; a number where nothing varies.
 class Offset {
  public:

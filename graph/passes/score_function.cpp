@@ -11,7 +11,7 @@ namespace tilewright::graph {
 namespace {
 
 // What is longer is rather computed once and read.
-constexpr std::size_t most_nodes = 96, most_readings = 6;
+constexpr std::size_t most_score_nodes = 96, most_readings = 6;
 
 bool is_joining_view(const Node& node) { return node.op == Op::reshape || node.op == Op::expand; }
 
@@ -61,7 +61,7 @@ class FunctionReader {
 
   std::optional<NodeId> visit(const ScoreReading& at) {
     if (auto made = made_.find({at.id, at.axes}); made != made_.end()) return made->second;
-    if (function_.body.nodes.size() > most_nodes) return std::nullopt;
+    if (function_.body.nodes.size() > most_score_nodes) return std::nullopt;
     const std::optional<NodeId> value = is_of_scores(at.id) ? of_scores(at) : of_places(at);
     if (value) made_[{at.id, at.axes}] = *value;
     return value;
@@ -214,7 +214,7 @@ std::optional<ScoreFunction> read_score_function(const Graph& graph, const Affin
 
 std::vector<NodeId> elementwise_sources(const Graph& graph, NodeId result) {
   std::vector<NodeId> found = {result};
-  for (std::size_t i = 0; i < found.size() && found.size() < most_nodes; ++i) {
+  for (std::size_t i = 0; i < found.size() && found.size() < most_score_nodes; ++i) {
     const Node& node = graph.node(found[i]);
     if (!info(node.op).is_elementwise && !is_joining_view(node)) continue;
     for (NodeId operand : node.operands)

@@ -7,16 +7,12 @@
 #include "graph/passes/pipeline.h"
 #include "graph/regions/region_key.h"
 #include "graph/run/loop_stop.h"
+#include "graph/run/memory.h"
 #include "graph/run/plan_body.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
 namespace {
-
-constexpr std::int64_t alignment = 64;  // which programs expect of what they write
-constexpr std::int64_t aligned(std::int64_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 using Address = std::byte*;
 

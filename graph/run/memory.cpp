@@ -4,14 +4,6 @@
 #include <numeric>
 
 namespace tilewright::graph {
-namespace {
-
-constexpr std::int64_t alignment = 64;
-
-std::int64_t aligned(std::int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-}  // namespace
-
 MemoryLayout lay_out(std::span<const Lifetime> lifetimes) {
   std::vector<std::size_t> order(lifetimes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -12,6 +12,12 @@
 
 namespace tilewright::graph {
 
+// Of what programs write, in bytes.
+constexpr std::int64_t alignment = 64;
+constexpr std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
 struct Lifetime {
   std::int64_t bytes;
   int first, last;  // steps at which it must exist, both included

@@ -18,6 +18,9 @@
 
 namespace tilewright {
 
+// What errors in a decoder's configuration begin with.
+inline constexpr std::string_view decoder_operation = "decoder_config";
+
 inline constexpr std::size_t max_config_bytes = 1 << 20;
 
 class ConfigFields {

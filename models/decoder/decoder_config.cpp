@@ -9,18 +9,17 @@
 namespace tilewright {
 namespace {
 
-constexpr std::string_view operation = "decoder_config";
 constexpr std::int64_t max_layers = 1024, max_hidden = 65'536, max_intermediate = 1 << 20,
                        max_vocabulary = 1 << 22, max_max_positions = 1 << 22;
 
 void check_number(std::string_view what, std::string_view name, double value) {
-  require(std::isfinite(value), "[", operation, "] ", what, ": ", name, " is ", value,
+  require(std::isfinite(value), "[", decoder_operation, "] ", what, ": ", name, " is ", value,
           "; a finite number is needed");
 }
 
 void check_sizes(const DecoderConfig& c, std::string_view what) {
   auto check = [&](std::string_view name, std::int64_t value, std::int64_t low, std::int64_t high) {
-    check_config_range(operation, what, name, value, low, high);
+    check_config_range(decoder_operation, what, name, value, low, high);
   };
   check("num_hidden_layers", c.layers, 1, max_layers);
   check("hidden_size", c.hidden, 1, max_hidden);
@@ -30,7 +29,7 @@ void check_sizes(const DecoderConfig& c, std::string_view what) {
   check("head_dim", c.head_size, 1, 1024);
   check("vocab_size", c.vocabulary, 1, max_vocabulary);
   check("max_position_embeddings", c.max_positions, 1, max_max_positions);
-  require(c.heads % c.kv_heads == 0, "[", operation, "] ", what, ": ", c.heads,
+  require(c.heads % c.kv_heads == 0, "[", decoder_operation, "] ", what, ": ", c.heads,
           " attention heads are not a multiple of ", c.kv_heads, " key and value heads");
   check("the offset of the positions", c.position_offset, 0, 1024);
   check("bos_token_id", c.bos, -1, c.vocabulary - 1);
@@ -93,24 +92,25 @@ std::int64_t DecoderConfig::parameter_count() const {
 
 void check_config(const DecoderConfig& c, std::string_view what) {
   check_sizes(c, what);
-  require(std::isfinite(c.norm_eps) && c.norm_eps > 0 && c.norm_eps < 1, "[", operation, "] ", what,
-          ": the epsilon of the norms is ", c.norm_eps, "; above 0 and below 1 is allowed");
-  for (const RopeConfig& rope : c.ropes) check_rope(rope, c.head_size, operation, what);
+  require(std::isfinite(c.norm_eps) && c.norm_eps > 0 && c.norm_eps < 1, "[", decoder_operation,
+          "] ", what, ": the epsilon of the norms is ", c.norm_eps,
+          "; above 0 and below 1 is allowed");
+  for (const RopeConfig& rope : c.ropes) check_rope(rope, c.head_size, decoder_operation, what);
   if (c.attention_scale) check_number(what, "the scale of the attention", *c.attention_scale);
   check_number(what, "the factor of the embedding", c.embedding_factor);
   check_number(what, "the factor of the residual stream", c.residual_factor);
   check_number(what, "the factor of the logits", c.logit_factor);
   for (double cap : {c.attention_cap, c.logit_cap})
-    require(std::isfinite(cap) && cap >= 0, "[", operation, "] ", what, ": a cap is ", cap,
+    require(std::isfinite(cap) && cap >= 0, "[", decoder_operation, "] ", what, ": a cap is ", cap,
             "; 0 (none) or more is allowed");
-  require(c.layer_attention.empty() || std::ssize(c.layer_attention) == c.layers, "[", operation,
-          "] ", what, ": the kinds of ", c.layer_attention.size(), " layers are given; there are ",
-          c.layers, " layers");
+  require(c.layer_attention.empty() || std::ssize(c.layer_attention) == c.layers, "[",
+          decoder_operation, "] ", what, ": the kinds of ", c.layer_attention.size(),
+          " layers are given; there are ", c.layers, " layers");
   for (const LayerAttention& own : c.layer_attention)
-    require(own.window >= 0 && own.rope < std::ssize(c.ropes), "[", operation, "] ", what,
+    require(own.window >= 0 && own.rope < std::ssize(c.ropes), "[", decoder_operation, "] ", what,
             ": a layer has a window of ", own.window, " and the rotary positions ", own.rope,
             "; 0 or more, and less than ", c.ropes.size(), ", are allowed");
-  require(!c.head_bias || !c.tied_embeddings, "[", operation, "] ", what,
+  require(!c.head_bias || !c.tied_embeddings, "[", decoder_operation, "] ", what,
           ": the output matrix has a bias and is the embedding's; only one of both is supported");
 }
 
@@ -192,7 +192,7 @@ DecoderConfig decoder_config(std::string_view wanted) {
 #define TILEWRIGHT_LLAMA(name, ...) offer(#name, [] { return llama_of(__VA_ARGS__); });
 #define TILEWRIGHT_GPT2(name, ...) offer(#name, [] { return gpt2_of(__VA_ARGS__); });
 #include "models/decoder/configs.def"
-  require(config.layers > 0, "[", operation, "] there is no configuration \"", wanted,
+  require(config.layers > 0, "[", decoder_operation, "] there is no configuration \"", wanted,
           "\"; there are ", names);
   check_config(config, wanted);
   return config;

@@ -9,8 +9,6 @@
 namespace tilewright {
 namespace {
 
-constexpr std::string_view operation = "decoder_config";
-
 // Llama, and the base of families that are like Llama except for what their functions change
 // afterwards.
 void read_llama(FamilyFields& f) {
@@ -168,7 +166,8 @@ void read_gemma3(FamilyFields& f) {
   if (f.config.ropes.size() == 1) f.config.ropes.push_back({.theta = local});
   std::int64_t pattern = f.fields.integer("sliding_window_pattern", 6);
   pattern = f.fields.integer("_sliding_window_pattern", pattern);
-  check_config_range(operation, f.fields.what(), "sliding_window_pattern", pattern, 1, 1024);
+  check_config_range(decoder_operation, f.fields.what(), "sliding_window_pattern", pattern, 1,
+                     1024);
   f.layer_kinds(f.window("sliding_window", 4096),
                 [&](std::int64_t i) { return (i + 1) % pattern != 0; });
 }
@@ -182,8 +181,9 @@ void read_smollm3(FamilyFields& f) {
   f.fields.has("max_window_layers");                                 // layer_types says it
   std::vector<std::int64_t> turns = f.fields.ids("no_rope_layers");  // 1: the layer turns
   std::int64_t interval = f.fields.integer("no_rope_layer_interval", 4);
-  check_config_range(operation, f.fields.what(), "no_rope_layer_interval", interval, 1, 1024);
-  require(turns.empty() || std::ssize(turns) >= f.config.layers, "[", operation, "] ",
+  check_config_range(decoder_operation, f.fields.what(), "no_rope_layer_interval", interval, 1,
+                     1024);
+  require(turns.empty() || std::ssize(turns) >= f.config.layers, "[", decoder_operation, "] ",
           f.fields.what(), ": no_rope_layers has ", turns.size(), " numbers; there are ",
           f.config.layers, " layers");
   auto does_turn = [&](std::int64_t i) {
@@ -200,7 +200,7 @@ void read_granite(FamilyFields& f) {
   f.config.residual_factor = f.number("residual_multiplier", 1);
   f.config.attention_scale = f.number("attention_multiplier", 1);
   double scaling = f.number("logits_scaling", 1);
-  require(scaling != 0, "[", operation, "] ", f.fields.what(),
+  require(scaling != 0, "[", decoder_operation, "] ", f.fields.what(),
           ": logits_scaling is 0; logits are divided by it");
   f.config.logit_factor = 1 / scaling;
 }
@@ -320,7 +320,8 @@ void read_cohere2(FamilyFields& f) {
   read_cohere(f);
   std::int64_t pattern = f.fields.integer("sliding_window_pattern", 4);
   pattern = f.fields.integer("_sliding_window_pattern", pattern);
-  check_config_range(operation, f.fields.what(), "sliding_window_pattern", pattern, 1, 1024);
+  check_config_range(decoder_operation, f.fields.what(), "sliding_window_pattern", pattern, 1,
+                     1024);
   f.layer_kinds(f.window("sliding_window", 4096),
                 [&](std::int64_t i) { return (i + 1) % pattern != 0; });
   for (LayerAttention& own : f.config.layer_attention)
@@ -349,7 +350,8 @@ void read_gptj(FamilyFields& f) {
   f.config.mlp_names = {.gate = {}, .up = "fc_in", .down = "fc_out"};
   f.config.is_parallel = f.config.mlp_bias = f.config.head_bias = true;
   std::int64_t turned = f.fields.integer("rotary_dim", 64);
-  check_config_range(operation, f.fields.what(), "rotary_dim", turned, 2, f.config.head_size);
+  check_config_range(decoder_operation, f.fields.what(), "rotary_dim", turned, 2,
+                     f.config.head_size);
   double share = static_cast<double>(turned) / static_cast<double>(f.config.head_size);
   if (share < 1) share = std::nextafter(share, 1.0);  // rounded down to `turned` elements
   f.config.ropes = {{.pairs = RopePairs::neighbours, .rotary_share = share}};
@@ -380,7 +382,7 @@ void read_opt(FamilyFields& f) {
   f.fields.expect_flag("do_layer_norm_before", true);
   f.fields.expect_flag("_remove_final_layer_norm", false);
   std::int64_t width = f.fields.integer("word_embed_proj_dim", f.config.hidden);
-  require(width == f.config.hidden, "[", operation, "] ", f.fields.what(),
+  require(width == f.config.hidden, "[", decoder_operation, "] ", f.fields.what(),
           ": word_embed_proj_dim is ", width, "; supported is hidden_size, ", f.config.hidden);
   for (std::string_view name : {"dropout", "init_std", "layerdrop"}) f.fields.has(name);
 }
@@ -444,12 +446,12 @@ std::vector<std::string_view> decoder_families() {
 }
 
 DecoderConfig parse_decoder_config(std::string_view text, std::string_view what) {
-  ConfigFields fields(text, operation, what);
+  ConfigFields fields(text, decoder_operation, what);
   std::string type = fields.text("model_type"), known;
   for (std::string_view name : decoder_families())
     known += concat(known.empty() ? "\"" : ", \"", name, '"');
   const auto* family = std::ranges::find(families, type, &Family::model_type);
-  require(family != std::end(families), "[", operation, "] ", what, ": model_type is \"",
+  require(family != std::end(families), "[", decoder_operation, "] ", what, ": model_type is \"",
           json::excerpt(type), "\"; supported are ", known);
   fields.expect_absent("quantization_config", "a quantised model");
   for (std::string_view flag : {"is_encoder_decoder", "add_cross_attention"})
@@ -465,15 +467,16 @@ DecoderConfig parse_decoder_config(std::string_view text, std::string_view what)
 }
 
 DecoderConfig read_decoder_config(const std::filesystem::path& folder, ModelFileOptions options) {
-  auto file = open_model_file(folder, "config.json", operation, options);
+  auto file = open_model_file(folder, "config.json", decoder_operation, options);
   DecoderConfig config =
-      parse_decoder_config(file->text(max_config_bytes, operation), file->name());
+      parse_decoder_config(file->text(max_config_bytes, decoder_operation), file->name());
   constexpr const char* defaults_name = "generation_config.json";
   std::error_code ignored;
   // A link that leads nowhere is a file that cannot be read, and no absent one.
   if (!exists(std::filesystem::symlink_status(folder / defaults_name, ignored))) return config;
-  auto defaults = open_model_file(folder, defaults_name, operation, options);
-  ConfigFields generation(defaults->text(max_config_bytes, operation), operation, defaults->name());
+  auto defaults = open_model_file(folder, defaults_name, decoder_operation, options);
+  ConfigFields generation(defaults->text(max_config_bytes, decoder_operation), decoder_operation,
+                          defaults->name());
   config.ends_at_bos = false;
   for (std::int64_t id : generation.ids("eos_token_id"))
     if (config.knows(id) && std::ranges::find(config.eos, id) == config.eos.end())

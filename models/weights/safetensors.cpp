@@ -9,9 +9,10 @@
 #include "runtime/base/error.h"
 
 namespace tilewright {
-namespace {
 
-constexpr std::string_view operation = "load_safetensors";
+using weights::safetensors_operation;
+
+namespace {
 
 constexpr std::int64_t elements_of_look = 1 << 20;
 
@@ -22,10 +23,11 @@ void refuse_non_finite(const ForeignFile& file, const std::vector<SafetensorsEnt
     for (std::int64_t done = 0; done < count; done += piece) {
       piece = std::min(count - done, elements_of_look);
       bytes.resize(static_cast<std::size_t>(piece * size));
-      file.read(static_cast<std::size_t>(entry.offset + done * size), bytes, operation);
+      file.read(static_cast<std::size_t>(entry.offset + done * size), bytes, safetensors_operation);
       auto at = weights::find_non_finite(bytes.data(), entry.dtype, piece);
-      require(!at, "[", operation, "] ", file.name(), ": tensor \"", json::excerpt(entry.name),
-              "\" is NaN or infinite at element ", done + at.value_or(0));
+      require(!at, "[", safetensors_operation, "] ", file.name(), ": tensor \"",
+              json::excerpt(entry.name), "\" is NaN or infinite at element ",
+              done + at.value_or(0));
     }
   }
 }
@@ -34,7 +36,7 @@ weights::SafetensorsHeader read_header(const ForeignFile& file) {
   constexpr std::size_t look = 64;
   std::string text(std::min(file.size(), look), '\0');
   auto read = [&](std::size_t offset) {
-    file.read(offset, std::as_writable_bytes(std::span(text)), operation);
+    file.read(offset, std::as_writable_bytes(std::span(text)), safetensors_operation);
   };
   read(0);
   text.resize(weights::safetensors_header_bytes(text, file.size(), file.name()));
@@ -45,13 +47,13 @@ weights::SafetensorsHeader read_header(const ForeignFile& file) {
 }  // namespace
 
 Safetensors Safetensors::open(const std::filesystem::path& path, SafetensorsOptions options) {
-  return of(ForeignFile::open(path, operation), options);
+  return of(ForeignFile::open(path, safetensors_operation), options);
 }
 
 Safetensors Safetensors::of(std::shared_ptr<ForeignFile> file, SafetensorsOptions options) {
   Safetensors result;
   result.file_ = std::move(file);
-  result.file_->hold(options.reading, operation);
+  result.file_->hold(options.reading, safetensors_operation);
   auto header = read_header(*result.file_);
   result.entries_ = std::move(header.entries);
   result.metadata_ = std::move(header.metadata);
@@ -67,7 +69,7 @@ const SafetensorsEntry* Safetensors::find(std::string_view name) const {
 
 const SafetensorsEntry& Safetensors::at(std::string_view name) const {
   const SafetensorsEntry* entry = find(name);
-  require(entry != nullptr, "[", operation, "] ", file_->name(), ": has no tensor \"",
+  require(entry != nullptr, "[", safetensors_operation, "] ", file_->name(), ": has no tensor \"",
           json::excerpt(name), '"');
   return *entry;
 }
@@ -87,18 +89,18 @@ Tensor Safetensors::tensor(std::string_view name) const {
 void Safetensors::read(std::string_view name, Tensor& destination,
                        const std::function<void(std::int64_t bytes)>& on_bytes) const {
   const SafetensorsEntry& entry = at(name);
-  require(destination.shape() == entry.shape, "[", operation, "] ", file_->name(), ": tensor \"",
-          json::excerpt(name), "\" has shape ", entry.shape, "; the destination has ",
-          destination.shape());
-  require(destination.is_contiguous(), "[", operation, "] ", file_->name(), ": tensor \"",
-          json::excerpt(name), "\" is read into a tensor that is not contiguous");
-  require(weights::is_convertible(entry.dtype, destination.dtype()), "[", operation, "] ",
-          file_->name(), ": tensor \"", json::excerpt(name), "\" is ", entry.dtype,
+  require(destination.shape() == entry.shape, "[", safetensors_operation, "] ", file_->name(),
+          ": tensor \"", json::excerpt(name), "\" has shape ", entry.shape,
+          "; the destination has ", destination.shape());
+  require(destination.is_contiguous(), "[", safetensors_operation, "] ", file_->name(),
+          ": tensor \"", json::excerpt(name), "\" is read into a tensor that is not contiguous");
+  require(weights::is_convertible(entry.dtype, destination.dtype()), "[", safetensors_operation,
+          "] ", file_->name(), ": tensor \"", json::excerpt(name), "\" is ", entry.dtype,
           "; it cannot be read as ", destination.dtype());
   weights::fill_by_reading(
       destination,
       [&](std::int64_t at, std::span<std::byte> to) {
-        file_->read(static_cast<std::size_t>(entry.offset + at), to, operation);
+        file_->read(static_cast<std::size_t>(entry.offset + at), to, safetensors_operation);
       },
       entry.dtype, on_bytes);
 }

@@ -11,8 +11,6 @@
 namespace tilewright::weights {
 namespace {
 
-constexpr std::string_view operation = "load_safetensors";
-
 // The fields of one tensor as far as the text has given them.
 struct Draft {
   std::string name;
@@ -83,8 +81,8 @@ class HeaderEvents : public json::Events {
  private:
   template <typename... Parts>
   [[noreturn]] void fail(const Parts&... parts) const {
-    raise_error(concat("[", operation, "] ", what_, ": tensor \"", json::excerpt(draft_.name),
-                       "\" ", parts...));
+    raise_error(concat("[", safetensors_operation, "] ", what_, ": tensor \"",
+                       json::excerpt(draft_.name), "\" ", parts...));
   }
   // If parts of the message are expensive to make, an `if` and `fail` are used instead.
   template <typename... Parts>
@@ -92,13 +90,13 @@ class HeaderEvents : public json::Events {
     if (!condition) fail(parts...);
   }
   void fail_in_metadata(const char* found) const {
-    require(!in_metadata_, "[", operation, "] ", what_, ": __metadata__ has ", found, " at \"",
-            json::excerpt(metadata_key_), "\"; only strings are allowed");
+    require(!in_metadata_, "[", safetensors_operation, "] ", what_, ": __metadata__ has ", found,
+            " at \"", json::excerpt(metadata_key_), "\"; only strings are allowed");
   }
   template <typename Found>
   [[noreturn]] void fail_at_top(const Found& found) const {
-    raise_error(concat("[", operation, "] ", what_, ": the entry \"", json::excerpt(draft_.name),
-                       "\" is ", found, "; an object is needed"));
+    raise_error(concat("[", safetensors_operation, "] ", what_, ": the entry \"",
+                       json::excerpt(draft_.name), "\" is ", found, "; an object is needed"));
   }
   static std::string known_dtypes() {
     std::string list;
@@ -109,24 +107,26 @@ class HeaderEvents : public json::Events {
   void begin_entry(std::string name) {
     draft_ = Draft{};
     field_.clear();
-    require(name.size() <= max_name_bytes, "[", operation, "] ", what_, ": a tensor name of ",
-            name.size(), " bytes; at most ", max_name_bytes, " are allowed");
-    require(name.find('\0') == name.npos, "[", operation, "] ", what_,
+    require(name.size() <= max_name_bytes, "[", safetensors_operation, "] ", what_,
+            ": a tensor name of ", name.size(), " bytes; at most ", max_name_bytes, " are allowed");
+    require(name.find('\0') == name.npos, "[", safetensors_operation, "] ", what_,
             ": a tensor name contains a NUL byte");
     in_metadata_ = name == "__metadata__";
     draft_.name = std::move(name);
     if (!in_metadata_) return;
-    require(!has_metadata_, "[", operation, "] ", what_, ": __metadata__ appears twice");
+    require(!has_metadata_, "[", safetensors_operation, "] ", what_,
+            ": __metadata__ appears twice");
     has_metadata_ = true;
   }
   void metadata_value(json::Scalar value) {
-    require(depth_ == 2, "[", operation, "] ", what_, ": __metadata__ is ", value,
+    require(depth_ == 2, "[", safetensors_operation, "] ", what_, ": __metadata__ is ", value,
             "; an object of strings is needed");
     if (value.kind != json::Scalar::Kind::string) fail_in_metadata(name_of(value.kind).data());
-    require(header_.metadata.emplace(metadata_key_, std::move(value.string)).second, "[", operation,
-            "] ", what_, ": __metadata__ has \"", json::excerpt(metadata_key_), "\" twice");
-    require(header_.metadata.size() <= max_metadata, "[", operation, "] ", what_, ": more than ",
-            max_metadata, " entries in __metadata__");
+    require(header_.metadata.emplace(metadata_key_, std::move(value.string)).second, "[",
+            safetensors_operation, "] ", what_, ": __metadata__ has \"",
+            json::excerpt(metadata_key_), "\" twice");
+    require(header_.metadata.size() <= max_metadata, "[", safetensors_operation, "] ", what_,
+            ": more than ", max_metadata, " entries in __metadata__");
   }
   void number(const json::Scalar& value) {
     fail_unless(value.kind == json::Scalar::Kind::integer && value.integer >= 0, "has ", value,
@@ -155,8 +155,8 @@ class HeaderEvents : public json::Events {
                   " has more than 2^63 bytes");
     fail_unless(size == end - begin, "of dtype ", *draft_.dtype, " and shape ", draft_.shape,
                 " needs ", size, " bytes; its data_offsets hold ", end - begin);
-    require(header_.entries.size() < max_tensors, "[", operation, "] ", what_, ": more than ",
-            max_tensors, " tensors");
+    require(header_.entries.size() < max_tensors, "[", safetensors_operation, "] ", what_,
+            ": more than ", max_tensors, " tensors");
     header_.entries.push_back({std::move(draft_.name), *draft_.dtype, std::move(draft_.shape),
                                data_begin_ + begin, size});
   }
@@ -179,42 +179,44 @@ void check_tiling(std::vector<SafetensorsEntry>& entries, std::int64_t data_begi
   });
   std::int64_t reached = data_begin;
   for (const SafetensorsEntry& entry : entries) {
-    require(entry.offset == reached, "[", operation, "] ", what, ": tensor \"",
+    require(entry.offset == reached, "[", safetensors_operation, "] ", what, ": tensor \"",
             json::excerpt(entry.name), "\" begins at byte ", entry.offset - data_begin,
             " of the data, where byte ", reached - data_begin,
             " is due; tensors must follow each other without ",
             entry.offset > reached ? "holes" : "overlap");
     reached += entry.size_bytes;
   }
-  require(reached == file_bytes, "[", operation, "] ", what, ": the tensors end at byte ",
-          reached - data_begin, " of the data, which has ", file_bytes - data_begin,
-          " bytes; nothing may follow the last tensor");
+  require(reached == file_bytes, "[", safetensors_operation, "] ", what,
+          ": the tensors end at byte ", reached - data_begin, " of the data, which has ",
+          file_bytes - data_begin, " bytes; nothing may follow the last tensor");
 }
 
 void check_names(std::vector<SafetensorsEntry>& entries, std::string_view what) {
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
   for (std::size_t i = 1; i < entries.size(); ++i)
-    require(entries[i - 1].name != entries[i].name, "[", operation, "] ", what, ": tensor \"",
-            json::excerpt(entries[i].name), "\" appears twice");
+    require(entries[i - 1].name != entries[i].name, "[", safetensors_operation, "] ", what,
+            ": tensor \"", json::excerpt(entries[i].name), "\" appears twice");
 }
 
 }  // namespace
 
 std::size_t safetensors_header_bytes(std::string_view begin, std::size_t file_bytes,
                                      std::string_view what) {
-  require(!begin.starts_with("version https://git-lfs"), "[", operation, "] ", what,
+  require(!begin.starts_with("version https://git-lfs"), "[", safetensors_operation, "] ", what,
           ": this is a Git LFS pointer, not the weights; fetch them with `git lfs pull`");
-  require(begin.size() >= 8, "[", operation, "] ", what, ": ", file_bytes,
+  require(begin.size() >= 8, "[", safetensors_operation, "] ", what, ": ", file_bytes,
           " bytes are no safetensors file; it begins with an 8-byte header length");
   static_assert(std::endian::native == std::endian::little);
   std::uint64_t length = 0;
   std::memcpy(&length, begin.data(), 8);
-  require(length <= max_header_bytes, "[", operation, "] ", what, ": the header's length is ",
-          length, "; at most ", max_header_bytes, " is allowed: is this a safetensors file?");
-  require(length <= file_bytes - 8, "[", operation, "] ", what, ": the header's length is ", length,
-          ", but only ", file_bytes - 8, " bytes follow; the file is cut short");
-  require(begin.substr(8, length).starts_with('{'), "[", operation, "] ", what,
+  require(length <= max_header_bytes, "[", safetensors_operation, "] ", what,
+          ": the header's length is ", length, "; at most ", max_header_bytes,
+          " is allowed: is this a safetensors file?");
+  require(length <= file_bytes - 8, "[", safetensors_operation, "] ", what,
+          ": the header's length is ", length, ", but only ", file_bytes - 8,
+          " bytes follow; the file is cut short");
+  require(begin.substr(8, length).starts_with('{'), "[", safetensors_operation, "] ", what,
           ": the header does not begin with '{': is this a safetensors file?");
   return length;
 }
@@ -230,7 +232,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view text, std::size_t fi
   header.entries.reserve(std::min({braces, text.size() / least_bytes_of_tensor, max_tensors}));
   HeaderEvents events(what, header, data_begin, end - data_begin);
   json::Limits limits{.text_bytes = max_header_bytes, .depth = 3, .string_bytes = 10'000'000};
-  json::read(text, operation, what, limits, events);
+  json::read(text, safetensors_operation, what, limits, events);
   check_tiling(header.entries, data_begin, end, what);
   check_names(header.entries, what);
   return header;

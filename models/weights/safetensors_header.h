@@ -14,6 +14,9 @@
 
 namespace tilewright::weights {
 
+// What errors in a file begin with.
+inline constexpr std::string_view safetensors_operation = "load_safetensors";
+
 inline constexpr std::uint64_t max_header_bytes = 100'000'000;
 inline constexpr std::size_t max_tensors = 1'000'000;
 inline constexpr std::size_t max_metadata = 100'000;

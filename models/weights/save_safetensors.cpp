@@ -8,7 +8,7 @@
 namespace tilewright {
 namespace {
 
-constexpr std::string_view operation = "save_safetensors";
+constexpr std::string_view save_operation = "save_safetensors";
 // The data begins at a multiple of this in the file, so that a mapped tensor may be used in place.
 constexpr std::size_t data_alignment = 64;
 
@@ -26,13 +26,13 @@ std::vector<const Item*> order_of(const std::map<std::string, Tensor>& tensors) 
 
 void check_item(const Item& item) {
   const auto& [name, tensor] = item;
-  require(tensor.defined() && !tensor.is_symbolic(), "[", operation, "] tensor \"", name,
+  require(tensor.defined() && !tensor.is_symbolic(), "[", save_operation, "] tensor \"", name,
           "\" has no data; only concrete tensors can be saved");
   require(name != "__metadata__" && name.size() <= weights::max_name_bytes &&
               name.find('\0') == name.npos,
-          "[", operation, "] a tensor cannot be called \"", json::excerpt(name),
+          "[", save_operation, "] a tensor cannot be called \"", json::excerpt(name),
           "\"; names have up to ", weights::max_name_bytes, " bytes, no NUL, not __metadata__");
-  require(tensor.shape().size() <= weights::max_rank, "[", operation, "] tensor \"", name,
+  require(tensor.shape().size() <= weights::max_rank, "[", save_operation, "] tensor \"", name,
           "\" has ", tensor.rank(), " axes; at most ", weights::max_rank, " can be saved");
 }
 
@@ -42,7 +42,7 @@ std::string header_of(const std::vector<const Item*>& order,
   if (!metadata.empty()) {
     text += "\"__metadata__\":{";
     for (const auto& [key, value] : metadata)
-      text += json::quote(key, operation) + ":" + json::quote(value, operation) + ",";
+      text += json::quote(key, save_operation) + ":" + json::quote(value, save_operation) + ",";
     text.back() = '}';
     text += ',';
   }
@@ -52,15 +52,16 @@ std::string header_of(const std::vector<const Item*>& order,
     std::string sizes;
     for (std::int64_t size : tensor.shape()) sizes += concat(sizes.empty() ? "" : ",", size);
     std::int64_t end = offset + tensor.count() * size_bytes(tensor.dtype());
-    text += concat(json::quote(name, operation), ":{\"dtype\":\"", storage_name(tensor.dtype()),
-                   "\",\"shape\":[", sizes, "],\"data_offsets\":[", offset, ",", end, "]},");
+    text +=
+        concat(json::quote(name, save_operation), ":{\"dtype\":\"", storage_name(tensor.dtype()),
+               "\",\"shape\":[", sizes, "],\"data_offsets\":[", offset, ",", end, "]},");
     offset = end;
   }
   if (text.size() > 1) text.pop_back();
   text += "}";
   text.append((data_alignment - (8 + text.size()) % data_alignment) % data_alignment, ' ');
-  require(text.size() <= weights::max_header_bytes, "[", operation, "] a header of ", text.size(),
-          " bytes; at most ", weights::max_header_bytes, " are allowed");
+  require(text.size() <= weights::max_header_bytes, "[", save_operation, "] a header of ",
+          text.size(), " bytes; at most ", weights::max_header_bytes, " are allowed");
   return text;
 }
 
@@ -73,7 +74,7 @@ void save_safetensors(const std::filesystem::path& path,
   auto order = order_of(tensors);
   std::string header = header_of(order, metadata);
   std::uint64_t length = header.size();
-  AtomicFile file(path, operation);
+  AtomicFile file(path, save_operation);
   file.write(&length, sizeof length);
   file.write(header.data(), header.size());
   for (const Item* item : order) {

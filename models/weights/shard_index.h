@@ -8,6 +8,9 @@
 
 namespace tilewright::weights {
 
+// What errors in a folder of weights begin with.
+inline constexpr std::string_view weights_operation = "load_weights";
+
 inline constexpr std::size_t max_index_bytes = 100'000'000;
 
 // file name -> number of tensors that the index places there, and tensor -> file name.

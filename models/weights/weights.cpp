@@ -10,37 +10,36 @@
 #include "runtime/base/error.h"
 
 namespace tilewright {
-namespace {
 
-constexpr std::string_view operation = "load_weights";
+using weights::weights_operation;
 
-}  // namespace
+namespace {}  // namespace
 
 Weights Weights::open(const std::filesystem::path& folder, WeightsOptions options) {
   constexpr const char* single = "model.safetensors";
   constexpr const char* index_name = "model.safetensors.index.json";
   ModelFileOptions files{options.links_may_leave, options.refuse_hard_links};
   auto open_file = [&](const std::string& name) {
-    return Safetensors::of(open_model_file(folder, name, operation, files), options.files);
+    return Safetensors::of(open_model_file(folder, name, weights_operation, files), options.files);
   };
   std::error_code ignored;
   if (std::filesystem::exists(folder / single, ignored)) return of(open_file(single));
-  require(std::filesystem::exists(folder / index_name, ignored), "[", operation, "] ",
+  require(std::filesystem::exists(folder / index_name, ignored), "[", weights_operation, "] ",
           folder.string(), ": holds neither ", single, " nor ", index_name);
-  auto index_file = open_model_file(folder, index_name, operation, files);
-  auto index = weights::parse_shard_index(index_file->text(weights::max_index_bytes, operation),
-                                          index_file->name());
+  auto index_file = open_model_file(folder, index_name, weights_operation, files);
+  auto index = weights::parse_shard_index(
+      index_file->text(weights::max_index_bytes, weights_operation), index_file->name());
   Weights result;
   for (const auto& [name, count] : index.files) {
     auto file = std::make_shared<const Safetensors>(open_file(name));
     std::string path = (folder / concat(json::excerpt(name))).string();
     for (const SafetensorsEntry& entry : file->entries()) {
       auto placed = index.file_of.find(entry.name);
-      require(placed != index.file_of.end() && placed->second == name, "[", operation, "] ", path,
-              ": holds tensor \"", json::excerpt(entry.name), "\", which the index ",
+      require(placed != index.file_of.end() && placed->second == name, "[", weights_operation, "] ",
+              path, ": holds tensor \"", json::excerpt(entry.name), "\", which the index ",
               placed == index.file_of.end() ? "does not name" : "places in another file");
     }
-    require(file->entries().size() == count, "[", operation, "] ", path, ": holds ",
+    require(file->entries().size() == count, "[", weights_operation, "] ", path, ": holds ",
             file->entries().size(), " tensors; the index places ", count, " there");
     result.add(std::move(file));
   }
@@ -56,7 +55,7 @@ Weights Weights::of(const Safetensors& file) {
 Weights Weights::of(const std::map<std::string, Tensor>& tensors) {
   Weights result;
   for (const auto& [name, tensor] : tensors) {
-    require(tensor.defined() && !tensor.is_symbolic(), "[", operation, "] tensor \"",
+    require(tensor.defined() && !tensor.is_symbolic(), "[", weights_operation, "] tensor \"",
             json::excerpt(name), "\" has no data; only concrete tensors can be loaded from");
     result.tensors_.emplace(name, tensor);
   }
@@ -92,7 +91,8 @@ std::optional<Weights::Item> Weights::find(std::string_view name) const {
 
 Weights::Item Weights::at(std::string_view name) const {
   std::optional<Item> item = find(name);
-  require(item.has_value(), "[", operation, "] there is no tensor \"", json::excerpt(name), '"');
+  require(item.has_value(), "[", weights_operation, "] there is no tensor \"", json::excerpt(name),
+          '"');
   return *item;
 }
 
@@ -120,7 +120,7 @@ void Weights::read(std::string_view name, Tensor& destination,
   const Tensor& tensor = *item.tensor;
   require(destination.shape() == tensor.shape() && destination.is_contiguous() &&
               weights::is_convertible(tensor.dtype(), destination.dtype()),
-          "[", operation, "] tensor \"", json::excerpt(name), "\" is ", tensor.dtype(), " ",
+          "[", weights_operation, "] tensor \"", json::excerpt(name), "\" is ", tensor.dtype(), " ",
           tensor.shape(), "; it cannot be read into a tensor of ", destination.dtype(), " ",
           destination.shape());
   Tensor rows = tensor.to(Device::cpu()).contiguous();

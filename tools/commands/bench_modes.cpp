@@ -21,7 +21,7 @@
 namespace tilewright::tools {
 namespace {
 
-struct Arguments {
+struct BenchModesArguments {
   int rounds = 15, processes = 5;
   std::vector<std::string> cases;
   std::string cold;  // the case to time in this process
@@ -108,7 +108,7 @@ const Case& case_named(const std::string& name) {
 }
 
 // Both modes in this process, in turns.
-void time_here(const Arguments& a) {
+void time_here(const BenchModesArguments& a) {
   BenchSettings settings{.device = Device::cpu()};
   Options options = a.run.compile_options();
   MakeStep make = case_named(a.cold).make(settings);
@@ -133,7 +133,7 @@ double median_of(std::vector<double> values) {
 }
 
 // The first process pays for the search and is not counted.
-nlohmann::json time_case(const Case& one, const Arguments& a) {
+nlohmann::json time_case(const Case& one, const BenchModesArguments& a) {
   std::vector<std::string> command = {"bench",  "modes",    "--cold",
                                       one.name, "--rounds", std::to_string(a.rounds)};
   if (a.run.threads > 0) {
@@ -160,7 +160,7 @@ nlohmann::json time_case(const Case& one, const Arguments& a) {
   return row;
 }
 
-void bench_modes(const Arguments& a) {
+void bench_modes(const BenchModesArguments& a) {
   if (!a.cold.empty()) return time_here(a);
   require_use(a.processes >= 1, "[bench modes] --processes is ", a.processes, "; 1 at least");
   std::vector<std::string> names = a.cases;
@@ -190,7 +190,7 @@ void bench_modes(const Arguments& a) {
 }  // namespace
 
 void add_bench_modes(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<BenchModesArguments>();
   command.add_option("CASES", a->cases, "stories260K, tutorial, gpt2, llama3_2_1b; none: all");
   command.add_option("--rounds", a->rounds, "in turns within a process; medians are taken")
       ->capture_default_str();

@@ -34,12 +34,12 @@ struct Settings {
   bool json = false;
 };
 
-struct Compiled {
+struct CompiledPtx {
   dsl::gpu::Ptx ptx;
   double seconds;  // the median
 };
-Compiled compiled(const NamedProgram& traced, const dsl::Target& target, int rounds) {
-  Compiled result;
+CompiledPtx compiled(const NamedProgram& traced, const dsl::Target& target, int rounds) {
+  CompiledPtx result;
   std::vector<double> seconds;
   for (int round = 0; round < rounds; ++round) {
     NamedProgram program = traced;
@@ -71,7 +71,7 @@ Outcome outcome_of(const Job& job, const Settings& a) {
     result.faults.push_back(fmt::format("{} ({}) for {}: {}", kernel, name, target, text));
   };
   result.record = {{"kernel", kernel}, {"program", name}, {"target", target}};
-  Compiled code;
+  CompiledPtx code;
   try {
     code = compiled(program, dsl::target_named(target), a.rounds);
   } catch (const std::exception& error) {

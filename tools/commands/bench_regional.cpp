@@ -14,7 +14,7 @@
 namespace tilewright::tools {
 namespace {
 
-struct Arguments {
+struct BenchRegionalArguments {
   std::size_t layers = 64;
   int rounds = 15, processes = 25;
   bool json = false, cold = false;
@@ -30,7 +30,7 @@ Regions regions_of(std::string_view name) {
 }
 
 // In a process of its own: the first call, and what was compiled for it.
-void first_call(const Arguments& a) {
+void first_call(const BenchRegionalArguments& a) {
   Tensor x = tutorial_input();
   TutorialByRegions fast(a.layers, regions_of(a.by), a.run.compile_options());
   double start = now_s();
@@ -89,7 +89,7 @@ std::map<std::size_t, nlohmann::json> cold_runs(const std::set<std::size_t>& lay
 
 // Each way of having layers compiled once: the first call of a process by the number of layers, and
 // the latency of the model beside the automatic way.
-nlohmann::json ways(const Arguments& a) {
+nlohmann::json ways(const BenchRegionalArguments& a) {
   Tensor x = tutorial_input();
   std::vector<std::unique_ptr<TutorialByRegions>> models;
   std::vector<std::function<void()>> actions;
@@ -128,7 +128,7 @@ void print_ways(const nlohmann::json& ways) {
   fmt::print("\n{}", table.text());
 }
 
-void bench_regional(const Arguments& a) {
+void bench_regional(const BenchRegionalArguments& a) {
   if (a.cold) return first_call(a);
   nlohmann::json report = {{"bench", "regional"},
                            {"command", "tilewright bench regional --json"},
@@ -180,7 +180,7 @@ void bench_regional(const Arguments& a) {
 }  // namespace
 
 void add_bench_regional(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<BenchRegionalArguments>();
   command.add_option("--layers", a->layers, "repeated layers")->capture_default_str();
   command.add_option("--rounds", a->rounds, "interleaved rounds; medians are shown")
       ->capture_default_str();

@@ -83,13 +83,13 @@ void small_llama() {
        });
 }
 
-struct Arguments {
+struct DemoArguments {
   int threads = 0;    // 0: all
   std::string model;  // folder; "": the tests' model
 };
 
 // By a trained model, where its folder is there.
-void story(const Arguments& a) {
+void story(const DemoArguments& a) {
   std::string root = env::test_models();
   std::filesystem::path folder = a.model;
   if (folder.empty())
@@ -116,7 +116,7 @@ void story(const Arguments& a) {
 }  // namespace
 
 void add_demo(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<DemoArguments>();
   add_threads_option(command, a->threads);
   command.add_option("--model", a->model,
                      "folder of a model that tells a story: config.json, model.safetensors, "

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t most_layers = 10'000;  // which take some seconds
 
-struct Arguments {
+struct ExplainArguments {
   std::string model = "tutorial";
   std::size_t layers = 64;
   std::int64_t rows = 1;
@@ -24,7 +24,7 @@ struct Arguments {
 };
 
 // Calls the model once, so that there is something to report.
-Compiled compiled_tutorial(const Arguments& a, std::unique_ptr<Module>& owner) {
+Compiled compiled_tutorial(const ExplainArguments& a, std::unique_ptr<Module>& owner) {
   auto model = std::make_unique<TutorialModel>(a.layers);
   Compiled fast = compile(*model, a.run.compile_options());
   fast(tutorial_input());
@@ -32,7 +32,7 @@ Compiled compiled_tutorial(const Arguments& a, std::unique_ptr<Module>& owner) {
   return fast;
 }
 
-Compiled compiled_model(const Arguments& a, std::unique_ptr<Module>& owner) {
+Compiled compiled_model(const ExplainArguments& a, std::unique_ptr<Module>& owner) {
   std::unique_ptr<LanguageModel> model = random_model(a.model, 1);
   if (model == nullptr && !std::filesystem::is_directory(a.model)) {
     require_use(!a.model.ends_with(".pt2") && !a.model.ends_with(".onnx"),
@@ -86,7 +86,7 @@ nlohmann::json as_json(const PlanReport& plan) {
           {"regions", regions}};
 }
 
-void explain(const Arguments& a) {
+void explain(const ExplainArguments& a) {
   std::unique_ptr<Module> owner;
   Compiled fast = a.model == "tutorial" ? compiled_tutorial(a, owner) : compiled_model(a, owner);
   if (a.json) {
@@ -102,7 +102,7 @@ void explain(const Arguments& a) {
 }  // namespace
 
 void add_explain(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ExplainArguments>();
   command
       .add_option("MODEL", a->model,
                   "\"tutorial\" (the 64-layer model), a size with random weights (tiny, "

@@ -19,7 +19,7 @@
 namespace tilewright::tools {
 namespace {
 
-struct Arguments {
+struct GenerateArguments {
   std::string model, prompt;
   std::optional<std::int64_t> max_tokens;  // 256, if the model has so many positions
   SamplingOptions sampling;
@@ -58,7 +58,7 @@ DType model_dtype(const std::string& name) {
   return *dtype;
 }
 
-QuantizeOptions quantize_options(const Arguments& a) {
+QuantizeOptions quantize_options(const GenerateArguments& a) {
   require_use(a.weights == "int8" || a.weights == "int4", "[generate] --weights is ",
               a.weights.empty() ? "absent" : a.weights, "; int8 and int4 can be chosen",
               a.weights.empty() ? ", which --activations needs" : "");
@@ -74,10 +74,12 @@ QuantizeOptions quantize_options(const Arguments& a) {
   return options;
 }
 
-bool is_quantized(const Arguments& a) { return !a.weights.empty() || !a.activations.empty(); }
+bool is_quantized(const GenerateArguments& a) {
+  return !a.weights.empty() || !a.activations.empty();
+}
 
 // As config.json has them; none where it cannot be read: loading the model says what is wrong.
-std::optional<std::int64_t> positions_of(const Arguments& a) {
+std::optional<std::int64_t> positions_of(const GenerateArguments& a) {
   try {
     return read_decoder_config(a.model, {.links_may_leave = a.follow_links}).max_positions;
   } catch (const Error&) {
@@ -86,7 +88,7 @@ std::optional<std::int64_t> positions_of(const Arguments& a) {
 }
 
 // All that can be said before weights are loaded.
-void check_arguments(const Arguments& a) {
+void check_arguments(const GenerateArguments& a) {
   as_misuse([&] { Sampler{a.sampling}; });
   require_use(a.steps_a_round <= 1 || a.sampling.temperature == 0, "[generate] --steps-a-round is ",
               a.steps_a_round, " with a temperature of ", a.sampling.temperature,
@@ -104,13 +106,13 @@ void check_arguments(const Arguments& a) {
                 *a.max_tokens, "; the model has ", positions.value_or(0), " positions");
 }
 
-std::int64_t most_tokens(const Arguments& a) {
+std::int64_t most_tokens(const GenerateArguments& a) {
   constexpr std::int64_t usual = 256;
   if (a.max_tokens) return *a.max_tokens;
   return std::min(usual, positions_of(a).value_or(usual));
 }
 
-void quantize(LanguageModel& model, const Arguments& a) {
+void quantize(LanguageModel& model, const GenerateArguments& a) {
   if (!is_quantized(a)) return;
   QuantizeOptions options = quantize_options(a);
   auto here = std::source_location::current();
@@ -148,7 +150,7 @@ void show_progress(const LoadProgress& progress) {
   std::fflush(stderr);
 }
 
-void generate(const Arguments& a) {
+void generate(const GenerateArguments& a) {
   check_arguments(a);
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
@@ -187,7 +189,7 @@ void generate(const Arguments& a) {
 }  // namespace
 
 void add_generate(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<GenerateArguments>();
   command
       .add_option("MODEL_DIR", a->model,
                   "folder with config.json, model.safetensors and tokenizer.json")

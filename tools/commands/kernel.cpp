@@ -21,14 +21,14 @@
 namespace tilewright::tools {
 namespace {
 
-struct Arguments {
+struct KernelArguments {
   std::string file = "-", kernel, device, outputs, watch;
   std::vector<std::string> args, checks;
   std::vector<std::int64_t> grid = {1}, program;
   bool interpret = false, trace = false, compare = false, json = false;
 };
 
-ir::Function wanted_program(const Arguments& a) {
+ir::Function wanted_program(const KernelArguments& a) {
   std::vector<ir::Function> programs = read_programs("kernel run", a.file, true);
   std::vector<std::string> names;
   for (const ir::Function& program : programs) names.push_back(program.name);
@@ -40,7 +40,7 @@ ir::Function wanted_program(const Arguments& a) {
   return std::move(programs[static_cast<std::size_t>(found - names.begin())]);
 }
 
-Grid grid_of(const Arguments& a) {
+Grid grid_of(const KernelArguments& a) {
   require_use(a.grid.size() <= 3, "[kernel run] --grid has ", a.grid.size(),
               " sizes; it has 3 at the most, as 4,2,1");
   Grid grid;
@@ -78,7 +78,8 @@ void print_step(const dsl::TraceStep& step, bool as_json) {
   fmt::print("\n");
 }
 
-dsl::InterpretOptions options_of(const Arguments& a, const std::vector<KernelArgument>& arguments) {
+dsl::InterpretOptions options_of(const KernelArguments& a,
+                                 const std::vector<KernelArgument>& arguments) {
   dsl::InterpretOptions options{.watch = a.watch};
   auto is_wanted = [&](const char* check) {
     return std::ranges::find(a.checks, check) != a.checks.end();
@@ -117,7 +118,7 @@ std::string elements_text(const Tensor& tensor, std::int64_t most) {
   return text;
 }
 
-void print_outputs(const Arguments& a, const ir::Function& program,
+void print_outputs(const KernelArguments& a, const ir::Function& program,
                    const std::vector<KernelArgument>& arguments) {
   const std::vector<dsl::ParameterUse> uses = dsl::parameter_use(program);
   std::map<std::string, Tensor> written;
@@ -163,7 +164,7 @@ nlohmann::json difference_record(const dsl::Difference& d) {
 }
 
 // Ends with status 1 where results differ.
-void compare(const Arguments& a, const ir::Function& program, const Device& device,
+void compare(const KernelArguments& a, const ir::Function& program, const Device& device,
              const Grid& grid, const std::vector<dsl::LaunchArgument>& arguments) {
   auto difference = dsl::first_difference(program, device, grid, arguments);
   if (a.json)
@@ -177,7 +178,7 @@ void compare(const Arguments& a, const ir::Function& program, const Device& devi
   if (difference) throw CLI::RuntimeError(1);
 }
 
-void kernel_run(const Arguments& a) {
+void kernel_run(const KernelArguments& a) {
   ir::Function program = wanted_program(a);
   const Device device = chosen_device(a.device);
   const Grid grid = grid_of(a);
@@ -200,7 +201,7 @@ void kernel_run(const Arguments& a) {
 }
 
 void add_kernel_run(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<KernelArguments>();
   command.add_option("FILE", a->file, "tile IR text; - reads standard input")
       ->capture_default_str();
   command.add_option("--kernel", a->kernel, "of several programs in the file, the one to run");

@@ -19,7 +19,7 @@
 namespace tilewright::tools {
 namespace {
 
-struct Arguments {
+struct OptArguments {
   std::string file = "-";
   std::vector<std::string> passes, skip;
   std::string emit = "tile", target;
@@ -35,7 +35,7 @@ void list_passes() {
 }
 
 // The passes that were named must be those of the language.
-void check_names(const Arguments& a, auto pass_named) {
+void check_names(const OptArguments& a, auto pass_named) {
   as_misuse([&] {
     for (const auto* names : {&a.passes, &a.skip})
       for (const std::string& name : *names) pass_named(name);
@@ -48,7 +48,7 @@ void print_times(const std::vector<dsl::PassTime>& times) {
                t.changed ? "  changed" : "");
 }
 
-void opt_graph(const Arguments& a, const std::string& text) {
+void opt_graph(const OptArguments& a, const std::string& text) {
   const bool is_text = a.emit == "tile" || a.emit == "dot";
   require_use(is_text && a.target.empty(), "[opt] ",
               is_text ? "--target " + a.target : "--emit " + a.emit,
@@ -70,7 +70,7 @@ std::vector<dsl::PassTime> schedule(ir::Function& function, const dsl::Target& t
   return dsl::gpu::schedule(function, {.target = target, .skip = skip});
 }
 
-void opt(const Arguments& a) {
+void opt(const OptArguments& a) {
   if (a.list) return list_passes();
   const std::string text = read_text("opt", a.file);
   if (is_graph(text)) return opt_graph(a, text);
@@ -103,7 +103,7 @@ void opt(const Arguments& a) {
 }  // namespace
 
 void add_opt(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<OptArguments>();
   command.add_option("FILE", a->file, "tile IR text, or that of a graph; - reads standard input")
       ->capture_default_str();
   command

@@ -17,7 +17,7 @@
 namespace tilewright::tools {
 namespace {
 
-struct Arguments {
+struct PtxArguments {
   std::string file = "-", kernel, target = "sm_90a", emit = "report";
   Assembler assembler;
   int rounds = 1;
@@ -37,7 +37,7 @@ double occupancy(const dsl::gpu::Ptx& ptx, int registers, const dsl::GpuFacts& g
 }
 
 void report(const ir::Function& function, const dsl::gpu::Ptx& ptx, double seconds,
-            const Arguments& a) {
+            const PtxArguments& a) {
   Assembled assembled = assemble_ptx(ptx, a.target, a.assembler);
   bool known = assembled.ok;
   auto mix = instruction_mix(ptx.text);
@@ -83,7 +83,7 @@ void report_barriers(const ir::Function& function, const dsl::Target& target) {
                order.problem.empty() ? "not needed" : "without it, " + order.problem);
 }
 
-std::string machine_code(const dsl::gpu::Ptx& ptx, const Arguments& a) {
+std::string machine_code(const dsl::gpu::Ptx& ptx, const PtxArguments& a) {
   Assembler assembler = a.assembler;
   if (assembler.nvdisasm.empty()) assembler.nvdisasm = "nvdisasm";
   Assembled assembled = assemble_ptx(ptx, a.target, assembler);
@@ -92,7 +92,7 @@ std::string machine_code(const dsl::gpu::Ptx& ptx, const Arguments& a) {
 }
 
 // The programs of a file, or of the kernel with a name.
-std::vector<NamedProgram> wanted_programs(const Arguments& a) {
+std::vector<NamedProgram> wanted_programs(const PtxArguments& a) {
   if (a.kernel.empty()) {
     std::vector<NamedProgram> programs;
     for (ir::Function& function : read_programs("ptx", a.file))
@@ -109,7 +109,7 @@ std::vector<NamedProgram> wanted_programs(const Arguments& a) {
                       "; known are", lines));
 }
 
-void ptx(const Arguments& a) {
+void ptx(const PtxArguments& a) {
   dsl::Target target = as_misuse([&] { return dsl::target_named(a.target); });
   require_use(target.is_gpu(), "[ptx] ", a.target, " is no GPU; known are ", dsl::known_gpus());
   for (NamedProgram& program : wanted_programs(a)) {
@@ -147,7 +147,7 @@ void ptx(const Arguments& a) {
 }  // namespace
 
 void add_ptx(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<PtxArguments>();
   command.add_option("FILE", a->file, "tile IR text; - reads standard input")
       ->capture_default_str();
   command.add_option("--kernel", a->kernel,

@@ -20,7 +20,7 @@
 namespace tilewright::tools {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   std::string model, inputs, outputs;
   std::int64_t repeat = 1;
   bool json = false, mapped = false, explain = false, any_sizes = false;
@@ -31,7 +31,7 @@ constexpr const char* what_models_are =
     "a program that torch.export.save has written (.pt2), or an ONNX model (.onnx)";
 
 bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
-std::unique_ptr<ProgramModule> load(const Arguments& a) {
+std::unique_ptr<ProgramModule> load(const RunArguments& a) {
   const Reading reading = a.mapped ? Reading::mapped : Reading::as_needed;
   require_use(!a.any_sizes || is_onnx(a.model), "[run] --any-sizes is about what an ONNX model ",
               "declares; ", a.model, " is none");
@@ -133,7 +133,7 @@ std::vector<Tensor> timed_calls(const CompiledCall<std::vector<Tensor>>& fast,
   return on_host(outputs);  // where the next call would write
 }
 
-void print_result(const Arguments& a, const std::vector<Tensor>& outputs, Times& times,
+void print_result(const RunArguments& a, const std::vector<Tensor>& outputs, Times& times,
                   const std::string& explanation) {
   std::ranges::sort(times.later_s);
   bool has_later = !times.later_s.empty();
@@ -163,7 +163,7 @@ void print_result(const Arguments& a, const std::vector<Tensor>& outputs, Times&
   if (a.explain) fmt::print("\n{}", explanation);
 }
 
-void run(const Arguments& a) {
+void run(const RunArguments& a) {
   require_file("run", a.model, what_models_are);
   if (!a.inputs.empty()) require_file("run", a.inputs, "a safetensors file of inputs");
   Options options = a.run.compile_options();
@@ -249,7 +249,7 @@ void inspect(const Look& a) {
 }  // namespace
 
 void add_run(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RunArguments>();
   command.add_option("MODEL", a->model, what_models_are)->required();
   command.add_option("--inputs", a->inputs,
                      "safetensors file with the inputs: in.0, in.1, ..., or the model's own names; "

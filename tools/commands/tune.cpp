@@ -20,7 +20,7 @@
 namespace tilewright::tools {
 namespace {
 
-struct Arguments {
+struct TuneArguments {
   std::vector<std::string> kernels;
   graph::TuneSettings settings;
   std::string device, store;
@@ -118,7 +118,7 @@ class Progress {
 };
 
 // Returns whether everything that was to be stored is stored.
-bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& device,
+bool tune_kernel(const NamedKernel& kernel, const TuneArguments& a, const Device& device,
                  std::optional<Landscapes>& landscapes, nlohmann::json& results, Table& table) {
   bool is_kept = true;
   Progress progress(kernel.name);
@@ -167,7 +167,7 @@ bool tune_kernel(const NamedKernel& kernel, const Arguments& a, const Device& de
   return is_kept;
 }
 
-void run(const Arguments& a) {
+void run(const TuneArguments& a) {
   if (a.threads > 0) set_thread_count(a.threads);
   Device device = chosen_device(a.device);
   std::vector<NamedKernel> kernels = model_kernels(a.kernels);
@@ -214,7 +214,7 @@ std::string about_block_sizes() {
 }  // namespace
 
 void add_tune(CLI::App& command) {
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<TuneArguments>();
   auto list = std::make_shared<bool>(false);
   command.add_option("kernels", a->kernels,
                      "Words in the names of kernels; without, those of GPT-2 and Llama 3.2");

@@ -1,19 +1,15 @@
 // Kernels in the shapes of three models' layers, for tuning and timing on a processor.
+#include "tools/programs/kernel_tensors.h"
 #include "tools/programs/named_kernels.h"
 
 namespace tilewright::tools {
 namespace {
 
-constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16;
-using Tensors = std::vector<Tensor>;
-
-Tensor linear_of(const Tensors& a) { return linear(a[0], a[1]); }
 Tensor linear_bias_of(const Tensors& a) { return linear(a[0], a[1], a[2]); }
 Tensor linear_gelu_of(const Tensors& a) { return gelu(linear(a[0], a[1], a[2])); }
 Tensor layer_norm_of(const Tensors& a) { return layer_norm(a[0], a[1], a[2]); }
 Tensor residual_norm_of(const Tensors& a) { return rms_norm(a[0] + a[1], a[2]); }
 Tensor silu_mul_of(const Tensors& a) { return silu(a[0]) * a[1]; }
-Tensor softmax_of(const Tensors& a) { return softmax(a[0], -1); }
 Tensor bias_gelu_of(const Tensors& a) { return gelu(a[0] + a[1]); }
 Tensor attention_of(const Tensors& a) {
   return scaled_dot_product_attention(a[0], a[1], a[2],

@@ -9,16 +9,14 @@
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
 #include "tools/programs/adamw.h"
+#include "tools/programs/kernel_tensors.h"
 
 namespace tilewright::tools {
 namespace {
 
 constexpr DType f8e4m3 = DType::f8e4m3, f8e5m2 = DType::f8e5m2;
-constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16, i64 = DType::i64;
-using Tensors = std::vector<Tensor>;
+constexpr DType i64 = DType::i64;
 
-Tensor softmax_of(const Tensors& a) { return softmax(a[0], -1); }
-Tensor linear_of(const Tensors& a) { return linear(a[0], a[1]); }
 // Each operand has a scale; here, the product of both.
 Tensor scaled_linear_of(const Tensors& a) {
   return (matmul(a[0], a[1].permute({1, 0})) * a[2]).to(DType::bf16);
@@ -31,7 +29,7 @@ std::vector<NamedKernel::Argument> quantized(std::int64_t rows, std::int64_t dep
   if (format == WeightFormat::int4) weight = {DType::u8, {width, depth / 2}};
   return {{bf16, {rows, depth}}, weight, {bf16, {width, depth / group_size}}};
 }
-Tensor attention_of(const Tensors& a) {
+Tensor causal_attention_of(const Tensors& a) {
   return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true});
 }
 Tensor masked_attention_of(const Tensors& a) {
@@ -176,14 +174,14 @@ std::vector<NamedKernel> attention_cases() {
     return NamedKernel{
         name,
         {{dtype, {1, 32, rows, size}}, {dtype, {1, 8, keys, size}}, {dtype, {1, 8, keys, size}}},
-        attention_of};
+        causal_attention_of};
   };
   return {of("attention of 2048, bf16", bf16, 2048, 2048, 128),
           of("attention of 1000, f16", f16, 1000, 1000, 64),
           of("attention of 512, f32", f32, 512, 512, 64),
           {"attention of 512, tf32",
            {{f32, {1, 32, 512, 64}}, {f32, {1, 8, 512, 64}}, {f32, {1, 8, 512, 64}}},
-           attention_of,
+           causal_attention_of,
            MatmulPrecision::high},
           of("attention of 1 row, bf16", bf16, 1, 4096, 128),
           {"attention to a window, bf16",

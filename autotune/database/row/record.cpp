@@ -48,7 +48,9 @@ std::optional<std::string> unescaped(std::string_view text) {
   return value;
 }
 
-bool precedes(const Record::Field& field, std::string_view name) { return field.name < name; }
+bool has_name_before(const Record::Field& field, std::string_view name) {
+  return field.name < name;
+}
 
 }  // namespace
 
@@ -72,7 +74,7 @@ Record& Record::set(std::string_view name, std::string_view value) {
 }
 
 const std::string* Record::find(std::string_view name) const {
-  auto at = std::lower_bound(fields_.begin(), fields_.end(), name, precedes);
+  auto at = std::lower_bound(fields_.begin(), fields_.end(), name, has_name_before);
   return at != fields_.end() && at->name == name ? &at->value : nullptr;
 }
 

@@ -268,16 +268,6 @@ llvm::Value* Arithmetic::compare(Op op, DType dtype, llvm::Value* a, llvm::Value
   return b_.CreateCmp(predicate, a, b);
 }
 
-namespace {
-
-llvm::Type* like(llvm::Value* value, llvm::Type* element) {
-  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
-  return vector == nullptr ? element
-                           : llvm::FixedVectorType::get(element, vector->getNumElements());
-}
-
-}  // namespace
-
 // By three powers that are normal numbers, the largest last: where a result is subnormal, only the
 // last product rounds.
 llvm::Value* Arithmetic::scale(llvm::Value* x, llvm::Value* n) {

@@ -27,6 +27,13 @@ struct AtomicWay {
 };
 llvm::AtomicOrdering ordering_of(ir::MemoryOrder order);
 
+// The type of the value with another element: a vector of as many, or the element alone.
+inline llvm::Type* like(llvm::Value* value, llvm::Type* element) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector == nullptr ? element
+                           : llvm::FixedVectorType::get(element, vector->getNumElements());
+}
+
 class Arithmetic {
  public:
   explicit Arithmetic(llvm::Module& module)

@@ -14,12 +14,6 @@ std::uint32_t rebias(DType dtype) {
          one_exponent;
 }
 
-llvm::Type* like(llvm::Value* value, llvm::Type* element) {
-  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
-  return vector == nullptr ? element
-                           : llvm::FixedVectorType::get(element, vector->getNumElements());
-}
-
 }  // namespace
 
 llvm::Value* Arithmetic::widen_float8(llvm::Value* value, DType dtype) {

@@ -16,9 +16,9 @@ constexpr Value unused = std::numeric_limits<Value>::max(), all = unused - 1;
 
 enum class Along : std::uint8_t { first_axis, last_axis };
 
-class Analysis {
+class LiveRowsAnalysis {
  public:
-  Analysis(const ir::Function& function, const std::vector<ScalarFacts>& facts, Along along)
+  LiveRowsAnalysis(const ir::Function& function, const std::vector<ScalarFacts>& facts, Along along)
       : function_(function),
         facts_(facts),
         along_(along),
@@ -174,11 +174,11 @@ std::optional<Value> end_along(std::size_t axis, const Inst& access, const Inst&
 
 std::vector<std::optional<Value>> live_rows(const ir::Function& function,
                                             const std::vector<ScalarFacts>& facts) {
-  return Analysis(function, facts, Along::first_axis).run();
+  return LiveRowsAnalysis(function, facts, Along::first_axis).run();
 }
 std::vector<std::optional<Value>> live_columns(const ir::Function& function,
                                                const std::vector<ScalarFacts>& facts) {
-  return Analysis(function, facts, Along::last_axis).run();
+  return LiveRowsAnalysis(function, facts, Along::last_axis).run();
 }
 
 }  // namespace tilewright::dsl

@@ -28,9 +28,9 @@ std::int64_t capped_product(std::int64_t a, std::int64_t b) {
                                                           : static_cast<std::int64_t>(product);
 }
 
-class Analysis {
+class ScalarAnalysis {
  public:
-  explicit Analysis(const ir::Function& function)
+  explicit ScalarAnalysis(const ir::Function& function)
       : function_(function), facts_(function.types.size()) {
     for (const ir::Param& param : function.params) {
       const ir::Type& type = function.type(param.value);
@@ -135,7 +135,7 @@ class Analysis {
 }  // namespace
 
 std::vector<ScalarFacts> scalar_facts(const ir::Function& function) {
-  return Analysis(function).take();
+  return ScalarAnalysis(function).take();
 }
 
 }  // namespace tilewright::dsl

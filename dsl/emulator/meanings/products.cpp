@@ -17,7 +17,6 @@ namespace {
 using Lanes = std::span<const Call* const>;
 
 constexpr int rows = 64;
-constexpr int chunk_bytes = 16;
 constexpr std::size_t finished_products_kept = 32;
 
 constexpr std::uint32_t token_mark = 0x7FC00000, token_mask = 0xFFC00000;

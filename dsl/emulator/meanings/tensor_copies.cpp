@@ -12,8 +12,6 @@
 namespace tilewright::dsl::emulator {
 namespace {
 
-constexpr int chunk_bytes = 16;
-
 // Bytes of shared memory that the pattern of a swizzle repeats after.
 int pattern_bytes(Swizzle swizzle) {
   return swizzle == Swizzle::none ? 128 : 8 * static_cast<int>(swizzle);

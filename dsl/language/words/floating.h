@@ -2,6 +2,7 @@
 // that formulas (dsl/math/angles.h and its neighbours) ask for. Not for kernels: these write tiles.
 #pragma once
 
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "dsl/language/words/math.h"
 
 namespace tilewright::dsl::words {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+inline constexpr double none = std::numeric_limits<double>::quiet_NaN();  // of no number
 
 // The floating operand as a term, of f32 at the least; and how results become its type again.
 struct Floating {
@@ -30,6 +34,12 @@ struct Floating {
     return type;
   }
 };
+
+// formula(x), in the type of x.
+inline Tile function_of(std::string_view word, const Operand& x, Term (*formula)(const Term&)) {
+  Floating f(word, x);
+  return f.result(formula(f.x));
+}
 
 // Two of one type and shape.
 struct FloatingPair {

@@ -8,6 +8,9 @@
 
 namespace tilewright::graph {
 
+// Loops of up to so many turns are captured turn by turn.
+constexpr std::int64_t few_turns = 4;
+
 // Raises `Error` "[operation] ..." where there are not two axes, or no floats.
 void require_matrices(const TensorOperand& x, std::string_view operation);
 

@@ -13,6 +13,7 @@ namespace tilewright {
 
 using graph::column_at;
 using graph::column_numbers;
+using graph::few_turns;
 using graph::is_for_host;
 using graph::Matrices;
 using graph::outer_products;
@@ -20,8 +21,6 @@ using graph::real_parts;
 using graph::row_numbers;
 
 namespace {
-
-constexpr std::int64_t few_turns = 4;
 
 // Matrices [b, m, n] minus tau v (v' matrix); v [b, m], tau [b, 1].
 Tensor reflected_once(const Tensor& matrices, const Tensor& v, const Tensor& tau) {

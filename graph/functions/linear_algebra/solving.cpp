@@ -14,6 +14,7 @@ namespace tilewright {
 
 using graph::column_at;
 using graph::column_numbers;
+using graph::few_turns;
 using graph::is_for_host;
 using graph::Matrices;
 using graph::outer_products;
@@ -22,8 +23,6 @@ using graph::row_at;
 using graph::row_numbers;
 
 namespace {
-
-constexpr std::int64_t few_turns = 4;
 
 // Rows in another order: numbers [b, m].
 Tensor reordered(const Tensor& matrices, const Tensor& numbers) {

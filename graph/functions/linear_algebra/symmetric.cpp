@@ -16,16 +16,15 @@ namespace tilewright {
 
 using graph::column_at;
 using graph::column_numbers;
+using graph::few_turns;
 using graph::Matrices;
 using graph::outer_products;
 using graph::row_at;
 
 namespace {
 
-constexpr std::int64_t few_turns = 4;
-
 // Numbers 0 .. n - 1 with two of them [b, 1] exchanged.
-Tensor exchanged(const Tensor& one, const Tensor& other, std::int64_t n) {
+Tensor with_two_exchanged(const Tensor& one, const Tensor& other, std::int64_t n) {
   const Tensor i = arange(0, n);
   return where(i == one, other, where(i == other, one, i + 0 * other));
 }
@@ -98,7 +97,7 @@ LdlFactors ldl_factor(const TensorOperand& a) {
     const Tensor is_passed = state[3], i = arange(0, n);  // [b, 1]
     const Pivot pivot(matrix, column_at(matrix, k), k);
     const Tensor is_block = pivot.is_block, from = where(is_block, k + 1, k);
-    const Tensor order = exchanged(from, pivot.place, n);
+    const Tensor order = with_two_exchanged(from, pivot.place, n);
     const Tensor turned = with_rows(with_rows(matrix, order).transpose(1, 2), order);
     const Elimination done(turned, k, is_block);
     const Tensor goes_on = logical_not(is_passed), has_next = logical_and(goes_on, is_block);
@@ -144,7 +143,7 @@ struct Blocks {
 Tensor order_of(const Blocks& blocks, const Tensor& k, std::int64_t n) {
   auto at = [&](const Tensor& x) { return element_at(x.to(i64), k); };
   const Tensor from = k + at(blocks.is_first), place = at(blocks.place);
-  return exchanged(from, where(at(blocks.is_second) == 1, from, place), n);
+  return with_two_exchanged(from, where(at(blocks.is_second) == 1, from, place), n);
 }
 // L's column k, of which D's block is no part.
 Tensor column_of(const Tensor& factors, const Blocks& blocks, const Tensor& k) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
@@ -13,6 +14,7 @@ namespace tilewright {
 using graph::At;
 using graph::choice;
 using graph::Formula;
+using graph::infinity;
 using graph::is_negative;
 using graph::negated_where;
 using graph::Op;
@@ -23,7 +25,6 @@ using std::source_location;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 double largest_of(DType dtype) {
   return std::ldexp(2 - std::ldexp(1.0, 1 - digits(dtype)), exponent_bias(dtype));
 }

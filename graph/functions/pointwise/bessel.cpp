@@ -7,6 +7,7 @@
 
 #include "graph/functions/pointwise/bessel_series.h"
 #include "graph/functions/pointwise/chebyshev.h"
+#include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/functions/pointwise/scaled_bessel.h"
 #include "graph/tensor/functional.h"
@@ -16,13 +17,13 @@ namespace tilewright {
 using graph::chebyshev;
 using graph::choice;
 using graph::Formula;
+using graph::infinity;
+using graph::nan;
+using graph::pi;
 using graph::Terms;
 namespace series = bessel_series;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity(), pi = std::numbers::pi;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 template <typename F>
 Tensor in_double(std::string_view name, const TensorOperand& x, F function) {

@@ -6,6 +6,7 @@
 
 #include "dsl/math/angles.h"
 #include "dsl/math/hyperbolic.h"
+#include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/tensor/functional.h"
 
@@ -15,12 +16,11 @@ namespace formulas = dsl::formulas;
 using graph::choice;
 using graph::floating;
 using graph::Formula;
+using graph::nan;
+using graph::pi;
 using graph::Terms;
 
 namespace {
-
-const double none = std::numeric_limits<double>::quiet_NaN();
-constexpr double pi = std::numbers::pi;
 
 using UnaryFormula = Formula(const Formula&);
 Tensor function_of(std::string_view name, const TensorOperand& x, UnaryFormula formula) {
@@ -115,7 +115,7 @@ Tensor logit(const TensorOperand& x, std::optional<double> eps) {
     Formula rest = 1 - p, near = log1p((p - rest) / rest);
     return choice(abs(p - 0.5) < 0.25, near, log(p / rest));
   };
-  return graph::computed("logit", floating("logit", {&x}), formula, {eps.value_or(none)});
+  return graph::computed("logit", floating("logit", {&x}), formula, {eps.value_or(nan)});
 }
 
 }  // namespace tilewright

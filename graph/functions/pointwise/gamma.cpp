@@ -6,6 +6,7 @@
 
 #include "dsl/math/half_turns.h"
 #include "dsl/math/log_gamma.h"
+#include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
@@ -15,13 +16,13 @@ namespace tilewright {
 using graph::choice;
 using graph::floating;
 using graph::Formula;
+using graph::infinity;
+using graph::nan;
+using graph::pi;
 using graph::polynomial;
 using graph::Terms;
 
 namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity(), pi = std::numbers::pi;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 Formula is_integer(const Formula& x) { return x == floor(x); }
 

@@ -7,6 +7,7 @@
 
 #include "dsl/math/error_integral.h"
 #include "graph/functions/pointwise/chebyshev.h"
+#include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/functions/pointwise/scaled_bessel.h"
 #include "graph/tensor/functional.h"
@@ -18,13 +19,10 @@ using graph::chebyshev;
 using graph::choice;
 using graph::floating;
 using graph::Formula;
+using graph::infinity;
 using graph::Terms;
 
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 Tensor erfc(const TensorOperand& x) {
   graph::tensor_of(x, "erfc");

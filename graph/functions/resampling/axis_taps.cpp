@@ -11,8 +11,6 @@ using std::source_location;
 
 namespace {
 
-constexpr std::int64_t most_terms = 8;  // taps that are written out
-
 // How far apart, in elements of x, elements of the result lie, in the precision T.
 template <typename T>
 T quotient(const AxisSampling& s) {

@@ -31,6 +31,9 @@ enum class NearestForm : std::uint8_t {
 Tensor nearest_along(const Tensor& x, int axis, const AxisSampling& sampling, NearestForm form,
                      std::source_location w);
 
+// Up to so many taps of an element are written out as terms.
+constexpr std::int64_t most_terms = 8;
+
 enum class TapForm : std::uint8_t { linear, cubic };
 // x is of f32 or f64. With `antialias` the filter is as wide as an element of the result where the
 // axis becomes shorter.

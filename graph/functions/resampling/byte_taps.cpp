@@ -14,11 +14,10 @@ using std::source_location;
 
 namespace {
 
-constexpr std::int64_t most_terms = 8;  // taps that are written out
-constexpr int most_bits = 22;           // of weights behind the point
+constexpr int most_bits = 22;  // of weights behind the point
 
 // Of one element of the result: weights of elements from `first` on.
-struct Taps {
+struct ByteTaps {
   std::int64_t first;
   std::vector<double> weights;
 };
@@ -32,13 +31,13 @@ double weight_of(TapForm form, double distance) {
 }
 
 // All that the filter reaches; they add up to 1.
-Taps wide_taps(std::int64_t i, std::int64_t size, double step, TapForm form) {
+ByteTaps wide_taps(std::int64_t i, std::int64_t size, double step, TapForm form) {
   const double reach_of_form = form == TapForm::cubic ? 2 : 1, width = std::max(step, 1.0),
                reach = reach_of_form * width, middle = step * (static_cast<double>(i) + 0.5);
   const auto most = static_cast<std::int64_t>(std::ceil(reach)) * 2 + 1;
   const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(middle - reach + 0.5), 0);
   const auto end = std::min(static_cast<std::int64_t>(middle + reach + 0.5), size);
-  Taps taps{first, {}};
+  ByteTaps taps{first, {}};
   double total = 0;
   for (std::int64_t j = 0; j < std::min(end - first, most); ++j) {
     const double distance = (static_cast<double>(j + first) - middle + 0.5) * (1 / width);
@@ -51,7 +50,7 @@ Taps wide_taps(std::int64_t i, std::int64_t size, double step, TapForm form) {
 }
 
 // Two or four; those beyond an end add to the element there.
-Taps close_taps(std::int64_t i, const AxisSampling& s, double step, TapForm form) {
+ByteTaps close_taps(std::int64_t i, const AxisSampling& s, double step, TapForm form) {
   const bool is_cubic = form == TapForm::cubic;
   double at =
       s.align_corners ? step * static_cast<double>(i) : step * (static_cast<double>(i) + 0.5) - 0.5;
@@ -66,7 +65,7 @@ Taps close_taps(std::int64_t i, const AxisSampling& s, double step, TapForm form
   const std::int64_t reach = is_cubic ? 2 : 1, unbound = below - reach + 1,
                      first = std::max<std::int64_t>(unbound, 0),
                      end = std::min(below + reach + 1, s.size);
-  Taps taps{first, std::vector<double>(static_cast<std::size_t>(end - first))};
+  ByteTaps taps{first, std::vector<double>(static_cast<std::size_t>(end - first))};
   for (std::size_t j = 0; j < each.size(); ++j) {
     const std::int64_t place =
         std::clamp<std::int64_t>(unbound + static_cast<std::int64_t>(j), 0, s.size - 1);
@@ -83,9 +82,9 @@ double step_of(const AxisSampling& s) {
 }
 
 // As many bits behind the point as the greatest weight leaves room for in 16.
-int bits_behind_point(const std::vector<Taps>& taps) {
+int bits_behind_point(const std::vector<ByteTaps>& taps) {
   double greatest = 0;
-  for (const Taps& each : taps)
+  for (const ByteTaps& each : taps)
     for (double weight : each.weights) greatest = std::max(greatest, weight);
   int bits = 0;
   while (bits < most_bits && static_cast<int>(0.5 + std::ldexp(greatest, bits + 1)) < 1 << 15)
@@ -111,14 +110,14 @@ Formula along(const Tensor& column, int axis, const Shape& sizes, source_locatio
 Tensor bytes_along(const Tensor& x, int axis, const AxisSampling& s, TapForm form, bool antialias,
                    source_location w) {
   const double step = step_of(s);
-  std::vector<Taps> taps;
+  std::vector<ByteTaps> taps;
   for (std::int64_t i = 0; i < s.result; ++i)
     taps.push_back(antialias ? wide_taps(i, s.size, step, form) : close_taps(i, s, step, form));
   std::size_t most = 1;
-  for (const Taps& each : taps) most = std::max(most, each.weights.size());
+  for (const ByteTaps& each : taps) most = std::max(most, each.weights.size());
   const int bits = bits_behind_point(taps);
   std::vector<std::int32_t> places, weights;
-  for (const Taps& each : taps)
+  for (const ByteTaps& each : taps)
     for (std::size_t j = 0; j < most; ++j) {
       const double weight = j < each.weights.size() ? std::ldexp(each.weights[j], bits) : 0;
       weights.push_back(static_cast<std::int32_t>(weight < 0 ? weight - 0.5 : weight + 0.5));

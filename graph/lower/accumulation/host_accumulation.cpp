@@ -9,6 +9,7 @@
 
 #include "dsl/ir/scalar.h"
 #include "graph/lower/accumulation/accumulation_program.h"
+#include "graph/lower/frame.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 
@@ -21,7 +22,7 @@ using dsl::Var;
 using Axis = AccumulationShape::Axis;
 
 // Neighbours that a program has: whole vectors, and lines of the cache.
-constexpr std::int64_t least_columns = 32, most_columns = 1024;
+constexpr std::int64_t least_columns = 32, most_host_columns = 1024;
 // Sources that are worth copies of the target: for one thread, and for several.
 constexpr std::int64_t few_sources = 256, many_sources = 1 << 15;
 constexpr std::int64_t copies_of_elements = 4;  // for a thread
@@ -36,10 +37,6 @@ struct Copies {
   std::int64_t count() const { return chunks * of_each; }
   bool exist() const { return count() > 1; }
 };
-
-Tile integer(std::int64_t value) {
-  return dsl::constant(ir::Scalar::of_integer(DType::i64, value));
-}
 
 bool is_dense(const StridedView& view) {
   std::int64_t next = 1;
@@ -77,7 +74,7 @@ std::int64_t columns_for(const AccumulationShape& shape) {
   const std::int64_t programs = divide_up(std::int64_t{thread_count()}, others);
   const std::int64_t share =
       divide_up(divide_up(shape.columns.size, programs), least_columns) * least_columns;
-  return std::min({shape.columns.size, share, most_columns});
+  return std::min({shape.columns.size, share, most_host_columns});
 }
 
 class HostAccumulation : AccumulationProgram {

@@ -28,6 +28,7 @@
 #include "graph/lower/convolution/convolution_epilogue.h"
 #include "graph/lower/convolution/convolution_filters.h"
 #include "graph/lower/convolution/convolution_programs.h"
+#include "graph/lower/frame.h"
 #include "graph/regions/winograd.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
@@ -39,21 +40,17 @@ using dsl::Operand;
 using dsl::Tile;
 using dsl::Var;
 
-constexpr std::int64_t most_windows = 480, window_quantum = 48;
+constexpr std::int64_t most_product_windows = 480, window_quantum = 48;
 // Rows of a product whose vectors go along the filters: fewer than are packed again
 // (dsl/target/packed_product.h).
 constexpr std::int64_t most_left_windows = 40;
 constexpr std::int64_t most_copied_bytes = 512 << 10;  // of a block: it stays in the outer cache
 // Of a block, a quarter of which a product reads at a time.
 constexpr std::int64_t most_transformed_bytes = 1280 << 10;
-constexpr std::int64_t line = 16;         // elements
+constexpr std::int64_t cache_line = 16;   // elements
 constexpr double a_copied_element = 0.9;  // cycles
 constexpr double a_gathered_element = 2, a_transformed_element = 0.5;
-constexpr std::int64_t programs_a_thread = 2;
-
-Tile integer(std::int64_t value) {
-  return dsl::constant(ir::Scalar::of_integer(DType::i64, value));
-}
+constexpr std::int64_t products_a_thread = 2;
 
 // How windows are cut into blocks, of whole rows or of a part of one.
 struct WindowBlock {
@@ -93,7 +90,7 @@ class ProductsProgram {
         reads_x_(lies_as_a_matrix()),
         block_(reads_x_ ? block_of(rows_.windows, columns_.windows) : choose_block()),
         blocks_(shape_.images * shape_.groups * row_blocks() * column_blocks()) {
-    const std::int64_t wanted = programs_a_thread * thread_count();
+    const std::int64_t wanted = products_a_thread * thread_count();
     const std::int64_t fitting = most_copied_bytes / (copied_elements() * 4);
     const std::int64_t least =
         std::max(thread_count() == 1 ? 1 : wanted, divide_up(blocks_, most_turns));
@@ -134,13 +131,13 @@ class ProductsProgram {
                     (rows_.windows == 1 || rows_.x_stride == columns_.size);
     for (const WindowAxis& axis : shape_.axes)
       is_whole = is_whole && axis.stride == 1 && axis.before == 0 && axis.windows == axis.size;
-    return is_whole && shape_.windows() <= most_windows;
+    return is_whole && shape_.windows() <= most_product_windows;
   }
   std::int64_t row_blocks() const { return divide_up(block_rows_, block_.rows); }
   std::int64_t column_blocks() const { return divide_up(columns_.windows, block_.columns); }
   // Of a block, in whole lines of the cache.
   std::int64_t copied_elements() const {
-    return divide_up(shape_.channels * block_.elements(columns_.kernel), line) * line;
+    return divide_up(shape_.channels * block_.elements(columns_.kernel), cache_line) * cache_line;
   }
 
   WindowBlock block_of(std::int64_t rows, std::int64_t columns) const {
@@ -171,20 +168,22 @@ class ProductsProgram {
     auto offer = [&](std::int64_t rows, std::int64_t columns) {
       const WindowBlock block = block_of(rows, columns);
       const std::int64_t bytes = shape_.channels * block.elements(columns_.kernel) * 4;
-      if (block.windows() > most_windows || bytes > most_bytes) return;
+      if (block.windows() > most_product_windows || bytes > most_bytes) return;
       if (const double with = cycles(block); with < least) {
         least = with;
         best = block;
       }
     };
     for (std::int64_t rows = 1; rows <= block_rows_; ++rows) offer(rows, columns_.windows);
-    for (std::int64_t columns = window_quantum; columns <= most_windows; columns += window_quantum)
+    for (std::int64_t columns = window_quantum; columns <= most_product_windows;
+         columns += window_quantum)
       offer(1, std::min(columns, columns_.windows));
     // Blocks next to each other copy what lies between them twice: less of squarer ones.
     if (rows_.kernel > 1)
-      for (std::int64_t parts = 2; divide_up(columns_.windows, parts) > line; ++parts) {
-        const std::int64_t columns = divide_up(divide_up(columns_.windows, parts), line) * line;
-        for (std::int64_t rows = 2; rows * columns <= most_windows; ++rows)
+      for (std::int64_t parts = 2; divide_up(columns_.windows, parts) > cache_line; ++parts) {
+        const std::int64_t columns =
+            divide_up(divide_up(columns_.windows, parts), cache_line) * cache_line;
+        for (std::int64_t rows = 2; rows * columns <= most_product_windows; ++rows)
           if (rows <= block_rows_) offer(rows, columns);
       }
     return best;

@@ -6,6 +6,7 @@
 
 #include "dsl/language/words/folding.h"
 #include "graph/lower/cumulation/cumulation_programs.h"
+#include "graph/lower/frame.h"
 #include "runtime/base/divide_up.h"
 
 namespace tilewright::graph {
@@ -23,10 +24,6 @@ constexpr std::int64_t programs_a_multiprocessor = 4;
 
 std::int64_t power_above(std::int64_t size) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
-}
-
-Tile integer(std::int64_t value) {
-  return dsl::constant(ir::Scalar::of_integer(DType::i64, value));
 }
 
 // Tiles are rows x places along the axis, or places (one) x columns.

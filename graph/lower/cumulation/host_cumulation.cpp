@@ -12,6 +12,7 @@
 #include "dsl/language/words/arranging.h"
 #include "dsl/language/words/folding.h"
 #include "graph/lower/cumulation/cumulation_programs.h"
+#include "graph/lower/frame.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 
@@ -28,10 +29,6 @@ constexpr std::int64_t rows_at_once = 2;        // of a block of columns
 constexpr std::int64_t block_vectors = 64;      // of columns
 constexpr std::int64_t most_woven = 3;          // quarters of a vector; above, a row is as fast
 constexpr std::int64_t cut_elements = 1 << 17;  // that are worth a second pass
-
-Tile integer(std::int64_t value) {
-  return dsl::constant(ir::Scalar::of_integer(DType::i64, value));
-}
 
 class HostCumulation {
  public:

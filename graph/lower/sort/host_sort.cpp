@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "graph/lower/sort/sort_programs.h"
+#include "graph/lower/frame.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 
@@ -38,10 +39,6 @@ constexpr std::int64_t selected_glance = 64;  // the same where the best are in 
 constexpr std::int64_t most_tried = 1024, few_inserted = 8, few_lanes = 32, many_lanes = 64;
 constexpr auto least_word = std::numeric_limits<std::int64_t>::min(),
                greatest_word = std::numeric_limits<std::int64_t>::max();
-
-Tile integer(std::int64_t value) {
-  return dsl::constant(ir::Scalar::of_integer(DType::i64, value));
-}
 
 class HostSort {
  public:

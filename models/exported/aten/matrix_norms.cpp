@@ -258,7 +258,7 @@ Value solved_for_tensor(const Call& call) {
   return value_of(reshaped(y, sizes));
 }
 
-constexpr Operator rows[] = {
+constexpr Operator matrix_norm_rows[] = {
     {"aten.linalg_cond.default", by<condition<false>>},
     {"aten.linalg_cond.p_str", by<condition<true>>},
     {"aten.linalg_matrix_norm.default", by<matrix_norm<false>>},
@@ -278,7 +278,7 @@ constexpr Operator rows[] = {
 
 }  // namespace
 
-std::span<const Operator> matrix_norm_operators() { return rows; }
+std::span<const Operator> matrix_norm_operators() { return matrix_norm_rows; }
 Tensor norm_of_matrices(const Call& call) { return matrix_norm<false>(call); }
 
 }  // namespace tilewright::exported

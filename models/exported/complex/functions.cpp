@@ -13,8 +13,6 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-bool is_wide(const Tensor& x) { return x.dtype() == f64; }
-
 // What is beyond `most` moved towards 0 by `step`, and the power of e that was left out, so that
 // the exponential of a great number times a small one does not overflow before.
 struct Reduced {
@@ -28,13 +26,6 @@ struct Reduced {
   double most, step;
   Tensor is_beyond, power;
 };
-
-// i f(-i z), of a function for which f(i z) is i times another.
-template <typename F>
-ComplexTensor turned(const ComplexTensor& z, const F& function) {
-  const ComplexTensor y = function({-z.imaginary(), z.real()});
-  return {y.imaginary(), -y.real()};
-}
 
 }  // namespace
 

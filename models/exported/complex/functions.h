@@ -10,6 +10,15 @@
 
 namespace tilewright::exported {
 
+// f(i z) / i, for a function of which that is f of another: sine of the hyperbolic sine, and so on.
+template <typename F>
+ComplexTensor turned(const ComplexTensor& z, const F& function) {
+  const ComplexTensor y = function(ComplexTensor{-z.imaginary(), z.real()});
+  return {y.imaginary(), -y.real()};
+}
+
+inline bool is_wide(const Tensor& x) { return x.dtype() == f64; }
+
 ComplexTensor exponential(const ComplexTensor& z);
 ComplexTensor exponential_less_one(const ComplexTensor& z);
 ComplexTensor logarithm(const ComplexTensor& z);

@@ -10,7 +10,6 @@
 namespace tilewright::exported {
 namespace {
 
-bool is_wide(const Tensor& x) { return x.dtype() == f64; }
 // Beyond it squares overflow, and 1 beside it is nothing.
 double far_from(const Tensor& x) { return is_wide(x) ? 1e150 : 1e15; }
 
@@ -44,13 +43,6 @@ struct Arcs {
   }
   Tensor sine, cosine, imaginary;
 };
-
-// f(i z) / i.
-template <typename F>
-ComplexTensor turned(const ComplexTensor& z, const F& function) {
-  const ComplexTensor y = function({-z.imaginary(), z.real()});
-  return {y.imaginary(), -y.real()};
-}
 
 }  // namespace
 

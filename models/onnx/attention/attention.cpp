@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace attention_rows {
 namespace {
 
 constexpr double nothing = -std::numeric_limits<double>::infinity();
@@ -170,7 +171,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace attention_rows
 
-std::span<const Operator> attention_operators() { return rows; }
+std::span<const Operator> attention_operators() { return attention_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace control_rows {
 namespace {
 
 Tensors tensors_of(const std::vector<Value>& values) {
@@ -180,7 +181,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace control_rows
 
-std::span<const Operator> control_operators() { return rows; }
+std::span<const Operator> control_operators() { return control_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace sequence_rows {
 namespace {
 
 Value short_enough(Sequence sequence) {
@@ -149,7 +150,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace sequence_rows
 
-std::span<const Operator> sequence_operators() { return rows; }
+std::span<const Operator> sequence_operators() { return sequence_rows::rows; }
 
 }  // namespace tilewright::onnx

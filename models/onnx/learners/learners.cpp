@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace learner_rows {
 namespace {
 
 Tensor list_of_floats(const std::vector<double>& numbers) {
@@ -170,7 +171,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace learner_rows
 
-std::span<const Operator> learner_operators() { return rows; }
+std::span<const Operator> learner_operators() { return learner_rows::rows; }
 
 }  // namespace tilewright::onnx

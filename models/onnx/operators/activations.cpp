@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace activation_rows {
 namespace {
 
 Tensor clipped(const Call& call) {
@@ -114,7 +115,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace activation_rows
 
-std::span<const Operator> activation_operators() { return rows; }
+std::span<const Operator> activation_operators() { return activation_rows::rows; }
 
 }  // namespace tilewright::onnx

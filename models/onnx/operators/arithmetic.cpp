@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace arithmetic_rows {
 namespace {
 
 using Function = Tensor (*)(const Tensor& a, const Tensor& b);
@@ -94,7 +95,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace arithmetic_rows
 
-std::span<const Operator> arithmetic_operators() { return rows; }
+std::span<const Operator> arithmetic_operators() { return arithmetic_rows::rows; }
 
 }  // namespace tilewright::onnx

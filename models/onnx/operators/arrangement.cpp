@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace arrangement_rows {
 namespace {
 
 // The elements of the axis in the order that `places`, i64 [..], says.
@@ -225,7 +226,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace arrangement_rows
 
-std::span<const Operator> arrangement_operators() { return rows; }
+std::span<const Operator> arrangement_operators() { return arrangement_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -87,7 +87,7 @@ Tensor convolution_of_integers(const Call& call) {
   return convolved(call, x, weight, {}).to(i32);
 }
 
-constexpr Operator rows[] = {
+constexpr Operator convolution_rows[] = {
     {"Conv", 1, by<convolution>},
     {"ConvInteger", 10, by<convolution_of_integers>},
     {"ConvTranspose", 1, by<transposed_convolution>},
@@ -113,6 +113,6 @@ Tensor convolved(const Call& call, const Tensor& x, const Tensor& weight, const 
   return rank == 2 ? conv2d(around, weight, bias, options) : conv3d(around, weight, bias, options);
 }
 
-std::span<const Operator> convolution_operators() { return rows; }
+std::span<const Operator> convolution_operators() { return convolution_rows; }
 
 }  // namespace tilewright::onnx

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace creation_rows {
 namespace {
 
 Value list(DType dtype, const std::vector<Number>& elements) {
@@ -152,7 +153,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace creation_rows
 
-std::span<const Operator> creation_operators() { return rows; }
+std::span<const Operator> creation_operators() { return creation_rows::rows; }
 
 }  // namespace tilewright::onnx

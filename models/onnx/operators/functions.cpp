@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace function_rows {
 namespace {
 
 using Function = Tensor (*)(const TensorOperand& x);
@@ -78,6 +79,7 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace function_rows
 
 Tensor saturated(const Tensor& x, DType dtype) {
   check(is_float8(dtype), "only floats of 8 bits are saturated");
@@ -85,6 +87,6 @@ Tensor saturated(const Tensor& x, DType dtype) {
   return clamp(x.to(f32), -most, most).to(dtype);
 }
 
-std::span<const Operator> function_operators() { return rows; }
+std::span<const Operator> function_operators() { return function_rows::rows; }
 
 }  // namespace tilewright::onnx

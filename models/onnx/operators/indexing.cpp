@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace indexing_rows {
 namespace {
 
 // Index tensors with gaps for the axes before the one that is named.
@@ -217,7 +218,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace indexing_rows
 
-std::span<const Operator> indexing_operators() { return rows; }
+std::span<const Operator> indexing_operators() { return indexing_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -4,6 +4,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace loss_rows {
 namespace {
 
 Tensor loss(const Call& call, const Tensor& scores) {
@@ -28,7 +29,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace loss_rows
 
-std::span<const Operator> loss_operators() { return rows; }
+std::span<const Operator> loss_operators() { return loss_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace normalisation_rows {
 namespace {
 
 // Per channel, which is axis 1.
@@ -141,7 +142,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace normalisation_rows
 
-std::span<const Operator> normalisation_operators() { return rows; }
+std::span<const Operator> normalisation_operators() { return normalisation_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -139,7 +139,7 @@ Tensor unpooled(const Call& call) {
   return padded(all, pads(before, after), 0.0);
 }
 
-constexpr Operator rows[] = {
+constexpr Operator pooling_rows[] = {
     {"AveragePool", 7, [](const Call& c) { return averaged_over_windows(c, c.tensor(0)); }},
     {"GlobalAveragePool", 1,
      [](const Call& c) {
@@ -177,6 +177,6 @@ std::vector<int> places_of(const Tensor& x) {
           "] has no axes besides batch and channels; three or more are wanted");
   return axes;
 }
-std::span<const Operator> pooling_operators() { return rows; }
+std::span<const Operator> pooling_operators() { return pooling_rows; }
 
 }  // namespace tilewright::onnx

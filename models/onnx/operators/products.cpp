@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace product_rows {
 namespace {
 
 Tensor general(const Call& call) {
@@ -76,7 +77,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace product_rows
 
-std::span<const Operator> product_operators() { return rows; }
+std::span<const Operator> product_operators() { return product_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace quantisation_rows {
 namespace {
 
 // A scale or zero point in a shape that broadcasts to x: of all, of each part along the axis, or of
@@ -131,6 +132,7 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace quantisation_rows
 
 // All of one number have the scale 1, so that 0 stays 0.
 ByRange rounded_by_range(const Tensor& x) {
@@ -140,6 +142,6 @@ ByRange rounded_by_range(const Tensor& x) {
   return {clamp(round(x / scale) + zero, 0.0, 255.0), scale, zero};
 }
 
-std::span<const Operator> quantisation_operators() { return rows; }
+std::span<const Operator> quantisation_operators() { return quantisation_rows::rows; }
 
 }  // namespace tilewright::onnx

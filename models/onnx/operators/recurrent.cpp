@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace recurrent_rows {
 namespace {
 
 using Activation = Tensor (*)(const TensorOperand& x);
@@ -273,7 +274,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace recurrent_rows
 
-std::span<const Operator> recurrent_operators() { return rows; }
+std::span<const Operator> recurrent_operators() { return recurrent_rows::rows; }
 
 }  // namespace tilewright::onnx

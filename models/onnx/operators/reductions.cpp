@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace reduction_rows {
 namespace {
 
 using Reduction = Tensor (*)(const Tensor& x, std::vector<int> axes, bool keep_dims);
@@ -138,7 +139,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace reduction_rows
 
-std::span<const Operator> reduction_operators() { return rows; }
+std::span<const Operator> reduction_operators() { return reduction_rows::rows; }
 
 }  // namespace tilewright::onnx

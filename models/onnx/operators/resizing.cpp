@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace resizing_rows {
 namespace {
 
 constexpr std::int64_t most_taps = 1 << 28;  // of one axis
@@ -310,7 +311,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace resizing_rows
 
-std::span<const Operator> resizing_operators() { return rows; }
+std::span<const Operator> resizing_operators() { return resizing_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace sampling_rows {
 namespace {
 
 enum class Beyond : std::uint8_t { zeros, border, reflection };
@@ -388,7 +389,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace sampling_rows
 
-std::span<const Operator> sampling_operators() { return rows; }
+std::span<const Operator> sampling_operators() { return sampling_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace signal_rows {
 namespace {
 
 constexpr std::int64_t most_points = 8192;  // of matrices of mels
@@ -116,7 +117,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace signal_rows
 
-std::span<const Operator> signal_operators() { return rows; }
+std::span<const Operator> signal_operators() { return signal_rows::rows; }
 
 }  // namespace tilewright::onnx

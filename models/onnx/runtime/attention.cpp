@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace runtime_attention_rows {
 namespace {
 
 std::optional<double> scale_of_scores(const Call& call) {
@@ -313,7 +314,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace runtime_attention_rows
 
-std::span<const Operator> runtime_attention_operators() { return rows; }
+std::span<const Operator> runtime_attention_operators() { return runtime_attention_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace runtime_fused_rows {
 namespace {
 
 Tensor with_bias(const Call& call, std::size_t input, const Tensor& x) {
@@ -260,7 +261,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace runtime_fused_rows
 
-std::span<const Operator> runtime_fused_operators() { return rows; }
+std::span<const Operator> runtime_fused_operators() { return runtime_fused_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace runtime_packed_rows {
 namespace {
 
 // bytes [.., n] as [.., n * 8 / bits], i32.
@@ -135,7 +136,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace runtime_packed_rows
 
-std::span<const Operator> runtime_packed_operators() { return rows; }
+std::span<const Operator> runtime_packed_operators() { return runtime_packed_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
+namespace runtime_quantised_rows {
 namespace {
 
 // An operand in three inputs from that one on: integers, scale and zero point.
@@ -193,7 +194,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace runtime_quantised_rows
 
-std::span<const Operator> runtime_quantised_operators() { return rows; }
+std::span<const Operator> runtime_quantised_operators() { return runtime_quantised_rows::rows; }
 
 }  // namespace tilewright::onnx

@@ -18,7 +18,7 @@ struct RowFunction {
   Tensors (*function)(const Tensors&);  // of two matrices, two vectors, targets
 };
 
-const RowFunction functions[] = {
+const RowFunction row_functions[] = {
     {"softmax", 2, false, [](const Tensors& a) { return Tensors{softmax(a[0], -1)}; }},
     {"layer_norm", 2, false,
      [](const Tensors& a) { return Tensors{layer_norm(a[0], a[1], a[2])}; }},
@@ -126,7 +126,7 @@ void bench_limits(BenchLog& log) {
 void bench_device_rows(BenchLog& log) {
   std::vector<KernelCase> cases;
   auto add = [&](const char* name, DType dtype, std::int64_t rows, std::int64_t columns) {
-    for (const RowFunction& f : functions)
+    for (const RowFunction& f : row_functions)
       if (std::string_view(name) == f.name || std::string_view(name) == "all")
         cases.push_back(row_case(f, dtype, rows, columns));
   };

@@ -15,11 +15,11 @@ struct Scores {
   bool has_slopes, is_capped, is_causal;
   std::int64_t window;  // keys that a row sees; 0: all
 };
-constexpr Scores functions[] = {{"no function", false, false, false, 0},
-                                {"alibi", true, false, false, 0},
-                                {"alibi causal", true, false, true, 0},
-                                {"capped", false, true, false, 0},
-                                {"window", false, false, true, 1024}};
+constexpr Scores score_functions[] = {{"no function", false, false, false, 0},
+                                      {"alibi", true, false, false, 0},
+                                      {"alibi causal", true, false, true, 0},
+                                      {"capped", false, true, false, 0},
+                                      {"window", false, false, true, 1024}};
 constexpr double cap = 20;
 
 FlexAttentionOptions options_of(const Scores& scores, const Tensor& slopes) {
@@ -64,7 +64,7 @@ void bench_scores(BenchLog& log) {
   std::vector<KernelCase> cases;
   auto add = [&](DType dtype, std::int64_t batch, std::int64_t heads, std::int64_t length,
                  std::int64_t size) {
-    for (const Scores& scores : functions)
+    for (const Scores& scores : score_functions)
       cases.push_back(scores_case(scores, dtype, batch, heads, length, size));
   };
   if (log.settings().tiny)

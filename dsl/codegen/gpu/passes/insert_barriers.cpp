@@ -49,9 +49,9 @@ struct Pending {
   }
 };
 
-class Inserter {
+class BarrierInserter {
  public:
-  explicit Inserter(ir::Function& function)
+  explicit BarrierInserter(ir::Function& function)
       : function_(function), base_(ir::array_bases(function)), pending_(function.types.size()) {}
 
   bool run() {
@@ -132,6 +132,8 @@ class Inserter {
 
 }  // namespace
 
-bool insert_barriers(ir::Function& function, const Target&) { return Inserter(function).run(); }
+bool insert_barriers(ir::Function& function, const Target&) {
+  return BarrierInserter(function).run();
+}
 
 }  // namespace tilewright::dsl::gpu

@@ -24,9 +24,9 @@ using ir::Inst;
 using ir::Op;
 using ir::Value;
 
-class Inserter {
+class ConversionInserter {
  public:
-  Inserter(ir::Function& function, const Target& target)
+  ConversionInserter(ir::Function& function, const Target& target)
       : function_(function), before_(function), uses_(before_), target_(target) {}
 
   bool run() {
@@ -216,7 +216,7 @@ class Inserter {
 }  // namespace
 
 bool insert_conversions(ir::Function& function, const Target& target) {
-  return Inserter(function, target).run();
+  return ConversionInserter(function, target).run();
 }
 
 }  // namespace tilewright::dsl::gpu

@@ -12,7 +12,7 @@ using ir::Inst;
 using ir::Op;
 using ir::Value;
 
-constexpr int most_stages = 6;
+constexpr int most_ring_stages = 6;
 constexpr int enough_stages = 4;
 constexpr int swizzled_rows = 8;                  // that the pattern of a swizzle repeats after
 constexpr std::int64_t barrier_bytes = 1024;      // of all rings
@@ -366,7 +366,8 @@ class SpecialisationPlanner {
     if (roles_.consumer_warps == 4) limit = limit / 2 - 1024;
     std::int64_t others = barrier_bytes + staging + once;
     if (needs_scratch()) others += scratch_bytes;
-    const std::int64_t wished = function_.most_stages == 0 ? most_stages : function_.most_stages;
+    const std::int64_t wished =
+        function_.most_stages == 0 ? most_ring_stages : function_.most_stages;
     const std::int64_t most = is_decided() ? INT8_MAX : wished;
     auto stages_beside = [&](std::int64_t bytes) {
       return static_cast<int>(std::min(most, (limit - bytes) / each));

@@ -13,18 +13,13 @@ namespace {
 using words::choice;
 using words::Floating;
 using words::FloatingPair;
+using words::function_of;
+using words::infinity;
 using words::is_negative;
 using words::negated_where;
+using words::none;
 using words::polynomial;
 using words::Term;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
-
-Tile function_of(std::string_view word, const Operand& x, Term (*formula)(const Term&)) {
-  Floating f(word, x);
-  return f.result(formula(f.x));
-}
 
 // A half turn of a number from 0 on: a = 2 k + n / 2 + rest, all of them exact.
 struct HalfTurns {

@@ -14,11 +14,10 @@ using words::bits_of;
 using words::choice;
 using words::Floating;
 using words::FloatingPair;
+using words::infinity;
 using words::is_negative;
 using words::negated_where;
 using words::Term;
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // The operand in its own type: what looks at bits does not widen it.
 Term floating(std::string_view word, const Operand& x) {

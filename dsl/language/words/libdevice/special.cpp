@@ -7,25 +7,20 @@
 namespace tilewright::dsl {
 namespace {
 
-using formulas::infinity;
 using words::choice;
 using words::Floating;
+using words::function_of;
+using words::infinity;
 using words::is_negative;
 using words::negated_where;
+using words::none;
 using words::Term;
-
-Tile function_of(std::string_view word, const Operand& x, Term (*formula)(const Term&)) {
-  Floating f(word, x);
-  return f.result(formula(f.x));
-}
 
 Tile in_double(std::string_view word, const Operand& x, Term (*formula)(const Term&)) {
   Floating f(word, x);
   const Term wide = f.x.to(DType::f64);
   return f.result(choice(wide != wide, wide, formula(wide)));
 }
-
-constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
 // Around 1, where both are near 0, by erfinv of what x lacks of 1, which is exact; beyond by the
 // normal quantile of half of x, or of what x lacks of 2.

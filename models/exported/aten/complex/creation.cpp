@@ -4,6 +4,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace complex_creation_rows {
 namespace {
 
 Value of_parts(const Call& call) { return ComplexTensor(call.tensor("real"), call.tensor("imag")); }
@@ -20,7 +21,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace complex_creation_rows
 
-std::span<const Operator> complex_creation_operators() { return rows; }
+std::span<const Operator> complex_creation_operators() { return complex_creation_rows::rows; }
 
 }  // namespace tilewright::exported

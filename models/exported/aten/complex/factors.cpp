@@ -272,7 +272,7 @@ Results spectrum(const Call& call) {
 }
 Value values_of_spectrum(const Call& call) { return ComplexTensor(eigvals(any_matrix_of(call))); }
 
-constexpr Operator rows[] = {
+constexpr Operator complex_factor_rows[] = {
     {"aten._linalg_det.default", by<determinant_of>},
     {"aten._linalg_eigh.default", by<hermitian_spectrum>},
     {"aten._linalg_slogdet.default", by<direction_and_log_of_determinant>},
@@ -325,7 +325,7 @@ constexpr Operator spectra[] = {
 
 }  // namespace
 
-std::span<const Operator> complex_factor_operators() { return rows; }
+std::span<const Operator> complex_factor_operators() { return complex_factor_rows; }
 std::span<const Operator> spectrum_operators() { return spectra; }
 
 }  // namespace tilewright::exported

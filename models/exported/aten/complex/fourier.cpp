@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace fourier_rows {
 namespace {
 
 // What results are divided by: nothing, the root of the number of points, or that number.
@@ -236,7 +237,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace fourier_rows
 
-std::span<const Operator> fourier_operators() { return rows; }
+std::span<const Operator> fourier_operators() { return fourier_rows::rows; }
 
 }  // namespace tilewright::exported

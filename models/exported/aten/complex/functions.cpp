@@ -10,6 +10,7 @@
 #include "models/exported/complex/arithmetic.h"
 
 namespace tilewright::exported {
+namespace complex_function_rows {
 namespace {
 
 using Function = ComplexTensor (*)(const ComplexTensor& z);
@@ -107,7 +108,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace complex_function_rows
 
-std::span<const Operator> complex_function_operators() { return rows; }
+std::span<const Operator> complex_function_operators() { return complex_function_rows::rows; }
 
 }  // namespace tilewright::exported

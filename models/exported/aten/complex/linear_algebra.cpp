@@ -5,6 +5,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace complex_linear_algebra_rows {
 namespace {
 
 ComplexTensor product_of(const ComplexTensor& a, const ComplexTensor& b) {
@@ -82,7 +83,10 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace complex_linear_algebra_rows
 
-std::span<const Operator> complex_linear_algebra_operators() { return rows; }
+std::span<const Operator> complex_linear_algebra_operators() {
+  return complex_linear_algebra_rows::rows;
+}
 
 }  // namespace tilewright::exported

@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace complex_rows {
 namespace {
 
 using Function = ComplexTensor (*)(const ComplexTensor& z);
@@ -331,7 +332,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace complex_rows
 
-std::span<const Operator> complex_operators() { return rows; }
+std::span<const Operator> complex_operators() { return complex_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace short_time_rows {
 namespace {
 
 // Frames of `points` elements, every `step`, that are multiplied by a window.
@@ -118,7 +119,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace short_time_rows
 
-std::span<const Operator> short_time_operators() { return rows; }
+std::span<const Operator> short_time_operators() { return short_time_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -5,6 +5,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace arithmetic_rows {
 namespace {
 
 using Function = Tensor (*)(const TensorOperand& a, const TensorOperand& b);
@@ -189,7 +190,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace arithmetic_rows
 
-std::span<const Operator> arithmetic_operators() { return rows; }
+std::span<const Operator> arithmetic_operators() { return arithmetic_rows::rows; }
 
 }  // namespace tilewright::exported

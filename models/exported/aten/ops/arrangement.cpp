@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace arrangement_rows {
 namespace {
 
 Tensor same(const Call& call) { return call.tensor("self"); }
@@ -237,7 +238,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace arrangement_rows
 
-std::span<const Operator> arrangement_operators() { return rows; }
+std::span<const Operator> arrangement_operators() { return arrangement_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -15,6 +15,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace composite_rows {
 namespace {
 
 // A tensor that is such already is the result itself, unless a copy is asked for.
@@ -236,7 +237,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace composite_rows
 
-std::span<const Operator> composite_operators() { return rows; }
+std::span<const Operator> composite_operators() { return composite_rows::rows; }
 
 }  // namespace tilewright::exported

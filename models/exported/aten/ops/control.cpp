@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace control_rows {
 namespace {
 
 // What the graph makes of these values, within autocast for a dtype or not.
@@ -175,7 +176,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace control_rows
 
-std::span<const Operator> control_operators() { return rows; }
+std::span<const Operator> control_operators() { return control_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace convolution_rows {
 namespace {
 
 Tensor transposed(const Tensor& x, const Tensor& weight, const Tensor& bias, int rank,
@@ -134,8 +135,9 @@ constexpr Operator complex_rows[] = {
 };
 
 }  // namespace
+}  // namespace convolution_rows
 
-std::span<const Operator> convolution_operators() { return rows; }
-std::span<const Operator> complex_convolution_operators() { return complex_rows; }
+std::span<const Operator> convolution_operators() { return convolution_rows::rows; }
+std::span<const Operator> complex_convolution_operators() { return convolution_rows::complex_rows; }
 
 }  // namespace tilewright::exported

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace creation_rows {
 namespace {
 
 // In PyTorch a number becomes what the dtype makes of it.
@@ -172,7 +173,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace creation_rows
 
-std::span<const Operator> creation_operators() { return rows; }
+std::span<const Operator> creation_operators() { return creation_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace function_rows {
 namespace {
 
 using Function = Tensor (*)(const TensorOperand& x);
@@ -124,7 +125,7 @@ constexpr Operator rows[] = {
     {"aten.log2.default", of_one<log2>},
     {"aten.logical_not.default", of_one<logical_not>},
     {"aten.neg.default", [](const Call& c) { return -TensorOperand(c.tensor("self")); }},
-    {"aten.reciprocal.default", of_one<reciprocal>},
+    {"aten.reciprocal.default", of_one<tilewright::reciprocal>},
     {"aten.relu.default", of_one<relu>},
     {"aten.round.default", of_one<round>},
     {"aten.round.decimals",
@@ -154,7 +155,7 @@ constexpr Operator rows[] = {
     {"aten.log_sigmoid.default", of_one<logsigmoid>},
     {"aten.logit.default", by<logit_of>},
     {"aten.nan_to_num.default", by<without_nan>},
-    {"aten.positive.default", of_one<positive>},
+    {"aten.positive.default", of_one<tilewright::positive>},
     {"aten.log_sigmoid_forward.default",
      [](const Call& c) {
        return Results{logsigmoid(c.tensor("self")), Value()};
@@ -186,7 +187,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace function_rows
 
-std::span<const Operator> function_operators() { return rows; }
+std::span<const Operator> function_operators() { return function_rows::rows; }
 
 }  // namespace tilewright::exported

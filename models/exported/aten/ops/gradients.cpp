@@ -16,6 +16,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace gradient_rows {
 namespace {
 
 // The gradient of a function of elements: `slope` of the operand or of the result, both in the
@@ -403,6 +404,7 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace gradient_rows
 
 Results wanted_gradients(const Call& call, const std::vector<std::function<Tensor()>>& gradients) {
   const std::vector<bool> mask = call.flags("output_mask");
@@ -419,6 +421,6 @@ Results wanted_gradients(const Call& call, const std::vector<std::function<Tenso
   return results;
 }
 
-std::span<const Operator> gradient_operators() { return rows; }
+std::span<const Operator> gradient_operators() { return gradient_rows::rows; }
 
 }  // namespace tilewright::exported

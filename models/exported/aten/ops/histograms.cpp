@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace histogram_rows {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -133,7 +134,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace histogram_rows
 
-std::span<const Operator> histogram_operators() { return rows; }
+std::span<const Operator> histogram_operators() { return histogram_rows::rows; }
 
 }  // namespace tilewright::exported

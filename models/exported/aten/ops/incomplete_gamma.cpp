@@ -18,6 +18,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace incomplete_gamma_rows {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -153,7 +154,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace incomplete_gamma_rows
 
-std::span<const Operator> incomplete_gamma_operators() { return rows; }
+std::span<const Operator> incomplete_gamma_operators() { return incomplete_gamma_rows::rows; }
 
 }  // namespace tilewright::exported

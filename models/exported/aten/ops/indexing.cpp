@@ -16,6 +16,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace indexing_rows {
 namespace {
 
 Tensor put_by_index(const Call& call) {
@@ -351,7 +352,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace indexing_rows
 
-std::span<const Operator> indexing_operators() { return rows; }
+std::span<const Operator> indexing_operators() { return indexing_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -14,6 +14,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace joining_rows {
 namespace {
 
 using Tensors = std::vector<Tensor>;
@@ -285,7 +286,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace joining_rows
 
-std::span<const Operator> joining_operators() { return rows; }
+std::span<const Operator> joining_operators() { return joining_rows::rows; }
 
 }  // namespace tilewright::exported

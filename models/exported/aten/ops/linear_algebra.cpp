@@ -17,6 +17,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace linear_algebra_rows {
 namespace {
 
 Tensor matrix_of(const Call& call) { return call.tensor(call.has("A") ? "A" : "self"); }
@@ -316,7 +317,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace linear_algebra_rows
 
-std::span<const Operator> linear_algebra_operators() { return rows; }
+std::span<const Operator> linear_algebra_operators() { return linear_algebra_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace loss_rows {
 namespace {
 
 LossReduction reduction_of(const Call& call) {
@@ -150,7 +151,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace loss_rows
 
-std::span<const Operator> loss_operators() { return rows; }
+std::span<const Operator> loss_operators() { return loss_rows::rows; }
 
 }  // namespace tilewright::exported

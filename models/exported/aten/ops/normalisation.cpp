@@ -4,6 +4,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace normalisation_rows {
 namespace {
 
 struct Affine {
@@ -110,7 +111,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace normalisation_rows
 
-std::span<const Operator> normalisation_operators() { return rows; }
+std::span<const Operator> normalisation_operators() { return normalisation_rows::rows; }
 
 }  // namespace tilewright::exported

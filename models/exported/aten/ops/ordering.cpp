@@ -3,6 +3,7 @@
 #include "models/exported/aten/operators.h"
 
 namespace tilewright::exported {
+namespace ordering_rows {
 namespace {
 
 std::pair<Tensor, Tensor> sorted(const Call& call) {
@@ -40,7 +41,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace ordering_rows
 
-std::span<const Operator> ordering_operators() { return rows; }
+std::span<const Operator> ordering_operators() { return ordering_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace pooling_rows {
 namespace {
 
 using Pair = std::pair<Tensor, Tensor>;
@@ -147,7 +148,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace pooling_rows
 
-std::span<const Operator> pooling_operators() { return rows; }
+std::span<const Operator> pooling_operators() { return pooling_rows::rows; }
 
 }  // namespace tilewright::exported

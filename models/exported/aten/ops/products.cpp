@@ -4,6 +4,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace product_rows {
 namespace {
 
 AddedProduct factors_of(const Call& call) {
@@ -121,7 +122,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace product_rows
 
-std::span<const Operator> product_operators() { return rows; }
+std::span<const Operator> product_operators() { return product_rows::rows; }
 
 }  // namespace tilewright::exported

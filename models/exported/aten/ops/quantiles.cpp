@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace quantile_rows {
 namespace {
 
 // A place between two elements becomes that of one, or stays.
@@ -84,7 +85,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace quantile_rows
 
-std::span<const Operator> quantile_operators() { return rows; }
+std::span<const Operator> quantile_operators() { return quantile_rows::rows; }
 
 }  // namespace tilewright::exported

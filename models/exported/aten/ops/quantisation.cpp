@@ -18,6 +18,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace quantisation_rows {
 namespace {
 
 // What of an integer type a call uses; all of it unless it says less.
@@ -387,7 +388,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace quantisation_rows
 
-std::span<const Operator> quantisation_operators() { return rows; }
+std::span<const Operator> quantisation_operators() { return quantisation_rows::rows; }
 
 }  // namespace tilewright::exported

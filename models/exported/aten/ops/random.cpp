@@ -13,6 +13,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace random_rows {
 namespace {
 
 DType dtype_like(const Call& call) { return call.dtype().value_or(call.tensor("self").dtype()); }
@@ -185,7 +186,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace random_rows
 
-std::span<const Operator> random_operators() { return rows; }
+std::span<const Operator> random_operators() { return random_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -5,6 +5,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace recurrent_rows {
 namespace {
 
 constexpr std::int64_t few_steps = 16;  // that are no loop of the graph
@@ -131,7 +132,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace recurrent_rows
 
-std::span<const Operator> recurrent_operators() { return rows; }
+std::span<const Operator> recurrent_operators() { return recurrent_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace reduction_rows {
 namespace {
 
 bool keeps(const Call& call) { return call.flag("keepdim", false); }
@@ -216,7 +217,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace reduction_rows
 
-std::span<const Operator> reduction_operators() { return rows; }
+std::span<const Operator> reduction_operators() { return reduction_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -82,7 +82,7 @@ const CustomOp& known_op_to(DType dtype) {
   return ops.at(dtype);
 }
 
-constexpr Operator rows[] = {
+constexpr Operator reinterpretation_rows[] = {
     {"aten.view.dtype",
      [](const Call& c) { return reinterpreted(c.tensor("self"), c.dtype().value()); }},
     {"aten.view_copy.dtype",
@@ -98,6 +98,6 @@ Tensor reinterpreted(const Tensor& x, DType dtype) {
   return known_op_to(dtype)(x);
 }
 
-std::span<const Operator> reinterpretation_operators() { return rows; }
+std::span<const Operator> reinterpretation_operators() { return reinterpretation_rows; }
 
 }  // namespace tilewright::exported

@@ -5,6 +5,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace resampling_rows {
 namespace {
 
 using Mode = InterpolateMode;
@@ -90,7 +91,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace resampling_rows
 
-std::span<const Operator> resampling_operators() { return rows; }
+std::span<const Operator> resampling_operators() { return resampling_rows::rows; }
 
 }  // namespace tilewright::exported

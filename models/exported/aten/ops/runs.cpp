@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace run_rows {
 namespace {
 
 // Whether each slice along the axis differs from the one before; the first does.
@@ -98,7 +99,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace run_rows
 
-std::span<const Operator> run_operators() { return rows; }
+std::span<const Operator> run_operators() { return run_rows::rows; }
 
 }  // namespace tilewright::exported

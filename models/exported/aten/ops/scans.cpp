@@ -7,6 +7,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace scan_rows {
 namespace {
 
 Tensor differences(const Call& call) {
@@ -152,7 +153,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace scan_rows
 
-std::span<const Operator> scan_operators() { return rows; }
+std::span<const Operator> scan_operators() { return scan_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -11,6 +11,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace scatter_rows {
 namespace {
 
 ScatterReduction reduction_of(const Call& call) {
@@ -136,7 +137,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace scatter_rows
 
-std::span<const Operator> scatter_operators() { return rows; }
+std::span<const Operator> scatter_operators() { return scatter_rows::rows; }
 
 }  // namespace tilewright::exported

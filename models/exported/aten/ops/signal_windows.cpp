@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace signal_window_rows {
 namespace {
 
 // From 0 to 1, in f64.
@@ -65,7 +66,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace signal_window_rows
 
-std::span<const Operator> signal_window_operators() { return rows; }
+std::span<const Operator> signal_window_operators() { return signal_window_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -6,6 +6,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace size_rows {
 namespace {
 
 // Of two integers where both are, else of two floats.
@@ -249,7 +250,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace size_rows
 
-std::span<const Operator> size_operators() { return rows; }
+std::span<const Operator> size_operators() { return size_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -14,6 +14,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace special_rows {
 namespace {
 
 using Function = Tensor (*)(const TensorOperand& x);
@@ -192,7 +193,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace special_rows
 
-std::span<const Operator> special_operators() { return rows; }
+std::span<const Operator> special_operators() { return special_rows::rows; }
 
 }  // namespace tilewright::exported

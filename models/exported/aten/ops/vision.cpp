@@ -8,6 +8,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace vision_rows {
 namespace {
 
 Shape bins_of(const Call& call) {
@@ -92,7 +93,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace vision_rows
 
-std::span<const Operator> vision_operators() { return rows; }
+std::span<const Operator> vision_operators() { return vision_rows::rows; }
 
 }  // namespace tilewright::exported

@@ -9,6 +9,7 @@
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
+namespace window_gradient_rows {
 namespace {
 
 // A convolution of x [N, C, sizes..] by a weight, which may be the transposed one.
@@ -174,7 +175,8 @@ constexpr Operator rows[] = {
 };
 
 }  // namespace
+}  // namespace window_gradient_rows
 
-std::span<const Operator> window_gradient_operators() { return rows; }
+std::span<const Operator> window_gradient_operators() { return window_gradient_rows::rows; }
 
 }  // namespace tilewright::exported
