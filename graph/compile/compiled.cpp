@@ -61,8 +61,9 @@ std::optional<CapturedFunction> CompiledSignature::capture_function(const Call& 
   leave_views_out(captured->graph, result.origins);
   std::vector<Tensor> inputs = call.arguments;
   inputs.insert(inputs.end(), captured->captured.begin(), captured->captured.end());
-  result.row_checks = RowChecks(captured->graph, options.index_checks, lie_on_host(inputs));
-  result.graph = run_passes(captured->graph);
+  result.row_checks = RowChecks(captured->graph, options.index_checks, lie_on_host(inputs),
+                                options.plan.device.target());
+  result.graph = run_passes(captured->graph, {.target = options.plan.device.target()});
   result.row_checks.add_primitive(result.graph);
   result.captured = std::move(captured->captured);
   result.read = std::move(captured->read);
@@ -98,8 +99,9 @@ CompiledSignature::CompiledSignature(const Graph& segment, const std::vector<Ten
                                      const ResolvedOptions& options, SharedSteps& shared)
     : signature_(signature_of(inputs, options.plan.device)), shared_(shared) {
   Graph captured = segment;
-  row_checks_ = RowChecks(captured, options.index_checks, lie_on_host(inputs));
-  Graph graph = run_passes(captured);
+  const dsl::Target target = options.plan.device.target();
+  row_checks_ = RowChecks(captured, options.index_checks, lie_on_host(inputs), target);
+  Graph graph = run_passes(captured, {.target = target});
   row_checks_.add_primitive(graph);
   compile(std::move(graph), options, inputs);
   gives_host_ = false;
@@ -176,7 +178,7 @@ std::string CompiledSignature::guards_text() const {
 
 void CompiledSignature::verify_capture(const TensorFunction& function) const {
   if (!breaks_.empty()) return;
-  SymbolicRun now = run_over_symbols(function, signature_, plan_->device());
+  SymbolicRun now = run_over_symbols(function, signature_);
   require_same_capture(
       {*recorded_, captured_, returned_.form, logs_.size()},
       {now.captured.graph, now.captured.captured, now.returned.form, now.captured.logs.size()});

@@ -35,8 +35,8 @@ bool is_same_place(const Tensor& a, const Tensor& b) {
 
 PaddingProof prove(const Call& call, const Signature& given, const Signature& padded,
                    const Device& device) {
-  SymbolicRun here = run_over_symbols(call.function, given, device),
-              there = run_over_symbols(call.function, padded, device);
+  SymbolicRun here = run_over_symbols(call.function, given),
+              there = run_over_symbols(call.function, padded);
   if (!here.captured.logs.empty()) return {"it prints or logs a value", {}};
   for (const ResultOrigin& origin : here.origins)
     if (origin.input) return {"it returns an argument or a view of one", {}};
@@ -45,7 +45,8 @@ PaddingProof prove(const Call& call, const Signature& given, const Signature& pa
     return {"the function computes something else for the padded sizes", {}};
   const std::size_t arguments = given.size();
   return prove_padding(
-      decompose(here.captured.graph), decompose(there.captured.graph), arguments,
+      decompose(here.captured.graph, device.target()),
+      decompose(there.captured.graph, device.target()), arguments,
       [&](std::size_t i) { return is_same_place(a[i - arguments], b[i - arguments]); });
 }
 

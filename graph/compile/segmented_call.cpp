@@ -29,7 +29,7 @@ SegmentedCall::SegmentedCall(SegmentTable& table, const ResolvedOptions& options
       breaks_(breaks),
       followers_(&first),
       logged_(logged),
-      capture_(options.plan.device) {
+      capture_() {
   capture_.may_end_early(scratch_.spare_bodies);
   if (!options.breaks_are_errors) capture_.may_break([this](const Break& at) { settle(&at); });
 }

@@ -109,10 +109,9 @@ void require_same_capture(const CaptureView& before, const CaptureView& now) {
   }
 }
 
-SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature,
-                             const Device& device) {
+SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature) {
   TraceSpan span("compile", "capture");
-  Capture capture(device);
+  Capture capture;
   std::vector<Tensor> symbols;
   for (const ArgumentType& argument : signature)
     symbols.push_back(capture.placeholder(argument.dtype, argument.shape, argument.strides));

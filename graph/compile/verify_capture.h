@@ -26,8 +26,7 @@ struct SymbolicRun {
   std::vector<ResultOrigin> origins;
 };
 // Raises `GraphBreak` where the function breaks, and whatever it raises.
-SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature,
-                             const Device& device);
+SymbolicRun run_over_symbols(const TensorFunction& function, const Signature& signature);
 
 struct CaptureView {
   const Graph& graph;                   // as it was recorded, before any pass

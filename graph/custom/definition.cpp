@@ -58,15 +58,16 @@ std::vector<TensorType> by_formula(const Question& q) {
   builder.set_location(q.where);
   for (const ValueType& operand : q.operands) builder.input(operand.dtype, operand.shape);
   std::vector<TensorType> results;
-  for (NodeId id : q.definition.formula(builder, graph.inputs))
+  for (NodeId id : q.definition.formula(builder, graph.inputs, dsl::host_target()))
     results.push_back({graph.node(id).dtype, graph.node(id).shape});
   return results;
 }
 
 std::vector<TensorType> by_rule(const Question& q) {
-  if (!q.definition.rule) return by_formula(q);
   std::vector<TensorType> operands;
   for (const ValueType& operand : q.operands) operands.push_back({operand.dtype, operand.shape});
+  if (q.definition.result_types) return q.definition.result_types(operands, q.where);
+  if (!q.definition.rule) return by_formula(q);
   try {
     return q.definition.rule(operands);
   } catch (const std::exception& error) {
@@ -118,6 +119,9 @@ void need_fit(const Question& q, std::span<const TensorType> results) {
 CustomReference::CustomReference(std::shared_ptr<const CustomDefinition> definition)
     : definition_(std::move(definition)), identity_(definition_->identity) {}
 const std::string& CustomReference::name() const { return definition_->name; }
+std::string CustomReference::text() const {
+  return definition_->settings.empty() ? name() : concat(name(), "(", definition_->settings, ")");
+}
 bool CustomReference::changes_operand() const {
   return definition_ != nullptr && definition_->changes_operand;
 }

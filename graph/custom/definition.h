@@ -1,5 +1,8 @@
 // A custom op as the compiler sees it: its rule, and what computes it.
 //
+// Functions of the library that are nodes of captured graphs are definitions too
+// (graph/functions/named): formulas with settings.
+//
 // There are two ops of the graph for it. `custom` is a kernel or C++, which fusion does not see
 // through: an opaque task with a lowering of its own (graph/lower/custom). `custom_formula` is made
 // of other ops, a composite, and fuses as they do. Which one a definition is of says `op()`.
@@ -13,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/target/target.h"
 #include "graph/custom/custom_call.h"
 #include "graph/ir/evaluate.h"
 #include "graph/ir/ir.h"
@@ -20,13 +24,18 @@
 namespace tilewright::graph {
 
 struct CustomDefinition {
-  // Appends what computes the results, and gives their nodes.
-  using Formula = std::function<std::vector<NodeId>(GraphBuilder&, const std::vector<NodeId>&)>;
+  // Appends what computes the results on such a target, and gives their nodes.
+  using Formula = std::function<std::vector<NodeId>(GraphBuilder&, const std::vector<NodeId>&,
+                                                    const dsl::Target&)>;
+  using ResultTypes = std::function<std::vector<TensorType>(std::span<const TensorType> operands,
+                                                            std::source_location where)>;
 
   std::string name;
+  std::string settings = {};  // of a function of the library, as text (settings.h)
   Hash identity;
   ShapeRule rule;
-  bool changes_operand = false;  // the first one, whose new value is the result
+  ResultTypes result_types = {};  // the rule of the library's functions, whose errors are their own
+  bool changes_operand = false;   // the first one, whose new value is the result
   // One of three.
   std::optional<TileKernel> kernel;
   std::vector<std::size_t> pointers = {};  // the operand of each Pointer; empty: in their order

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "runtime/base/hash.h"
 
@@ -23,6 +24,8 @@ class CustomReference {
   const CustomDefinition& operator*() const { return *definition_; }
   const CustomDefinition* operator->() const { return definition_.get(); }
   const std::string& name() const;  // of one that is defined
+  std::string text() const;         // the name, and the settings of a library function: name(..)
+  bool is_of_library() const;       // a function of the library (graph/functions/named)
   // Whether results are its first operand, changed.
   bool changes_operand() const;
   const Hash& identity() const { return identity_; }
@@ -35,5 +38,8 @@ class CustomReference {
 
 // The definition of that name that was made last and still lives; undefined where there is none.
 CustomReference custom_named(const std::string& name);
+// The library's function of that name with these settings; undefined where there is none. Raises
+// `Error` for settings that do not read. Defined in graph/functions/named.
+CustomReference function_named(std::string_view name, std::string_view settings);
 
 }  // namespace tilewright::graph

@@ -127,6 +127,7 @@ class GraphBuilder {
   Graph& graph() { return graph_; }
   const Node& node(NodeId id) const { return graph_.nodes[id]; }
   void set_location(std::source_location where) { where_ = where; }
+  std::source_location location() const { return where_; }
   void set_origin(Origin origin) { origin_ = origin; }  // else each node is its own
   void set_mark(MarkId mark) { mark_ = mark; }          // of nodes that are their own origin
 

@@ -31,8 +31,12 @@ void read(Line& line, ir::ReduceKind& kind) {
 
 void read(Line& line, CustomReference& custom) {
   const std::string name(line.word());
-  custom = custom_named(name);
-  if (!custom.is_defined()) line.fail(concat("no custom op ", name, " is defined in this program"));
+  const std::string settings(line.starts_with("(") ? line.enclosed('(', ')') : "");
+  custom = function_named(name, settings);
+  if (!custom.is_defined() && settings.empty()) custom = custom_named(name);
+  if (!custom.is_defined())
+    line.fail(
+        concat("no function of the library and no custom op of this program is called ", name));
 }
 
 void read(Line& line, Bodies& bodies) {

@@ -30,7 +30,7 @@ std::string text_of(bool flag) { return flag ? "1" : "0"; }
 std::string text_of(const std::vector<int>& list) { return joined(list, 'x'); }
 std::string text_of(const Shape& sizes) { return joined(sizes, 'x'); }
 std::string text_of(ir::ReduceKind kind) { return std::string(ir::name_of(kind)); }
-std::string text_of(const CustomReference& custom) { return custom.name(); }
+std::string text_of(const CustomReference& custom) { return custom.text(); }
 
 // Each between < and >, its lines ended by ';'.
 std::string text_of(const Bodies& bodies) {

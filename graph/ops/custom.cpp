@@ -46,7 +46,7 @@ HostTensor meaning(The<Op::custom_formula>, const Node& node, const Operands& op
     builder.input(operand->dtype, operand->shape);
     inputs.push_back(*operand);
   }
-  graph.outputs = node.attributes.custom->formula(builder, graph.inputs);
+  graph.outputs = node.attributes.custom->formula(builder, graph.inputs, dsl::host_target());
   Evaluation found = evaluate(graph, inputs, Rounding::double_);
   HostTensor value = std::move(found.outputs[0]);
   for (std::size_t i = 1; i < found.outputs.size(); ++i)
@@ -62,7 +62,8 @@ Term decomposition(The<Op::custom_formula>, const Composite& site) {
     builder = operand.builder;
   }
   check(builder != nullptr, "a formula has no operands");
-  std::vector<NodeId> results = site.node.attributes.custom->formula(*builder, operands);
+  std::vector<NodeId> results =
+      site.node.attributes.custom->formula(*builder, operands, site.target);
   Term term{builder, results[0]};
   term.others.assign(results.begin() + 1, results.end());
   return term;

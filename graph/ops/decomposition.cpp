@@ -20,8 +20,9 @@ Term choice(const Term& condition, const Term& a, const Term& b) {
 Term compared(Op op, const Term& a, double b) { return a.make(op, {a.id, a.number(b).id}); }
 
 std::vector<NodeId> append_decomposition(GraphBuilder& builder, const Node& node,
-                                         const std::vector<NodeId>& operands) {
-  Composite site{node, {}};
+                                         const std::vector<NodeId>& operands,
+                                         const dsl::Target& target) {
+  Composite site{node, target, {}};
   for (NodeId id : operands) site.operands.push_back({&builder, id});
   Term result =
       dispatch_op<Kind::composite, Term>(node.op, [&](auto op) { return decomposition(op, site); });

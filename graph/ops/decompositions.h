@@ -5,13 +5,15 @@
 // end; softmax subtracts the maximum; variances take two passes.
 #pragma once
 
+#include "dsl/target/target.h"
 #include "graph/ir/ir.h"
 
 namespace tilewright::graph {
 
-// Appends the decomposition of `node` (of kind composite) applied to `operands`, nodes of the
-// builder's graph; gives the nodes of its results, of which there is one at least.
+// Appends the decomposition of `node` (of kind composite) for the target, applied to `operands`,
+// nodes of the builder's graph; gives the nodes of its results, of which there is one at least.
 std::vector<NodeId> append_decomposition(GraphBuilder& builder, const Node& node,
-                                         const std::vector<NodeId>& operands);
+                                         const std::vector<NodeId>& operands,
+                                         const dsl::Target& target);
 
 }  // namespace tilewright::graph

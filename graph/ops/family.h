@@ -19,6 +19,7 @@
 
 #include <vector>
 
+#include "dsl/target/target.h"
 #include "graph/ir/evaluate.h"
 #include "graph/ir/location.h"
 #include "graph/ir/op_dispatch.h"
@@ -122,9 +123,10 @@ Term unary(Op op, const Term& x);
 Term choice(const Term& condition, const Term& a, const Term& b);
 Term compared(Op op, const Term& a, double b);
 
-// What a decomposition is given: the composite and its operands.
+// What a decomposition is given: the composite, the target of the graph, and operands.
 struct Composite {
   const Node& node;
+  const dsl::Target& target;
   std::vector<Term> operands;
 
   bool has(std::size_t i) const { return i < operands.size(); }

@@ -5,7 +5,7 @@
 
 namespace tilewright::graph {
 
-Graph decompose(const Graph& graph) {
+Graph decompose(const Graph& graph, const dsl::Target& target) {
   return rewrite(graph, [&](Rewriter& rewriter, NodeId id) -> std::optional<NodeId> {
     const Node& node = graph.node(id);
     GraphBuilder builder = rewriter.builder(node);
@@ -15,7 +15,8 @@ Graph decompose(const Graph& graph) {
                     : std::nullopt;
     }
     if (info(node.op).kind != Kind::composite) return std::nullopt;
-    return rewriter.replace(id, append_decomposition(builder, node, rewriter.operands_of(node)));
+    return rewriter.replace(
+        id, append_decomposition(builder, node, rewriter.operands_of(node), target));
   });
 }
 

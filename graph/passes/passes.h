@@ -2,6 +2,7 @@
 // of outputs and mutations, and the values of both (canonicalise: up to the sign of zero).
 #pragma once
 
+#include "dsl/target/target.h"
 #include "graph/ir/ir.h"
 
 namespace tilewright::graph {
@@ -14,9 +15,9 @@ Graph decide_by_places(const Graph& graph);
 Graph form_attention(const Graph& graph);
 // Masks of attention that say by places what a row sees become causal rows and windows of it.
 Graph place_masks(const Graph& graph);
-// Composites become the ops of their decompositions, each result what computes it. After it no
-// composite is left.
-Graph decompose(const Graph& graph);
+// Composites become the ops of their decompositions for the target, each result what computes it.
+// After it no composite is left.
+Graph decompose(const Graph& graph, const dsl::Target& target = dsl::host_target());
 // What stands between views that move channels to the end and back works on them there.
 Graph keep_channels_last(const Graph& graph);
 // Comparisons and choices of integers whose outcome follows from the ranges that their operands can

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "dsl/target/device.h"
 #include "graph/ir/text.h"
 #include "graph/passes/passes.h"
 #include "runtime/base/env.h"
@@ -13,29 +14,33 @@
 namespace tilewright::graph {
 namespace {
 
+// A pass that is the same on every target.
+template <Graph (*pass)(const Graph&)>
+constexpr auto on_any = [](const Graph& graph, const dsl::Target&) { return pass(graph); };
+
 constexpr Pass common_pass(Stage stage) {
-  return {"common_subexpressions", common_subexpressions, stage, false,
+  return {"common_subexpressions", on_any<common_subexpressions>, stage, false,
           "computes equal values once"};
 }
 constexpr std::array table = {
     common_pass(Stage::captured),
-    Pass{"decide_by_places", decide_by_places, Stage::captured, false,
+    Pass{"decide_by_places", on_any<decide_by_places>, Stage::captured, false,
          "writes integers that follow from their places as such"},
-    Pass{"form_attention", form_attention, Stage::captured, false,
+    Pass{"form_attention", on_any<form_attention>, Stage::captured, false,
          "makes attention of products around a softmax"},
-    Pass{"place_masks", place_masks, Stage::captured, false,
+    Pass{"place_masks", on_any<place_masks>, Stage::captured, false,
          "makes causal rows and windows of masks of attention"},
     Pass{"decompose", decompose, Stage::primitive, true, "turns composites into the other ops"},
-    Pass{"keep_channels_last", keep_channels_last, Stage::primitive, false,
+    Pass{"keep_channels_last", on_any<keep_channels_last>, Stage::primitive, false,
          "has what stands between convolutions of 16 bits work in their order of axes"},
-    Pass{"decide_by_ranges", decide_by_ranges, Stage::primitive, false,
+    Pass{"decide_by_ranges", on_any<decide_by_ranges>, Stage::primitive, false,
          "drops what integers are compared with for nothing"},
-    Pass{"canonicalise", canonicalise, Stage::primitive, false,
+    Pass{"canonicalise", on_any<canonicalise>, Stage::primitive, false,
          "joins views, drops what does nothing, folds constants"},
     common_pass(Stage::primitive),
-    Pass{"repeat_numbers", repeat_numbers, Stage::primitive, false,
+    Pass{"repeat_numbers", on_any<repeat_numbers>, Stage::primitive, false,
          "computes numbers that follow from their places where elements are gathered by them"},
-    Pass{"dead_code", dead_code, Stage::primitive, false, "drops what nothing needs"},
+    Pass{"dead_code", on_any<dead_code>, Stage::primitive, false, "drops what nothing needs"},
 };
 static_assert(std::ranges::is_sorted(table, {}, &Pass::stage), "a graph pass leads back a stage");
 
@@ -97,18 +102,18 @@ bool is_pass(std::string_view name) {
 }
 
 // What the environment says of these passes; names must be right.
-struct Settings {
+struct EnvironmentSettings {
   std::vector<std::string> skip, dump;
   std::string stop_after;
 };
-Settings settings() {
+EnvironmentSettings settings() {
   auto bare = [](const char* variable, const std::string& name) {
     std::string rest = name.substr(room.size());
     require(is_pass(rest), "[", variable, "] there is no pass '", name, "'; over graphs there are ",
             names_of(table), ", each with ", room, " before it");
     return rest;
   };
-  Settings result;
+  EnvironmentSettings result;
   for (const std::string& name : env::skip_passes()) {
     if (name.starts_with(room)) {
       result.skip.push_back(bare("TILEWRIGHT_SKIP_PASSES", name));
@@ -137,12 +142,12 @@ constexpr bool verifies_each = false;
 constexpr bool verifies_each = true;
 #endif
 
-Graph run_one(const Pass& pass, Stage stage, const Graph& graph,
+Graph run_one(const Pass& pass, Stage stage, const Graph& graph, const dsl::Target& target,
               const std::vector<std::string>& dump, std::vector<PassTime>* times) {
   const bool dumps = contains(dump, "all") || contains(dump, pass.name);
   const Hash before = dumps || times ? content_hash(graph) : Hash{};
   auto start = std::chrono::steady_clock::now();
-  Graph result = pass.run(graph);
+  Graph result = pass.run(graph, target);
   std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (verifies_each) verify(result, stage);
   if (!dumps && !times) return result;
@@ -172,7 +177,7 @@ Graph run_passes(const Graph& graph, const PassOptions& options, std::vector<Pas
     require(!pass_named(name).required, "[passes] ", name, " is required; it cannot be skipped");
   if (!options.stop_after.empty()) pass_named(options.stop_after);
   if (!options.dump.empty() && options.dump != "all") pass_named(options.dump);
-  Settings set = settings();
+  EnvironmentSettings set = settings();
   set.skip.insert(set.skip.end(), options.skip.begin(), options.skip.end());
   if (!options.dump.empty()) set.dump.push_back(options.dump);
   if (!options.stop_after.empty()) set.stop_after = options.stop_after;
@@ -183,11 +188,12 @@ Graph run_passes(const Graph& graph, const PassOptions& options, std::vector<Pas
       run.push_back(pass);
   auto last = std::ranges::find(run.rbegin(), run.rend(), set.stop_after, &Pass::name);
   if (last != run.rend()) run.erase(last.base(), run.end());
+  const dsl::Target target = options.target ? *options.target : default_device().target();
   std::optional<Graph> now;
   Stage reached = Stage::captured;
   for (const Pass& pass : run) {
     if (!pass.required && contains(set.skip, pass.name)) continue;
-    now = run_one(pass, pass.stage, now ? *now : graph, set.dump, times);
+    now = run_one(pass, pass.stage, now ? *now : graph, target, set.dump, times);
     reached = pass.stage;
   }
   if (!now) return graph;
@@ -196,11 +202,11 @@ Graph run_passes(const Graph& graph, const PassOptions& options, std::vector<Pas
 }
 
 Graph run_named_passes(const Graph& graph, std::span<const std::string> names,
-                       std::vector<PassTime>* times) {
-  const Settings set = settings();
+                       const dsl::Target& target, std::vector<PassTime>* times) {
+  const EnvironmentSettings set = settings();
   Graph now = graph;
   for (const std::string& name : names)
-    now = run_one(pass_named(name), Stage::captured, now, set.dump, times);
+    now = run_one(pass_named(name), Stage::captured, now, target, set.dump, times);
   verify(now);
   return now;
 }

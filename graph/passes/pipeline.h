@@ -20,19 +20,22 @@
 #include <vector>
 
 #include "dsl/passes/pipeline.h"
+#include "dsl/target/target.h"
 #include "graph/ir/ir.h"
 
 namespace tilewright::graph {
 
 struct Pass {
   std::string_view name;
-  Graph (*run)(const Graph& graph);
+  Graph (*run)(const Graph& graph, const dsl::Target& target);
   Stage stage;            // of the graph after it, in the pipeline
   bool required;          // cannot be skipped
   std::string_view what;  // one line
 };
 
 struct PassOptions {
+  // That the graph is compiled for; absent: the default device's.
+  std::optional<dsl::Target> target = {};
   std::vector<std::string> skip;  // also TILEWRIGHT_SKIP_PASSES=a,graph.b
   std::string stop_after;         // the last pass of that name; also TILEWRIGHT_STOP_AFTER=graph.a
   std::string dump = "";          // "", a pass's name, or "all"; also TILEWRIGHT_DUMP=graph.a,all
@@ -53,6 +56,6 @@ Graph run_passes(const Graph& graph, const PassOptions& options = {},
                  std::vector<PassTime>* times = nullptr);
 // The named passes in the given order, over a graph of any stage.
 Graph run_named_passes(const Graph& graph, std::span<const std::string> names,
-                       std::vector<PassTime>* times = nullptr);
+                       const dsl::Target& target, std::vector<PassTime>* times = nullptr);
 
 }  // namespace tilewright::graph

@@ -273,7 +273,8 @@ HostCall control_flow_call(const TaskList& list, const Region& region, const Pla
   PlanOptions body = options_of_body(options);
   body.inputs = inputs_of(*site, *task.op == Op::cond ? 1 : 0);
   for (std::size_t i = 0; i < task.attributes.bodies.size(); ++i)
-    site->bodies.emplace_back(make_plan(run_passes(task.attributes.bodies[i]), body));
+    site->bodies.emplace_back(make_plan(
+        run_passes(task.attributes.bodies[i], {.target = options.device.target()}), body));
   void (*run)(const Site&, const Argument*) = *task.op == Op::cond         ? run_cond
                                               : *task.op == Op::while_loop ? run_while
                                                                            : run_scan;

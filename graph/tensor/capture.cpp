@@ -24,11 +24,6 @@ Capture* Capture::active() { return active_capture; }
 bool is_capturing() { return active_capture != nullptr && !active_capture->is_broken(); }
 CapturePause::CapturePause() noexcept : paused_(std::exchange(active_capture, nullptr)) {}
 CapturePause::~CapturePause() { active_capture = paused_; }
-bool is_work_of_host(const Tensor& operand) {
-  if (active_capture != nullptr) return active_capture->device() == Device::cpu();
-  const TensorBody* body = operand.body().get();
-  return body == nullptr || !body->buffer || body->buffer->memory() == nullptr;
-}
 void note_guard(Guard guard) { active_capture->note_guard(std::move(guard)); }
 std::uint64_t guarded_changes() {
   return changes_of_guarded_values.load(std::memory_order_relaxed);
@@ -40,12 +35,8 @@ void Capture::note_guard(Guard guard) {
     guards_.push_back(std::move(guard));
 }
 
-Capture::Capture(const Device& device)
-    : device_(device),
-      serial_(++last_serial),
-      segment_serial_(serial_),
-      running_(serial_),
-      assignments_(serial_) {
+Capture::Capture()
+    : serial_(++last_serial), segment_serial_(serial_), running_(serial_), assignments_(serial_) {
   require(active_capture == nullptr,
           "[compile] a function is being captured on this thread; captures do not nest: call the "
           "inner function uncompiled, or compile the outer one alone");
@@ -54,7 +45,6 @@ Capture::Capture(const Device& device)
 }
 Capture::Capture(Capture& around)
     : around_(&around),
-      device_(around.device_),
       serial_(++last_serial),
       segment_serial_(serial_),
       running_(serial_),

@@ -67,9 +67,8 @@ struct Recorded {
 
 class Capture {
  public:
-  // Becomes the active capture of this thread; raises `Error` if there is one. What is recorded is
-  // for that device.
-  explicit Capture(const Device& device = default_device());
+  // Becomes the active capture of this thread; raises `Error` if there is one.
+  Capture();
   // Of a body of control flow within a function that is being captured: becomes the active capture
   // until it ends. Values of the function around that it uses are captured like concrete tensors.
   explicit Capture(Capture& around);
@@ -77,7 +76,6 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
   static Capture* active();
-  const Device& device() const { return device_; }
   // The function looks at a tensor over this memory.
   void note_read(const Buffer* memory) { read_.insert(memory); }
   void note_guard(Guard guard);                     // the first of each value counts
@@ -240,7 +238,6 @@ class Capture {
   NodeId node_of_value_around(const Tensor& symbolic);
 
   Capture* around_ = nullptr;  // of a body: that of the function
-  Device device_;
   std::uint64_t serial_;
   std::uint64_t segment_serial_;  // of its symbolic tensors
   RunningCapture running_;
@@ -271,9 +268,6 @@ class Capture {
   bool uses_exposed_ = false;     // what was recorded last does
 };
 
-// Whether what is done with the tensor now, at once or by the function that is being captured, is
-// done by the host.
-bool is_work_of_host(const Tensor& operand);
 // What is wrong with a tensor that is not concrete as an argument of a call outside of captures: "
 // is undefined; every argument must be a tensor".
 std::string_view flaw_of(const Tensor& argument);

@@ -153,7 +153,7 @@ struct Application {
 };
 
 Graph graph_of(const TensorsOfTensors& function, std::span<const Tensor> operands) {
-  Capture capture(Device::of(operands.empty() ? nullptr : operands[0].body()->buffer->memory()));
+  Capture capture;
   std::vector<Tensor> inputs;
   for (const Tensor& operand : operands) {
     const TensorBody& body = *operand.body();
@@ -207,7 +207,7 @@ std::vector<std::shared_ptr<Buffer>> run(const Call& given, const MakeGraph& mak
   plan = plan_table().find(key);
   if (!plan)
     plan = plan_table().insert(
-        key, make_plan(run_passes(make_graph(call.operands)),
+        key, make_plan(run_passes(make_graph(call.operands), {.target = device.target()}),
                        {.device = device, .inputs = memory_of_inputs(call.operands)}));
   return run_plan(*plan, call.operands);
 }

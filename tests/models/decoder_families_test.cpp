@@ -10,10 +10,13 @@
 #include <cmath>
 
 #include "graph/compile/compile.h"
+#include "graph/ir/text.h"
+#include "graph/tensor/capture.h"
 #include "models/decoder/decoder.h"
 #include "models/generate/generate.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
+#include "tests/setting.h"
 #include "tests/tensors.h"
 
 namespace tilewright::decoder_families_test {
@@ -66,6 +69,20 @@ std::vector<float> last_logits(Decoder& model, const std::vector<std::int64_t>& 
 class Family : public ::testing::TestWithParam<std::string_view> {};
 INSTANTIATE_TEST_SUITE_P(Families, Family, ::testing::ValuesIn(decoder_families()),
                          [](const auto& info) { return std::string(info.param); });
+
+// Algorithms are chosen for a device when a graph is compiled, not when it is captured.
+TEST_P(Family, IsCapturedTheSameOnEveryDevice) {
+  auto model = random_decoder(config_of(GetParam()), 1);
+  auto captured_on = [&](const char* name) {
+    Setting device("TILEWRIGHT_DEVICE", name);
+    graph::Capture capture;
+    const Tensor ids = capture.placeholder(i64, {1, 10}), position = capture.placeholder(i64, {1});
+    return graph::print(capture.finish({model->forward_last(ids, position)}).graph);
+  };
+  const std::string host = captured_on("cpu");
+  EXPECT_EQ(captured_on("emulated:sm_80"), host);
+  EXPECT_EQ(captured_on("emulated:sm_90a"), host);
+}
 
 TEST_P(Family, HasTheParametersOfItsConfiguration) {
   DecoderConfig config = config_of(GetParam());

@@ -347,7 +347,7 @@ std::vector<std::vector<double>> composite_errors(const Node& node, const Operan
   std::vector<NodeId> inputs;
   for (const BoundedTensor* operand : x)
     inputs.push_back(builder.input(operand->value.dtype, operand->value.shape));
-  std::vector<NodeId> results = append_decomposition(builder, node, inputs);
+  std::vector<NodeId> results = append_decomposition(builder, node, inputs, dsl::host_target());
   std::vector<BoundedTensor> values;
   for (NodeId id = 0; id < inner.nodes.size(); ++id) {
     if (id < x.size()) {

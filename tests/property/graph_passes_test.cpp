@@ -170,7 +170,7 @@ TEST(GraphPasses, EachPassAloneKeepsTheValues) {
     BoundedEvaluation expected = bounded_evaluate(random.graph, random.inputs);
     for (const Pass& pass : passes()) {
       SCOPED_TRACE(pass.name);
-      Graph simple = pass.run(random.graph);
+      Graph simple = pass.run(random.graph, dsl::host_target());
       expect_within(expected, evaluate(simple, random.inputs, Rounding::double_),
                     told(seed, random.graph));
     }

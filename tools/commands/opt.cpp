@@ -57,7 +57,7 @@ void opt_graph(const OptArguments& a, const std::string& text) {
   graph::Graph graph = graph_of("opt", a.file, text);
   std::vector<dsl::PassTime> times;
   graph = a.passes.empty() ? graph::run_passes(graph, {.skip = a.skip}, &times)
-                           : graph::run_named_passes(graph, a.passes, &times);
+                           : graph::run_named_passes(graph, a.passes, dsl::host_target(), &times);
   fmt::print("{}", a.emit == "dot" ? graph::dot(graph) : graph::print(graph));
   if (a.time) print_times(times);
 }

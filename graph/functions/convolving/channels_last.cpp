@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "graph/ops/channel_order.h"
-#include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 
 namespace tilewright::graph {
@@ -257,8 +256,8 @@ Tensor convolved_blocks_channels_last(const ChannelsLastSite& site, const Shape&
 
 std::optional<Tensor> padded_channels_last(const Tensor& x, const Shape& before, const Shape& after,
                                            double value, source_location w) {
-  const bool serves = is_of_16_bits(x) && x.rank() == before.rank() + 2 && before.rank() >= 2 &&
-                      !is_work_of_host(x) && can_be_numbered(x);
+  const bool serves =
+      is_of_16_bits(x) && x.rank() == before.rank() + 2 && before.rank() >= 2 && can_be_numbered(x);
   if (!serves) return std::nullopt;
   Shape counts;
   for (int i = 0; i < before.rank(); ++i) counts.push_back(before[i] + x.size(2 + i) + after[i]);

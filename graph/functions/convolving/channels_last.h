@@ -38,8 +38,8 @@ Tensor convolved_channels_last(const ChannelsLastSite& site);
 Tensor convolved_blocks_channels_last(const ChannelsLastSite& site, const Shape& block,
                                       const Tensor& bias);
 
-// x [N, C, axes..] with so many elements of this value around it; nothing where it is of another
-// type, or for the host, so that channels are best left where they are.
+// x [N, C, axes..] with so many elements of this value around it, for a GPU; nothing where it is of
+// another type, so that channels are best left where they are.
 std::optional<Tensor> padded_channels_last(const Tensor& x, const Shape& before, const Shape& after,
                                            double value, std::source_location w);
 

@@ -5,8 +5,8 @@
 
 #include "graph/functions/convolving/channels_last.h"
 #include "graph/functions/convolving/windows.h"
+#include "graph/functions/named/named_function.h"
 #include "graph/ir/location.h"
-#include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -14,6 +14,8 @@ namespace tilewright {
 
 using graph::At;
 using graph::ChannelsLastSite;
+using graph::FunctionCall;
+using graph::NamedFunction;
 using graph::Windows;
 using std::source_location;
 
@@ -27,6 +29,7 @@ struct Site {
   Windows windows;
   Shape before, after;  // what is added around x
   std::int64_t groups;
+  bool is_for_gpu = false;
 
   int rank() const { return windows.rank(); }
   DType dtype() const { return x.dtype(); }
@@ -180,7 +183,7 @@ ChannelsLastSite channels_last_of(const Site& site, const Shape& sizes) {
 }
 
 bool is_channels_last(const Site& site) {
-  return !is_one_op(site) && !graph::is_work_of_host(site.x) &&
+  return !is_one_op(site) && site.is_for_gpu &&
          graph::is_convolved_channels_last(channels_last_of(site, result_shape(site)));
 }
 
@@ -211,20 +214,25 @@ Tensor convolved(const Site& site) {
   return matmul({filters, w}, {columns, w}, dtype).reshape(sizes, w);
 }
 
-// Adds the bias and rounds; `has_batch`: x had one.
-Tensor finished(const Site& site, Tensor y, const Tensor& bias, bool has_batch) {
+// Adds the bias and rounds.
+Tensor finished(const Site& site, Tensor y, const Tensor& bias) {
   auto w = site.where;
   if (bias.defined()) {
     Shape along(static_cast<std::size_t>(site.rank()) + 1, 1);
     along[0] = bias.count();
     y = sum_of(y, graph::reshape_operand(bias, along, w).to(site.sums(), w), w);
   }
-  y = y.to(site.dtype(), w);
-  return has_batch ? y : y.squeeze(0, w);
+  return y.to(site.dtype(), w);
 }
 
-Tensor convolution(std::string_view name, int rank, const TensorOperand& x, const Tensor& weight,
-                   const Tensor& bias, const ConvolutionOptions& options) {
+// The result as the caller gave x, with a batch or without.
+Tensor like_given(const Tensor& y, const Tensor& x, source_location w) {
+  return x.rank() == y.rank() ? y : y.squeeze(0, w);
+}
+
+Tensor convolution(const NamedFunction& function, int rank, const TensorOperand& x,
+                   const Tensor& weight, const Tensor& bias, const ConvolutionOptions& options) {
+  const std::string_view name = function.name();
   Site site = site_of(name, x, weight, rank, options.groups);
   site.windows.stride = of_axes(site, "the stride", options.stride, 1);
   site.windows.dilation = of_axes(site, "the dilation", options.dilation, 1);
@@ -241,10 +249,40 @@ Tensor convolution(std::string_view name, int rank, const TensorOperand& x, cons
       site.after[i] = both - both / 2;
     }
   }
+  result_shape(site);
+  return like_given(function({site.x, site.weight, bias},
+                             {{"stride", site.windows.stride},
+                              {"before", site.before},
+                              {"after", site.after},
+                              {"dilation", site.windows.dilation},
+                              {"groups", site.groups}},
+                             x.where)[0],
+                    x.tensor, x.where);
+}
+
+// A call of x [N, C, axes..], a weight and perhaps a bias, which have been checked.
+Site site_of(std::string_view name, const FunctionCall& call) {
+  const Shape& weight = call[1].shape();
+  return {name,
+          call.where,
+          call[0],
+          call[1],
+          {Shape(weight.begin() + 2, weight.end()), call.settings.sizes("stride"),
+           call.settings.sizes("dilation")},
+          {},
+          {},
+          call.settings.integer("groups"),
+          call.target.is_gpu()};
+}
+
+std::vector<Tensor> convolution_body(std::string_view name, const FunctionCall& call) {
+  Site site = site_of(name, call);
+  site.before = call.settings.sizes("before");
+  site.after = call.settings.sizes("after");
   leave_out_unseen_places(site);
-  const bool has_batch = x.tensor.rank() == rank + 2;
-  if (is_one_op(site)) return finished(site, convolved_at_once(site, bias), {}, has_batch);
-  return finished(site, convolved(site), bias, has_batch);
+  const Tensor& bias = call[2];
+  if (is_one_op(site)) return {finished(site, convolved_at_once(site, bias), {})};
+  return {finished(site, convolved(site), bias)};
 }
 
 // The elements of the last axes so many steps apart, zeros between them.
@@ -319,21 +357,41 @@ Tensor joined_blocks(const Tensor& y, const Shape& stride, source_location w) {
 
 // The gradient of a convolution for what it is given. No product is with a zero, but for those that
 // fill up the last block of the kernel, and those of a dilation beside a stride.
-Tensor transposed(std::string_view name, int rank, const TensorOperand& x, const Tensor& weight,
-                  const Tensor& bias, const TransposedConvolutionOptions& options) {
+Tensor transposed(const NamedFunction& function, int rank, const TensorOperand& x,
+                  const Tensor& weight, const Tensor& bias,
+                  const TransposedConvolutionOptions& options) {
   auto w = x.where;
-  Site site = site_of(name, x, weight, rank, options.groups);
+  const std::string_view name = function.name();
+  const Site site = site_of(name, x, weight, rank, options.groups);
   const Shape stride = of_axes(site, "the stride", options.stride, 1);
-  Shape dilation = of_axes(site, "the dilation", options.dilation, 1);
+  const Shape dilation = of_axes(site, "the dilation", options.dilation, 1);
   const Shape padding = of_axes(site, "the padding", options.padding, 0);
   const Shape more = of_axes(site, "the output padding", options.output_padding, 0);
   require_channels(site, site.weight.size(0), site.weight.size(1) * options.groups, bias);
-  Shape blocks, before, after;
   for (int i = 0; i < rank; ++i) {
     std::int64_t most = std::max(stride[i], dilation[i]);
     require(more[i] < most, "[", name, "] a value of the output padding is ", more[i], " (at ",
             At{w}, "); it must be less than the stride or the dilation, ", most);
   }
+  return like_given(function({site.x, site.weight, bias},
+                             {{"stride", stride},
+                              {"padding", padding},
+                              {"output_padding", more},
+                              {"dilation", dilation},
+                              {"groups", options.groups}},
+                             w)[0],
+                    x.tensor, w);
+}
+
+std::vector<Tensor> transposed_body(std::string_view name, const FunctionCall& call) {
+  auto w = call.where;
+  Site site = site_of(name, call);
+  const int rank = site.rank();
+  const Shape stride = site.windows.stride, &padding = call.settings.sizes("padding"),
+              &more = call.settings.sizes("output_padding");
+  Shape dilation = site.windows.dilation;
+  const Tensor& bias = call[2];
+  Shape blocks, before, after;
   if (element_count(stride) > 1) {
     site.weight = spread(site.weight, dilation, w);
     site.windows.kernel = Shape(site.weight.shape().begin() + 2, site.weight.shape().end());
@@ -360,38 +418,67 @@ Tensor transposed(std::string_view name, int rank, const TensorOperand& x, const
     Tensor all =
         graph::channels_from_last(graph::convolved_blocks_channels_last(last, stride, bias), w);
     all = graph::padded(all, graph::pads(before, after), 0, w);
-    return x.tensor.rank() == rank + 2 ? all : all.squeeze(0, w);
+    return {all};
   }
   Tensor whole = joined_blocks(convolved(site), stride, w);
   Tensor y = graph::padded(whole, graph::pads(before, after), 0, w);
-  return finished(site, y, bias, x.tensor.rank() == rank + 2);
+  return {finished(site, y, bias)};
 }
 
 }  // namespace
 
+namespace graph::named {
+
+extern const NamedFunction conv1d_function;
+const NamedFunction conv1d_function("conv1d", [](const FunctionCall& call) {
+  return convolution_body("conv1d", call);
+});
+extern const NamedFunction conv2d_function;
+const NamedFunction conv2d_function("conv2d", [](const FunctionCall& call) {
+  return convolution_body("conv2d", call);
+});
+extern const NamedFunction conv3d_function;
+const NamedFunction conv3d_function("conv3d", [](const FunctionCall& call) {
+  return convolution_body("conv3d", call);
+});
+extern const NamedFunction conv_transpose1d_function;
+const NamedFunction conv_transpose1d_function("conv_transpose1d", [](const FunctionCall& call) {
+  return transposed_body("conv_transpose1d", call);
+});
+extern const NamedFunction conv_transpose2d_function;
+const NamedFunction conv_transpose2d_function("conv_transpose2d", [](const FunctionCall& call) {
+  return transposed_body("conv_transpose2d", call);
+});
+extern const NamedFunction conv_transpose3d_function;
+const NamedFunction conv_transpose3d_function("conv_transpose3d", [](const FunctionCall& call) {
+  return transposed_body("conv_transpose3d", call);
+});
+
+}  // namespace graph::named
+
 Tensor conv1d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
               const ConvolutionOptions& options) {
-  return convolution("conv1d", 1, x, weight, bias, options);
+  return convolution(graph::named::conv1d_function, 1, x, weight, bias, options);
 }
 Tensor conv2d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
               const ConvolutionOptions& options) {
-  return convolution("conv2d", 2, x, weight, bias, options);
+  return convolution(graph::named::conv2d_function, 2, x, weight, bias, options);
 }
 Tensor conv3d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
               const ConvolutionOptions& options) {
-  return convolution("conv3d", 3, x, weight, bias, options);
+  return convolution(graph::named::conv3d_function, 3, x, weight, bias, options);
 }
 Tensor conv_transpose1d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
                         const TransposedConvolutionOptions& options) {
-  return transposed("conv_transpose1d", 1, x, weight, bias, options);
+  return transposed(graph::named::conv_transpose1d_function, 1, x, weight, bias, options);
 }
 Tensor conv_transpose2d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
                         const TransposedConvolutionOptions& options) {
-  return transposed("conv_transpose2d", 2, x, weight, bias, options);
+  return transposed(graph::named::conv_transpose2d_function, 2, x, weight, bias, options);
 }
 Tensor conv_transpose3d(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
                         const TransposedConvolutionOptions& options) {
-  return transposed("conv_transpose3d", 3, x, weight, bias, options);
+  return transposed(graph::named::conv_transpose3d_function, 3, x, weight, bias, options);
 }
 
 }  // namespace tilewright

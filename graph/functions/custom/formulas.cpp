@@ -101,8 +101,8 @@ void require_types(const std::string& name, const ShapeRule& rule, GraphBuilder&
 }  // namespace
 
 CustomDefinition::Formula formula_of(const std::string& name, ElementwiseFunction elementwise) {
-  return [name, elementwise = std::move(elementwise)](GraphBuilder& builder,
-                                                      const std::vector<NodeId>& operands) {
+  return [name, elementwise = std::move(elementwise)](
+             GraphBuilder& builder, const std::vector<NodeId>& operands, const dsl::Target&) {
     require(operands.size() == elementwise.operands, "[", name, "] there are ", operands.size(),
             " operands; the function takes ", elementwise.operands);
     const Shape shape = common_shape(name, builder, operands);
@@ -125,26 +125,27 @@ CustomDefinition::Formula formula_of(const std::string& name, ElementwiseFunctio
 
 CustomDefinition::Formula formula_of(const std::string& name, ShapeRule rule,
                                      GraphFunction function) {
-  return [name, rule = std::move(rule), function = std::move(function)](
-             GraphBuilder& builder, const std::vector<NodeId>& operands) {
-    CapturePause pause;
-    Capture capture;
-    std::vector<Tensor> inputs;
-    for (NodeId id : operands)
-      inputs.push_back(capture.placeholder(builder.node(id).dtype, builder.node(id).shape));
-    Captured captured = capture.finish(function(inputs));
-    require(captured.captured.empty(), "[", name,
-            "] the function uses a tensor that is no operand; give it as one");
-    require(captured.graph.mutations.empty(), "[", name,
-            "] the function writes an operand; give what it makes as a result");
-    // What stands for a composite has none itself.
-    const Graph graph = decompose(captured.graph);
-    const std::vector<NodeId> ids = splice(graph, builder, operands);
-    std::vector<NodeId> results;
-    for (NodeId id : graph.outputs) results.push_back(ids[id]);
-    require_types(name, rule, builder, operands, results);
-    return results;
-  };
+  return
+      [name, rule = std::move(rule), function = std::move(function)](
+          GraphBuilder& builder, const std::vector<NodeId>& operands, const dsl::Target& target) {
+        CapturePause pause;
+        Capture capture;
+        std::vector<Tensor> inputs;
+        for (NodeId id : operands)
+          inputs.push_back(capture.placeholder(builder.node(id).dtype, builder.node(id).shape));
+        Captured captured = capture.finish(function(inputs));
+        require(captured.captured.empty(), "[", name,
+                "] the function uses a tensor that is no operand; give it as one");
+        require(captured.graph.mutations.empty(), "[", name,
+                "] the function writes an operand; give what it makes as a result");
+        // What stands for a composite has none itself.
+        const Graph graph = decompose(captured.graph, target);
+        const std::vector<NodeId> ids = splice(graph, builder, operands);
+        std::vector<NodeId> results;
+        for (NodeId id : graph.outputs) results.push_back(ids[id]);
+        require_types(name, rule, builder, operands, results);
+        return results;
+      };
 }
 
 }  // namespace tilewright::graph

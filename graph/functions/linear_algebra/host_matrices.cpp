@@ -1,12 +1,9 @@
 #include "graph/functions/linear_algebra/host_matrices.h"
 
 #include "graph/functions/linear_algebra/matrices.h"
-#include "graph/tensor/capture.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
-
-bool is_for_host(const TensorOperand& x) { return !x.is_number && is_work_of_host(x.tensor); }
 
 HostMatrices::HostMatrices(std::string_view operation, std::initializer_list<ComplexParts> operands,
                            std::source_location w)

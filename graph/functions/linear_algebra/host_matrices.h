@@ -18,9 +18,6 @@ ComplexParts of_parts(const ComplexParts& x, const F& function) {
   return {function(x.real), x.imaginary.defined() ? function(x.imaginary) : Tensor()};
 }
 
-// Whether the function is left to the host, where it is faster than loops of the graph.
-bool is_for_host(const TensorOperand& x);
-
 class HostMatrices {
  public:
   // Operands [.., m, n] of equal batches. Raises `Error` "[operation] ..." where there are not two

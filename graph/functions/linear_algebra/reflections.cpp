@@ -7,6 +7,8 @@
 #include "graph/functions/linear_algebra/complex_matrices.h"
 #include "graph/functions/linear_algebra/host_matrices.h"
 #include "graph/functions/linear_algebra/matrices.h"
+#include "graph/functions/named/named_function.h"
+#include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -14,8 +16,9 @@ namespace tilewright {
 using graph::column_at;
 using graph::column_numbers;
 using graph::few_turns;
-using graph::is_for_host;
+using graph::FunctionCall;
 using graph::Matrices;
+using graph::NamedFunction;
 using graph::outer_products;
 using graph::real_parts;
 using graph::row_numbers;
@@ -35,10 +38,9 @@ Tensor vectors_of(const Tensor& matrices) {
   return ones_on.permute({2, 0, 1});
 }
 
-}  // namespace
-
-std::pair<Tensor, Tensor> geqrf(const TensorOperand& a) {
-  if (is_for_host(a)) {
+Tensors geqrf_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  if (!call.target.is_gpu()) {
     auto [factors, tau] = geqrf(real_parts(a), a.where);
     return {factors.real, tau.real};
   }
@@ -66,39 +68,45 @@ std::pair<Tensor, Tensor> geqrf(const TensorOperand& a) {
   return {m.restored(last[0]), m.restored(tau[0].transpose(0, 1))};
 }
 
-Tensor reflected(const TensorOperand& vectors, const Tensor& tau, const Tensor& matrices,
-                 bool undone) {
-  if (is_for_host(vectors))
-    return reflected(real_parts(vectors), real_parts(tau), real_parts(matrices), undone,
-                     vectors.where)
-        .real;
+Tensors reflected_body(const FunctionCall& call) {
+  const TensorOperand vectors(call[0], call.where);
+  const Tensor &tau = call[1], &matrices = call[2];
+  const bool undone = call.settings.flag("undone");
+  if (!call.target.is_gpu())
+    return {
+        reflected(real_parts(vectors), real_parts(tau), real_parts(matrices), undone, vectors.where)
+            .real};
   const Matrices v(vectors, "reflected"), x(matrices, "reflected");
   const std::int64_t count = tau.size(-1);
   require(v.batch == x.batch && v.rows() == x.rows() && count <= v.columns(), "[reflected] ", count,
           " reflections [", vectors.tensor.shape(), "] of [", matrices.shape(),
           "]; as many rows, and batches of one shape, are wanted");
-  if (x.all.count() == 0 || count == 0) return matrices;
+  if (x.all.count() == 0 || count == 0) return {matrices};
   auto turn = [&](const Tensors& state, const Tensors& sliced) -> Turn {
     return {{reflected_once(state[0], sliced[0], sliced[1].unsqueeze(1))}, {}};
   };
   Tensor factors = tau.to(f64).reshape({v.all.size(0), count}).transpose(0, 1);
   Tensor all = vectors_of(v.all.slice(2, 0, count));
   // The last reflection comes first, unless they are undone.
-  return x.restored(
-      scan(turn, {x.all}, {all, factors}, {.reverse = !undone, .few_turns = few_turns}).first[0]);
+  return {x.restored(
+      scan(turn, {x.all}, {all, factors}, {.reverse = !undone, .few_turns = few_turns}).first[0])};
 }
 
-Tensor householder_product(const TensorOperand& vectors, const Tensor& tau) {
-  if (is_for_host(vectors))
-    return householder_product(real_parts(vectors), real_parts(tau), vectors.where).real;
+Tensors householder_product_body(const FunctionCall& call) {
+  const TensorOperand vectors(call[0], call.where);
+  const Tensor& tau = call[1];
+  if (!call.target.is_gpu())
+    return {householder_product(real_parts(vectors), real_parts(tau), vectors.where).real};
   const Matrices v(vectors, "householder_product");
   Tensor whole = graph::identities(v.all.size(0), v.rows()).slice(2, 0, v.columns());
   Tensor product = reflected(v.all, tau.to(f64).reshape({v.all.size(0), tau.size(-1)}), whole);
-  return v.restored(product);
+  return {v.restored(product)};
 }
 
-std::pair<Tensor, Tensor> qr(const TensorOperand& a, bool complete) {
-  if (is_for_host(a)) {
+Tensors qr_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  const bool complete = call.settings.flag("complete");
+  if (!call.target.is_gpu()) {
     auto [q, r] = qr(real_parts(a), complete, a.where);
     return {q.real, r.real};
   }
@@ -108,6 +116,42 @@ std::pair<Tensor, Tensor> qr(const TensorOperand& a, bool complete) {
   Tensor whole = graph::identities(m.all.size(0), m.rows()).slice(2, 0, count);
   Tensor q = tau.size(1) == 0 ? whole : reflected(factors, tau, whole);
   return {m.restored(q), m.restored(triu(factors).slice(1, 0, count))};
+}
+
+std::pair<Tensor, Tensor> as_pair(const Tensors& both) { return {both[0], both[1]}; }
+
+}  // namespace
+
+namespace graph::named {
+extern const NamedFunction geqrf_function;
+const NamedFunction geqrf_function("geqrf", geqrf_body);
+extern const NamedFunction reflected_function;
+const NamedFunction reflected_function("reflected", reflected_body);
+extern const NamedFunction householder_product_function;
+const NamedFunction householder_product_function("householder_product", householder_product_body);
+extern const NamedFunction qr_function;
+const NamedFunction qr_function("qr", qr_body);
+}  // namespace graph::named
+
+std::pair<Tensor, Tensor> geqrf(const TensorOperand& a) {
+  return as_pair(graph::named::geqrf_function({graph::tensor_of(a, "geqrf")}, {}, a.where));
+}
+Tensor reflected(const TensorOperand& vectors, const Tensor& tau, const Tensor& matrices,
+                 bool undone) {
+  auto operand = [&](const Tensor& x) { return graph::tensor_of({x, vectors.where}, "reflected"); };
+  return graph::named::reflected_function(
+      {graph::tensor_of(vectors, "reflected"), operand(tau), operand(matrices)},
+      {{"undone", undone}}, vectors.where)[0];
+}
+Tensor householder_product(const TensorOperand& vectors, const Tensor& tau) {
+  return graph::named::householder_product_function(
+      {graph::tensor_of(vectors, "householder_product"),
+       graph::tensor_of({tau, vectors.where}, "householder_product")},
+      {}, vectors.where)[0];
+}
+std::pair<Tensor, Tensor> qr(const TensorOperand& a, bool complete) {
+  return as_pair(
+      graph::named::qr_function({graph::tensor_of(a, "qr")}, {{"complete", complete}}, a.where));
 }
 
 }  // namespace tilewright

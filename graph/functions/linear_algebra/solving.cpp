@@ -8,6 +8,8 @@
 #include "graph/functions/linear_algebra/complex_matrices.h"
 #include "graph/functions/linear_algebra/host_matrices.h"
 #include "graph/functions/linear_algebra/matrices.h"
+#include "graph/functions/named/named_function.h"
+#include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -15,8 +17,9 @@ namespace tilewright {
 using graph::column_at;
 using graph::column_numbers;
 using graph::few_turns;
-using graph::is_for_host;
+using graph::FunctionCall;
 using graph::Matrices;
+using graph::NamedFunction;
 using graph::outer_products;
 using graph::real_parts;
 using graph::row_at;
@@ -34,11 +37,10 @@ Tensor exchanged(const Tensor& k, const Tensor& pivot, std::int64_t m) {
   return where(i == k, other, where(i == other, k, i + 0 * other));
 }
 
-}  // namespace
-
 // Gaussian elimination with partial pivoting: a turn a column.
-LuFactors lu_factor(const TensorOperand& a) {
-  if (is_for_host(a)) {
+Tensors lu_factor_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  if (!call.target.is_gpu()) {
     ComplexLuFactors lu = lu_factor(real_parts(a), a.where);
     return {lu.factors.real, lu.pivots, lu.rows, lu.sign};
   }
@@ -72,6 +74,18 @@ LuFactors lu_factor(const TensorOperand& a) {
           m.restored(last[2])};
 }
 
+}  // namespace
+
+namespace graph::named {
+extern const NamedFunction lu_factor_function;
+const NamedFunction lu_factor_function("lu_factor", lu_factor_body);
+}  // namespace graph::named
+
+LuFactors lu_factor(const TensorOperand& a) {
+  Tensors all = graph::named::lu_factor_function({graph::tensor_of(a, "lu_factor")}, {}, a.where);
+  return {all[0], all[1], all[2], all[3]};
+}
+
 Tensor rows_of_pivots(const Tensor& pivots, std::int64_t m) {
   const Shape batch(pivots.shape().begin(), pivots.shape().end() - 1);
   const std::int64_t b = element_count(batch), count = pivots.size(-1);
@@ -89,13 +103,17 @@ Tensor rows_of_pivots(const Tensor& pivots, std::int64_t m) {
   return numbers.reshape(sizes);
 }
 
+namespace {
+
 // A column a turn, which the ones behind it are made less by.
-Tensor cholesky(const TensorOperand& a, bool upper) {
-  if (is_for_host(a)) return cholesky(real_parts(a), upper, a.where).real;
+Tensors cholesky_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  const bool upper = call.settings.flag("upper");
+  if (!call.target.is_gpu()) return {cholesky(real_parts(a), upper, a.where).real};
   const Matrices m(a, "cholesky");
   m.require_square("cholesky");
   const std::int64_t n = m.rows();
-  if (m.all.count() == 0) return m.restored(m.all);
+  if (m.all.count() == 0) return {m.restored(m.all)};
   auto turn = [&](const Tensors& state, const Tensors& sliced) -> Turn {
     const Tensor& k = sliced[0];
     Tensor i = arange(0, n), column = column_at(state[0], k);
@@ -105,10 +123,8 @@ Tensor cholesky(const TensorOperand& a, bool upper) {
   };
   Tensor half = upper ? m.all.transpose(1, 2) : m.all;
   Tensor columns = scan(turn, {half}, {arange(0, n)}, {.few_turns = few_turns}).second[0];
-  return m.restored(columns.permute(upper ? std::vector{1, 0, 2} : std::vector{1, 2, 0}));
+  return {m.restored(columns.permute(upper ? std::vector{1, 0, 2} : std::vector{1, 2, 0}))};
 }
-
-namespace {
 
 // Of [b, n, n] and [b, n, k], f64: a row of the result a turn, which the others are made less by.
 Tensor substituted(const Tensor& a, const Tensor& b, const TriangularOptions& options) {
@@ -145,20 +161,25 @@ std::pair<Tensor, Tensor> of_one_batch(std::string_view operation, const Tensor&
   return {widened(a), widened(b)};
 }
 
-}  // namespace
-
-Tensor solve_triangular(const TensorOperand& a, const Tensor& b, const TriangularOptions& options) {
-  if (is_for_host(a)) return solve_triangular(real_parts(a), real_parts(b), options, a.where).real;
+Tensors solve_triangular_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  const Tensor& b = call[1];
+  const TriangularOptions options{.upper = call.settings.flag("upper"),
+                                  .unit_diagonal = call.settings.flag("unit_diagonal")};
+  if (!call.target.is_gpu())
+    return {solve_triangular(real_parts(a), real_parts(b), options, a.where).real};
   auto [left, right] = of_one_batch("solve_triangular", a.tensor, b);
   const Matrices m(left, "solve_triangular"), x(right, "solve_triangular");
-  return x.restored(substituted(m.all, x.all, options));
+  return {x.restored(substituted(m.all, x.all, options))};
 }
 
-Tensor solve(const TensorOperand& a, const Tensor& b) {
-  if (is_for_host(a)) return solve(real_parts(a), real_parts(b), a.where).real;
+Tensors solve_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  const Tensor& b = call[1];
+  if (!call.target.is_gpu()) return {solve(real_parts(a), real_parts(b), a.where).real};
   if (b.rank() == 1 || b.rank() + 1 == a.tensor.rank()) {
     const Shape batch(a.tensor.shape().begin(), a.tensor.shape().end() - 1);
-    if (b.rank() == 1 || b.shape() == batch) return solve(a, b.unsqueeze(-1)).squeeze(-1);
+    if (b.rank() == 1 || b.shape() == batch) return {solve(a, b.unsqueeze(-1)).squeeze(-1)};
   }
   auto [left, right] = of_one_batch("solve", a.tensor, b);
   const Matrices x(right, "solve");
@@ -166,26 +187,29 @@ Tensor solve(const TensorOperand& a, const Tensor& b) {
   const Matrices factors(lu.factors, "solve");
   Tensor ordered = reordered(x.all, lu.rows.reshape({x.all.size(0), x.rows()}));
   Tensor half = substituted(factors.all, ordered, {.unit_diagonal = true});
-  return x.restored(substituted(factors.all, half, {.upper = true}));
+  return {x.restored(substituted(factors.all, half, {.upper = true}))};
 }
 
-Tensor inverse(const TensorOperand& a) {
-  if (is_for_host(a)) return inverse(real_parts(a), a.where).real;
+Tensors inverse_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  if (!call.target.is_gpu()) return {inverse(real_parts(a), a.where).real};
   const Matrices m(a, "inverse");
   m.require_square("inverse");
-  return m.restored(solve(m.all, graph::identities(m.all.size(0), m.rows())));
+  return {m.restored(solve(m.all, graph::identities(m.all.size(0), m.rows())))};
 }
 
-Tensor determinant(const TensorOperand& a) {
-  if (is_for_host(a)) return determinant(real_parts(a), a.where).real;
+Tensors determinant_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  if (!call.target.is_gpu()) return {determinant(real_parts(a), a.where).real};
   const Matrices m(a, "determinant");
   m.require_square("determinant");
   const LuFactors lu = lu_factor(m.all);
-  return m.restored(lu.sign * prod(diagonal(lu.factors, 0, 1, 2), {1}));
+  return {m.restored(lu.sign * prod(diagonal(lu.factors, 0, 1, 2), {1}))};
 }
 
-LogDeterminant log_determinant(const TensorOperand& a) {
-  if (is_for_host(a)) {
+Tensors log_determinant_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  if (!call.target.is_gpu()) {
     ComplexLogDeterminant log = log_determinant(real_parts(a), a.where);
     return {log.direction.real, log.log_magnitude};
   }
@@ -195,6 +219,48 @@ LogDeterminant log_determinant(const TensorOperand& a) {
   Tensor on = diagonal(lu.factors, 0, 1, 2);
   Tensor signs = where(on < 0, -1.0, where(on == 0, 0.0, 1.0)).to(f64);
   return {m.restored(lu.sign * prod(signs, {1})), m.restored(sum(log(abs(on)), {1}))};
+}
+
+}  // namespace
+
+namespace graph::named {
+extern const NamedFunction cholesky_function;
+const NamedFunction cholesky_function("cholesky", cholesky_body);
+extern const NamedFunction solve_triangular_function;
+const NamedFunction solve_triangular_function("solve_triangular", solve_triangular_body);
+extern const NamedFunction solve_function;
+const NamedFunction solve_function("solve", solve_body);
+extern const NamedFunction inverse_function;
+const NamedFunction inverse_function("inverse", inverse_body);
+extern const NamedFunction determinant_function;
+const NamedFunction determinant_function("determinant", determinant_body);
+extern const NamedFunction log_determinant_function;
+const NamedFunction log_determinant_function("log_determinant", log_determinant_body);
+}  // namespace graph::named
+
+Tensor cholesky(const TensorOperand& a, bool upper) {
+  return graph::named::cholesky_function({graph::tensor_of(a, "cholesky")}, {{"upper", upper}},
+                                         a.where)[0];
+}
+Tensor solve_triangular(const TensorOperand& a, const Tensor& b, const TriangularOptions& options) {
+  return graph::named::solve_triangular_function(
+      {graph::tensor_of(a, "solve_triangular"), graph::tensor_of({b, a.where}, "solve_triangular")},
+      {{"upper", options.upper}, {"unit_diagonal", options.unit_diagonal}}, a.where)[0];
+}
+Tensor solve(const TensorOperand& a, const Tensor& b) {
+  return graph::named::solve_function(
+      {graph::tensor_of(a, "solve"), graph::tensor_of({b, a.where}, "solve")}, {}, a.where)[0];
+}
+Tensor inverse(const TensorOperand& a) {
+  return graph::named::inverse_function({graph::tensor_of(a, "inverse")}, {}, a.where)[0];
+}
+Tensor determinant(const TensorOperand& a) {
+  return graph::named::determinant_function({graph::tensor_of(a, "determinant")}, {}, a.where)[0];
+}
+LogDeterminant log_determinant(const TensorOperand& a) {
+  Tensors all =
+      graph::named::log_determinant_function({graph::tensor_of(a, "log_determinant")}, {}, a.where);
+  return {all[0], all[1]};
 }
 
 }  // namespace tilewright

@@ -12,38 +12,32 @@
 #include "graph/functions/linear_algebra/host_matrices.h"
 #include "graph/functions/linear_algebra/matrices.h"
 #include "graph/functions/linear_algebra/reflections.h"
+#include "graph/functions/named/named_function.h"
 #include "graph/functions/ordering/sort.h"
+#include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
 
-using graph::is_for_host;
+using graph::FunctionCall;
 using graph::Matrices;
+using graph::NamedFunction;
 using graph::real_parts;
 
 namespace {
 
 // For each turn, which column is rotated with which, [turns, n]: each with each other one, as in a
-// tournament in which the first one stays and the others go round; that of an odd one rests.
+// tournament. In turn t those meet whose places add up to t, modulo the number of places but one;
+// the one whose own double that is meets the last place, and where n is odd it rests.
 Tensor partners(std::int64_t n) {
-  std::vector<std::int64_t> all;
-  const std::int64_t even = n + n % 2;
+  const std::int64_t even = n + n % 2, round = even - 1;
   std::int64_t sweeps = 10;  // after some six nothing is left to do; more for many columns
   for (std::int64_t size = n; size > 1; size /= 2) ++sweeps;
-  std::vector<std::int64_t> seats(static_cast<std::size_t>(even));
-  for (std::int64_t i = 0; i < even; ++i) seats[static_cast<std::size_t>(i)] = i;
-  for (std::int64_t turn = 0; turn < sweeps * (even - 1); ++turn) {
-    std::vector<std::int64_t> other(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < even / 2; ++i) {
-      const std::int64_t a = seats[static_cast<std::size_t>(i)],
-                         b = seats[static_cast<std::size_t>(even - 1 - i)];
-      if (a < n) other[static_cast<std::size_t>(a)] = b < n ? b : a;
-      if (b < n) other[static_cast<std::size_t>(b)] = a < n ? a : b;
-    }
-    all.insert(all.end(), other.begin(), other.end());
-    std::rotate(seats.begin() + 1, seats.end() - 1, seats.end());
-  }
-  return Tensor::from(all, {std::ssize(all) / n, n});
+  const Tensor t = remainder(arange(0, sweeps * round), round).unsqueeze(1), i = arange(0, n);
+  const Tensor alone = remainder(t * (even / 2), round);  // twice it is t
+  Tensor other = where(i == round, alone, remainder(t - i + round, round));
+  other = where(logical_and(i == alone, i != round), round, other);
+  return where(other < n, other, i + 0 * other);
 }
 
 // By how much a column counts in its rotated one, and its partner: [b, n].
@@ -75,10 +69,10 @@ Tensor columns_in_order(const Tensor& x, const Tensor& order) {
   return gather(x, 2, order.unsqueeze(1).expand(x.shape()));
 }
 
-}  // namespace
-
-std::pair<Tensor, Tensor> eigh(const TensorOperand& a, bool upper) {
-  if (is_for_host(a)) {
+Tensors eigh_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  const bool upper = call.settings.flag("upper");
+  if (!call.target.is_gpu()) {
     auto [values, vectors] = eigh(real_parts(a), upper, a.where);
     return {values, vectors.real};
   }
@@ -105,12 +99,17 @@ std::pair<Tensor, Tensor> eigh(const TensorOperand& a, bool upper) {
   return {m.restored(values), m.restored(columns_in_order(vectors, order))};
 }
 
-Tensor eigvalsh(const TensorOperand& a, bool upper) {
-  return is_for_host(a) ? eigvalsh(real_parts(a), upper, a.where) : eigh(a, upper).first;
+Tensors eigvalsh_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  const bool upper = call.settings.flag("upper");
+  return {call.target.is_gpu() ? eigh(a, upper).first : eigvalsh(real_parts(a), upper, a.where)};
 }
 
-SingularValues singular_values(const TensorOperand& a) {
-  if (is_for_host(a)) return svd(a);
+Tensors all_of(const SingularValues& parts) { return {parts.left, parts.values, parts.right}; }
+
+Tensors singular_values_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  if (!call.target.is_gpu()) return all_of(svd(a));
   const Matrices m(a, "singular_values");
   const bool is_wide = m.columns() > m.rows();
   Tensor tall = is_wide ? turned(m.all) : m.all;
@@ -143,8 +142,6 @@ SingularValues singular_values(const TensorOperand& a) {
           m.restored(is_wide ? left : right)};
 }
 
-namespace {
-
 // Columns that are orthonormal, but for some at the end that may be zero, completed to `count` that
 // are: the reflections of a QR factorisation leave the signs of columns to be put right.
 Tensor completed(const Tensor& columns, std::int64_t count) {
@@ -155,10 +152,10 @@ Tensor completed(const Tensor& columns, std::int64_t count) {
   return count == given ? first : cat({first, q.slice(-1, given, count)}, -1);
 }
 
-}  // namespace
-
-SingularValues svd(const TensorOperand& a, bool complete) {
-  if (is_for_host(a)) {
+Tensors svd_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  const bool complete = call.settings.flag("complete");
+  if (!call.target.is_gpu()) {
     ComplexSingularValues parts = svd(real_parts(a), complete, a.where);
     return {parts.left.real, parts.values, parts.right.real};
   }
@@ -172,8 +169,47 @@ SingularValues svd(const TensorOperand& a, bool complete) {
           vectors(parts.right, m.columns())};
 }
 
+Tensors svdvals_body(const FunctionCall& call) {
+  const TensorOperand a(call[0], call.where);
+  return {call.target.is_gpu() ? singular_values(a).values : svdvals(real_parts(a), a.where)};
+}
+
+SingularValues singular_values_of(const Tensors& all) { return {all[0], all[1], all[2]}; }
+
+}  // namespace
+
+namespace graph::named {
+extern const NamedFunction eigh_function;
+const NamedFunction eigh_function("eigh", eigh_body);
+extern const NamedFunction eigvalsh_function;
+const NamedFunction eigvalsh_function("eigvalsh", eigvalsh_body);
+extern const NamedFunction singular_values_function;
+const NamedFunction singular_values_function("singular_values", singular_values_body);
+extern const NamedFunction svd_function;
+const NamedFunction svd_function("svd", svd_body);
+extern const NamedFunction svdvals_function;
+const NamedFunction svdvals_function("svdvals", svdvals_body);
+}  // namespace graph::named
+
+std::pair<Tensor, Tensor> eigh(const TensorOperand& a, bool upper) {
+  Tensors both =
+      graph::named::eigh_function({graph::tensor_of(a, "eigh")}, {{"upper", upper}}, a.where);
+  return {both[0], both[1]};
+}
+Tensor eigvalsh(const TensorOperand& a, bool upper) {
+  return graph::named::eigvalsh_function({graph::tensor_of(a, "eigvalsh")}, {{"upper", upper}},
+                                         a.where)[0];
+}
+SingularValues singular_values(const TensorOperand& a) {
+  return singular_values_of(graph::named::singular_values_function(
+      {graph::tensor_of(a, "singular_values")}, {}, a.where));
+}
+SingularValues svd(const TensorOperand& a, bool complete) {
+  return singular_values_of(
+      graph::named::svd_function({graph::tensor_of(a, "svd")}, {{"complete", complete}}, a.where));
+}
 Tensor svdvals(const TensorOperand& a) {
-  return is_for_host(a) ? svdvals(real_parts(a), a.where) : singular_values(a).values;
+  return graph::named::svdvals_function({graph::tensor_of(a, "svdvals")}, {}, a.where)[0];
 }
 
 }  // namespace tilewright

@@ -4,6 +4,7 @@
 
 #include "graph/functions/convolving/channels_last.h"
 #include "graph/functions/indexing/numbered.h"
+#include "graph/functions/named/named_function.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pooling/pooled_axes.h"
@@ -14,6 +15,8 @@ namespace tilewright {
 
 using graph::At;
 using graph::Formula;
+using graph::FunctionCall;
+using graph::NamedFunction;
 using graph::PooledAxes;
 using std::source_location;
 
@@ -147,28 +150,44 @@ std::vector<Tensor> greatest_of_many(const PooledAxes& axes, const Tensor& whole
   return {values.reshape(sizes, w), number_at(axes, sizes, places, w).tensor()};
 }
 
-std::vector<Tensor> greatest(std::string_view name, int rank, const TensorOperand& x,
+std::vector<Tensor> greatest(const NamedFunction& function, int rank, const TensorOperand& x,
                              const Shape& kernel, const MaxPoolOptions& options,
                              bool wants_indices) {
   auto w = x.where;
+  const std::string_view name = function.name();
   const Tensor given = graph::tensor_of(x, name);
   require_numbers(given, name, w);
   const PooledAxes axes = graph::pooled_axes(
       name, rank, given,
       {kernel, options.stride, options.padding, options.dilation, options.ceil_mode}, w);
-  std::vector<Number> settings = axes.settings();
-  settings.emplace_back(wants_indices);
-  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    Tensor own = graph::reshape_operand(t[0], t[0].shape(), w);
-    const std::optional<Tensor> last =
-        graph::padded_channels_last(own, axes.before, axes.after, least, w);
-    Tensor whole = last ? *last : around(own, axes, least_of(own.dtype()), w);
-    const Shape sizes = graph::pooled_sizes(own, axes.counts);
-    return element_count(axes.windows.kernel) > graph::most_slices
-               ? greatest_of_many(axes, whole, sizes, wants_indices, w)
-               : greatest_in_slices(axes, whole, sizes, wants_indices, w);
-  };
-  return graph::apply_function(name, {&given, 1}, settings, function, w);
+  return function({given},
+                  {{"kernel", graph::pool_values(name, "the kernel", rank, kernel, 1, 1, w)},
+                   {"stride", axes.windows.stride},
+                   {"padding", axes.before},
+                   {"dilation", axes.windows.dilation},
+                   {"ceil_mode", options.ceil_mode},
+                   {"indices", wants_indices}},
+                  w);
+}
+
+std::vector<Tensor> greatest_body(std::string_view name, int rank, const FunctionCall& call) {
+  auto w = call.where;
+  const graph::Settings& s = call.settings;
+  const Tensor& x = call[0];
+  const PooledAxes axes =
+      graph::pooled_axes(name, rank, x,
+                         {s.sizes("kernel"), s.sizes("stride"), s.sizes("padding"),
+                          s.sizes("dilation"), s.flag("ceil_mode")},
+                         w);
+  const bool wants_indices = s.flag("indices");
+  std::optional<Tensor> last;
+  if (call.target.is_gpu())
+    last = graph::padded_channels_last(x, axes.before, axes.after, least, w);
+  Tensor whole = last ? *last : around(x, axes, least_of(x.dtype()), w);
+  const Shape sizes = graph::pooled_sizes(x, axes.counts);
+  return element_count(axes.windows.kernel) > graph::most_slices
+             ? greatest_of_many(axes, whole, sizes, wants_indices, w)
+             : greatest_in_slices(axes, whole, sizes, wants_indices, w);
 }
 
 std::pair<Tensor, Tensor> as_pair(const std::vector<Tensor>& both) { return {both[0], both[1]}; }
@@ -188,6 +207,23 @@ Tensor norm_pooled(std::string_view name, int rank, const TensorOperand& x, doub
 
 }  // namespace
 
+namespace graph::named {
+
+extern const NamedFunction max_pool1d_function;
+const NamedFunction max_pool1d_function("max_pool1d", [](const FunctionCall& call) {
+  return greatest_body("max_pool1d", 1, call);
+});
+extern const NamedFunction max_pool2d_function;
+const NamedFunction max_pool2d_function("max_pool2d", [](const FunctionCall& call) {
+  return greatest_body("max_pool2d", 2, call);
+});
+extern const NamedFunction max_pool3d_function;
+const NamedFunction max_pool3d_function("max_pool3d", [](const FunctionCall& call) {
+  return greatest_body("max_pool3d", 3, call);
+});
+
+}  // namespace graph::named
+
 Tensor avg_pool1d(const TensorOperand& x, const Shape& kernel, const AveragePoolOptions& options) {
   return averaged("avg_pool1d", 1, x, kernel, options);
 }
@@ -199,25 +235,25 @@ Tensor avg_pool3d(const TensorOperand& x, const Shape& kernel, const AveragePool
 }
 
 Tensor max_pool1d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options) {
-  return greatest("max_pool1d", 1, x, kernel, options, false)[0];
+  return greatest(graph::named::max_pool1d_function, 1, x, kernel, options, false)[0];
 }
 Tensor max_pool2d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options) {
-  return greatest("max_pool2d", 2, x, kernel, options, false)[0];
+  return greatest(graph::named::max_pool2d_function, 2, x, kernel, options, false)[0];
 }
 Tensor max_pool3d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options) {
-  return greatest("max_pool3d", 3, x, kernel, options, false)[0];
+  return greatest(graph::named::max_pool3d_function, 3, x, kernel, options, false)[0];
 }
 std::pair<Tensor, Tensor> max_pool1d_with_indices(const TensorOperand& x, const Shape& kernel,
                                                   const MaxPoolOptions& options) {
-  return as_pair(greatest("max_pool1d", 1, x, kernel, options, true));
+  return as_pair(greatest(graph::named::max_pool1d_function, 1, x, kernel, options, true));
 }
 std::pair<Tensor, Tensor> max_pool2d_with_indices(const TensorOperand& x, const Shape& kernel,
                                                   const MaxPoolOptions& options) {
-  return as_pair(greatest("max_pool2d", 2, x, kernel, options, true));
+  return as_pair(greatest(graph::named::max_pool2d_function, 2, x, kernel, options, true));
 }
 std::pair<Tensor, Tensor> max_pool3d_with_indices(const TensorOperand& x, const Shape& kernel,
                                                   const MaxPoolOptions& options) {
-  return as_pair(greatest("max_pool3d", 3, x, kernel, options, true));
+  return as_pair(greatest(graph::named::max_pool3d_function, 3, x, kernel, options, true));
 }
 
 Tensor max_pool2d_with_indices_backward(const TensorOperand& gradient, const Tensor& x,

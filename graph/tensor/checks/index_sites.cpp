@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "dsl/ir/scalar.h"
+#include "graph/custom/definition.h"
+#include "graph/passes/known_range.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/rewriter.h"
 #include "graph/passes/splice.h"
-#include "graph/passes/known_range.h"
 #include "graph/tensor/index_ranges.h"
 
 namespace tilewright::graph {
@@ -126,11 +127,17 @@ bool contains(const std::vector<std::source_location>& lines, const std::source_
   });
 }
 
+// Whether the node is a part of a library function, whose own indices are right.
+bool is_of_library(const Origin& origin) {
+  return origin.custom.is_defined() && origin.custom->result_types != nullptr;
+}
+
 // Gives the results of control flow together with the extrema of what its bodies use.
 class ControlRewriter {
  public:
-  ControlRewriter(const Graph& graph, const FindInput& find, IndexSites& sites)
-      : graph_(graph), find_(find), sites_(sites) {}
+  ControlRewriter(const Graph& graph, const FindInput& find, const dsl::Target& target,
+                  IndexSites& sites)
+      : graph_(graph), find_(find), target_(target), sites_(sites) {}
 
   // Nothing: no index of a body is to be computed.
   std::optional<NodeId> rewritten(Rewriter& rewriter, NodeId id) {
@@ -146,8 +153,8 @@ class ControlRewriter {
     std::erase_if(result.graph.index_checks,
                   [](const IndexCheck& check) { return !check.offsets.empty(); });
     const std::vector<std::source_location> noted = lines_of(body.index_checks);
-    take(sites_of_captured(result.graph, find, true), result);
-    result.graph = run_passes(result.graph);
+    take(sites_of_captured(result.graph, find, true, target_), result);
+    result.graph = run_passes(result.graph, {.target = target_});
     take(sites_of_primitive(result.graph, find, true, noted), result);
     if (result.ranges.empty()) result.graph = body;
     return result;
@@ -223,7 +230,7 @@ class ControlRewriter {
     Graph body = graph_.node(id).attributes.bodies[0];
     std::erase_if(body.index_checks,
                   [](const IndexCheck& check) { return !check.offsets.empty(); });
-    std::ranges::move(sites_of_captured(body, of_scan(graph_.node(id)), false).known,
+    std::ranges::move(sites_of_captured(body, of_scan(graph_.node(id)), false, target_).known,
                       std::back_inserter(sites_.known));
   }
 
@@ -308,6 +315,7 @@ class ControlRewriter {
 
   const Graph& graph_;
   const FindInput& find_;
+  const dsl::Target& target_;
   IndexSites& sites_;
   std::vector<NodeId> results_;  // of the node that was made last
 };
@@ -318,10 +326,11 @@ bool has_control_flow(const Graph& graph) {
 }
 
 // The indices of the bodies. Nodes of `graph` are others afterwards.
-void add_sites_of_bodies(Graph& graph, const FindInput& find, bool adds_nodes, IndexSites& sites) {
+void add_sites_of_bodies(Graph& graph, const FindInput& find, bool adds_nodes,
+                         const dsl::Target& target, IndexSites& sites) {
   if (!has_control_flow(graph)) return;
   const Graph from = std::move(graph);
-  ControlRewriter control(from, find, sites);
+  ControlRewriter control(from, find, target, sites);
   if (!adds_nodes) {
     for (NodeId id = 0; id < from.nodes.size(); ++id)
       if (from.node(id).op == Op::scan) control.add_known_of_scan(id);
@@ -345,9 +354,10 @@ void add_sites_of_bodies(Graph& graph, const FindInput& find, bool adds_nodes, I
 
 }  // namespace
 
-IndexSites sites_of_captured(Graph& graph, const FindInput& find, bool adds_nodes) {
+IndexSites sites_of_captured(Graph& graph, const FindInput& find, bool adds_nodes,
+                             const dsl::Target& target) {
   IndexSites sites;
-  add_sites_of_bodies(graph, find, adds_nodes, sites);
+  add_sites_of_bodies(graph, find, adds_nodes, target, sites);
   KnownRanges ranges(graph);
   for (const IndexCheck& check : std::exchange(graph.index_checks, {})) {
     if (auto elements = known_elements(graph, check, find))
@@ -367,7 +377,7 @@ IndexSites sites_of_primitive(Graph& graph, const FindInput& find, bool adds_nod
     const Node node = graph.node(id);
     const Kind kind = info(node.op).kind;
     if (kind != Kind::gather && !updates_rows(kind)) continue;
-    if (contains(noted, node.where)) continue;
+    if (contains(noted, node.where) || is_of_library(node.origin)) continue;
     if (element_count(graph.node(node.operands[1]).shape) == 0) continue;
     const Shape& table = graph.node(node.operands[0]).shape;
     IndexRange range{std::string(info(node.op).name), IndexRange::Noun::id, 0, table[0],

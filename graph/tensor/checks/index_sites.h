@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "dsl/target/target.h"
 #include "graph/ir/ir.h"
 #include "graph/ir/strided_view.h"
 
@@ -42,8 +43,10 @@ struct IndexSites {
 };
 
 // Of a captured graph, whose index_checks it takes. With `adds_nodes` it also gets what is computed
-// of the other indices, and of those in its bodies, which change for that.
-IndexSites sites_of_captured(Graph& graph, const FindInput& find, bool adds_nodes);
+// of the other indices, and of those in its bodies, which change for that and are primitive, for
+// the target, afterwards.
+IndexSites sites_of_captured(Graph& graph, const FindInput& find, bool adds_nodes,
+                             const dsl::Target& target);
 // Of a graph after the passes: those that `noted` leave out.
 IndexSites sites_of_primitive(Graph& graph, const FindInput& find, bool adds_nodes,
                               const std::vector<std::source_location>& noted);

@@ -17,14 +17,15 @@ FindInput on_the_host(const std::vector<bool>& lies_on_host) {
 
 }  // namespace
 
-RowChecks::RowChecks(Graph& captured, IndexChecks wanted, std::vector<bool> lies_on_host)
+RowChecks::RowChecks(Graph& captured, IndexChecks wanted, std::vector<bool> lies_on_host,
+                     const dsl::Target& target)
     : wanted_(wanted), lies_on_host_(std::move(lies_on_host)) {
   for (const IndexCheck& check : captured.index_checks) noted_.push_back(check.range.where);
   if (wanted == IndexChecks::none)
     captured.index_checks.clear();
   else
-    take(captured,
-         sites_of_captured(captured, on_the_host(lies_on_host_), wanted == IndexChecks::all));
+    take(captured, sites_of_captured(captured, on_the_host(lies_on_host_),
+                                     wanted == IndexChecks::all, target));
 }
 
 void RowChecks::add_primitive(Graph& graph) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <vector>
 
+#include "dsl/target/target.h"
 #include "graph/ir/ir.h"
 #include "graph/tensor/checks/index_checks.h"
 #include "graph/tensor/checks/index_sites.h"
@@ -22,8 +23,10 @@ class RowChecks {
  public:
   RowChecks() = default;
   // Of a captured graph, before the passes; takes its index_checks, and adds the outputs that
-  // `wanted` asks for. `lies_on_host[i]` says whether Graph::inputs[i] does.
-  RowChecks(Graph& captured, IndexChecks wanted, std::vector<bool> lies_on_host);
+  // `wanted` asks for. `lies_on_host[i]` says whether Graph::inputs[i] does; the graph is compiled
+  // for the target.
+  RowChecks(Graph& captured, IndexChecks wanted, std::vector<bool> lies_on_host,
+            const dsl::Target& target);
   // The same for what is seen when the passes have run.
   void add_primitive(Graph& graph);
 

@@ -66,7 +66,8 @@ nlohmann::json profile_of(Decoder& model, std::int64_t rows, const BenchSettings
   std::vector<void*> inputs = {ids.data(), position.data()};
   for (const Tensor& tensor : captured.captured) inputs.push_back(tensor.data());
   SingleSteps launches(
-      graph::make_plan(graph::run_passes(captured.graph), {.device = settings.device})
+      graph::make_plan(graph::run_passes(captured.graph, {.target = settings.device.target()}),
+                       {.device = settings.device})
           ->executable(),
       inputs);
 
