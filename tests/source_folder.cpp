@@ -8,6 +8,8 @@ namespace fs = std::filesystem;
 
 fs::path source_folder() { return TILEWRIGHT_SOURCE_DIR; }
 
+fs::path data_folder() { return TILEWRIGHT_DATA_DIR; }
+
 std::vector<fs::path> documents() {
   std::vector<fs::path> found;
   auto take = [&](const fs::path& path) {

@@ -9,6 +9,8 @@
 namespace tilewright {
 
 std::filesystem::path source_folder();
+// What the build unpacks from tests/data: corpus and models.
+std::filesystem::path data_folder();
 // All pages that are read by people, sorted: the .md files at the top and below the rooms, docs,
 // examples and tests.
 std::vector<std::filesystem::path> documents();

@@ -10,24 +10,17 @@ build=$(cd "${1:-$root/build/release}" && pwd)
 pack=$root/build/gpu_check/tilewright_gpu.tar.xz
 most_bytes=$((60 << 20))
 
-cmake --build "$build" -j "${JOBS:-2}" --target carried_tool device_tests
+cmake --build "$build" -j "${JOBS:-2}" --target carried_tool device_tests \
+  tilewright_data_models tilewright_data_corpus
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/tilewright_gpu" "$(dirname "$pack")"
+mkdir -p "$work"/tilewright_gpu/{models,corpus} "$(dirname "$pack")"
 cp "$build/tools/carried_tool" "$work/tilewright_gpu/tilewright"
 cp "$build/tests/device_tests" "$work/tilewright_gpu/"
-models=${TILEWRIGHT_TEST_MODELS:-$root/../shared/models}
-if [ -d "$models/stories260K" ]; then # small, and trained: the tests that use it run there too
-  mkdir "$work/tilewright_gpu/models"
-  cp -rL "$models/stories260K" "$work/tilewright_gpu/models/"
-  chmod -R u+w "$work/tilewright_gpu/models"
-fi
-corpus=${TILEWRIGHT_TEST_CORPUS:-$root/../shared/corpus}
-if [ -d "$corpus/ops" ]; then
-  mkdir "$work/tilewright_gpu/corpus"
-  cp -rL "$corpus/ops" "$work/tilewright_gpu/corpus/"
-  chmod -R u+w "$work/tilewright_gpu/corpus"
-fi
+# Small, and trained: the tests that use it run there too.
+cp -rL "${TILEWRIGHT_TEST_MODELS:-$build/data/models}/stories260K" "$work/tilewright_gpu/models/"
+cp -rL "${TILEWRIGHT_TEST_CORPUS:-$build/data/corpus}/ops" "$work/tilewright_gpu/corpus/"
+chmod -R u+w "$work/tilewright_gpu"
 
 programs=("$work"/tilewright_gpu/tilewright "$work"/tilewright_gpu/device_tests)
 foreign=$(for program in "${programs[@]}"; do objdump -p "$program"; done |

@@ -2,9 +2,9 @@
 # What `tilewright` does as a process, whatever the command: bad settings, closed and full standard
 # files, a limit on the size of files, no memory and no threads end in a line and a status, never in a
 # signal.
-# usage: process_test.sh <tilewright> <folder of model folders>
+# usage: process_test.sh <tilewright>
 set -uo pipefail
-tool=$1 model=${TILEWRIGHT_TEST_MODELS:-$2}/stories260K
+tool=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_CACHE_HOME=$work/cache HOME=$work

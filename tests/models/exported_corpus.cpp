@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 fs::path corpus_root() {
   const char* chosen = std::getenv("TILEWRIGHT_TEST_CORPUS");
-  return chosen ? chosen : source_folder() / "../shared/corpus";
+  return chosen ? chosen : data_folder() / "corpus";
 }
 
 // PREFIX.0, PREFIX.1, ... of the file.
@@ -68,13 +68,14 @@ std::vector<CorpusCase> corpus_cases(const std::string& kind) {
   std::vector<CorpusCase> cases;
   std::error_code none;
   fs::recursive_directory_iterator files(corpus_root() / kind, none);
-  if (none) return {};
   for (const fs::directory_entry& entry : files) {
     if (entry.path().extension() != ".pt2") continue;
     fs::path name = fs::relative(entry.path(), corpus_root()).replace_extension();
     if (only == nullptr || begins_with_one_of(name.generic_string(), only))
       cases.push_back({name.generic_string(), entry.path()});
   }
+  require(!cases.empty() || only != nullptr, "[corpus] there are no ", kind, " in ",
+          corpus_root().string(), "; unset TILEWRIGHT_TEST_CORPUS to use those of tests/data");
   std::ranges::sort(cases, {}, &CorpusCase::name);
   return cases;
 }

@@ -1,5 +1,5 @@
-// The cases of ../shared/corpus: programs that PyTorch has exported, with inputs and what PyTorch
-// computed for them. The folder is no part of the project (TILEWRIGHT_TEST_CORPUS names another).
+// The corpus of tests/data: programs that PyTorch has exported, with inputs and what PyTorch
+// computed for them. TILEWRIGHT_TEST_CORPUS names another folder of such.
 #pragma once
 
 #include <filesystem>
@@ -17,8 +17,8 @@ struct CorpusCase {
   std::string name;               // "ops/add/float32-0", "models/Bert"
   std::filesystem::path program;  // .pt2; beside it .safetensors
 };
-// By name; none where the folder is not there. TILEWRIGHT_TEST_CASE names the only one, or a
-// prefix.
+// By name; raises `Error` where there are none. TILEWRIGHT_TEST_CASE names the only one, or a
+// prefix: then there may be none of the kind.
 std::vector<CorpusCase> corpus_cases(const std::string& kind);
 
 struct CorpusRun {

@@ -92,8 +92,7 @@ std::size_t share() {
 
 void check_all(const char* kind, How how, double bounds) {
   std::vector<CorpusCase> cases = corpus_cases(kind);
-  if (cases.empty())
-    GTEST_SKIP() << "no " << kind << " in TILEWRIGHT_TEST_CORPUS or ../shared/corpus";
+  if (cases.empty()) GTEST_SKIP() << "TILEWRIGHT_TEST_CASE names no case of " << kind;
   Tally tally;
   std::size_t count = 0;
   for (std::size_t i = 0; i < cases.size(); i += share(), ++count)

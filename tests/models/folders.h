@@ -1,5 +1,5 @@
-// Folders for the tests of models: a scratch folder that goes away, and the folder of trained
-// models, which is not part of the project.
+// Folders for the tests of models: a scratch folder that goes away, and the folder of small models
+// (tests/data).
 #pragma once
 
 #include <cstdlib>
@@ -17,10 +17,10 @@ namespace tilewright::testing {
 using tilewright::read_file;
 using tilewright::ScratchFolder;
 
-// TILEWRIGHT_TEST_MODELS, else ../shared/models beside the checkout.
+// TILEWRIGHT_TEST_MODELS, else those of the tree.
 inline std::filesystem::path models_root() {
   const char* chosen = std::getenv("TILEWRIGHT_TEST_MODELS");
-  return chosen ? chosen : source_folder() / "../shared/models";
+  return chosen ? chosen : data_folder() / "models";
 }
 
 inline std::optional<std::filesystem::path> trained_model(std::string_view name) {
@@ -30,10 +30,9 @@ inline std::optional<std::filesystem::path> trained_model(std::string_view name)
   return root / name;
 }
 
-// Skips the test, visibly, where the model is not there.
 #define TILEWRIGHT_TRAINED_MODEL(variable, name)            \
   auto variable = tilewright::testing::trained_model(name); \
-  if (!variable)                                            \
-  GTEST_SKIP() << "no folder " << name << " in TILEWRIGHT_TEST_MODELS or ../shared/models"
+  ASSERT_TRUE(variable.has_value())                         \
+      << "no model " << name << " in " << tilewright::testing::models_root()
 
 }  // namespace tilewright::testing

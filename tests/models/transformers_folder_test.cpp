@@ -1,5 +1,5 @@
 // Folders as transformers writes them, against what it says to prompts (expected.json): those of
-// TILEWRIGHT_TEST_MODELS, else of ../shared/models beside the checkout. To make more of them:
+// TILEWRIGHT_TEST_MODELS, else of tests/data. To make more of them:
 // tools/peers/transformers_folders.py.
 #include <gtest/gtest.h>
 
@@ -115,10 +115,8 @@ TEST_P(TransformersFolder, GivesTheLogitsAndTheIdsOfTransformers) {
   }
 }
 
-// What is not there is not passed over in silence.
 TEST(TransformersFolders, AreThere) {
-  if (folders().empty())
-    GTEST_SKIP() << "no folder of transformers in TILEWRIGHT_TEST_MODELS or ../shared/models";
+  EXPECT_FALSE(folders().empty()) << "no folder of transformers in " << testing::models_root();
 }
 
 }  // namespace
