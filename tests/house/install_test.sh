@@ -41,7 +41,7 @@ sql=$(grep -rlE 'sqlite3|postgres_connection|SqlConnection|SqlValue' "$work/move
 
 documents=$work/moved/share/doc/tilewright
 cmp "$source_dir/LICENSE" "$documents/LICENSE" || fail "no LICENSE"
-for name in LLVM SQLite zlib minizip Zstandard libxml2 PCRE2 utf8proc Eigen "JSON for Modern C++" fmt CLI11; do
+for name in LLVM SQLite zlib minizip Zstandard libxml2 PCRE2 utf8proc Eigen "JSON for Modern C++" fmt CLI11 stories260K; do
   grep -qxF -- "$name" "$documents/NOTICE" || fail "no notice of $name"
 done
 
@@ -59,6 +59,7 @@ if "$command" bench gemm --tiny --peer all --python /nonexistent/python >/dev/nu
   grep -q 'no peer' "$work/peers" || fail "the peers: $(cat "$work/peers")"
 fi
 [ -e "$work/moved/share/tilewright/peers/torch_cpu.py" ] || fail "no adapter of peers"
+"$source_dir/tests/house/demo_test.sh" "$command"
 
 echo "C++17"
 if g++ -std=c++17 -fsyntax-only -I"$work/moved/include" -x c++ - 2>"$work/said" \

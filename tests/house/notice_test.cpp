@@ -72,7 +72,7 @@ TEST(Notice, HasTheLicenceOfEachOfItsRows) {
     EXPECT_NE(notice.find("\n" + name + "\n" + std::string(name.size(), '-') + "\n"), notice.npos)
         << name;
   }
-  EXPECT_EQ(rows, 12);
+  EXPECT_EQ(rows, 13);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "models/generate/generate.h"
-#include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
 #include "tools/bench/sections/models.h"
@@ -16,6 +15,7 @@
 #include "tools/console/table.h"
 #include "tools/measure/cold_process.h"
 #include "tools/measure/measure.h"
+#include "tools/programs/trained_model.h"
 #include "tools/programs/tutorial_model.h"
 
 namespace tilewright::tools {
@@ -47,10 +47,9 @@ MakeStep tutorial_step() {
   };
 }
 
-// A text of 400 tokens, from the trained model's folder.
+// A text of 400 tokens by the trained model.
 MakeStep stories_step() {
-  std::string root = env::test_models();
-  auto folder = std::filesystem::path(root.empty() ? "../shared/models" : root) / "stories260K";
+  std::filesystem::path folder = trained_model("bench modes");
   std::shared_ptr<LanguageModel> model = load_model(folder);
   return [=](Options options) {
     auto generator = std::make_shared<TextGenerator>(

@@ -6,11 +6,11 @@
 #include "models/decoder/decoder.h"
 #include "models/decoder/language_model.h"
 #include "models/generate/generate.h"
-#include "runtime/base/env.h"
 #include "runtime/cpu/parallel.h"
 #include "tools/console/command.h"
 #include "tools/console/table.h"
 #include "tools/measure/measure.h"
+#include "tools/programs/trained_model.h"
 #include "tools/programs/tutorial_model.h"
 
 namespace tilewright::tools {
@@ -85,19 +85,12 @@ void small_llama() {
 
 struct DemoArguments {
   int threads = 0;    // 0: all
-  std::string model;  // folder; "": the tests' model
+  std::string model;  // folder; "": the one that comes with the command
 };
 
-// By a trained model, where its folder is there.
 void story(const DemoArguments& a) {
-  std::string root = env::test_models();
   std::filesystem::path folder = a.model;
-  if (folder.empty())
-    folder = std::filesystem::path(root.empty() ? "../shared/models" : root) / "stories260K";
-  if (!std::filesystem::exists(folder / "config.json")) {
-    fmt::print("No trained model at hand: no story. `--model FOLDER` names one.\n");
-    return;
-  }
+  if (folder.empty()) folder = trained_model("demo");
   auto model = load_model(folder);
   fmt::print("A story by {}, in reduce-overhead mode:\n\n  Once upon a time",
              std::filesystem::absolute(folder / ".").parent_path().filename().string());
@@ -120,7 +113,7 @@ void add_demo(CLI::App& command) {
   add_threads_option(command, a->threads);
   command.add_option("--model", a->model,
                      "folder of a model that tells a story: config.json, model.safetensors, "
-                     "tokenizer.json");
+                     "tokenizer.json; not given: the one that comes with the command");
   command.callback([a] {
     if (!a->model.empty())
       require_file("demo", (std::filesystem::path(a->model) / "config.json").string(),
