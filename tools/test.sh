@@ -17,7 +17,8 @@ cmake --preset release -DTILEWRIGHT_BUILD_TESTS=ON -DTILEWRIGHT_BUILD_SHARED=ON
 cmake --build --preset release -j "$jobs"
 
 step "test: release"
-ctest --preset release -j "$jobs" -LE nightly
+ctest --preset release -j "$jobs" -LE nightly --output-junit "$PWD/build/release/tests.xml" \
+  --test-output-size-passed 1000000 --test-output-size-failed 1000000
 
 # They run side by side, those that take longest first, and in halves.
 sanitized=(graph_tests property_tests models_tests cuda_tests autotune_tests dsl_tests layout_tests
@@ -50,5 +51,8 @@ run_sanitized() {
 export -f run_sanitized
 for test in "${sanitized[@]}"; do printf '%s 0\n%s 1\n' "$test" "$test"; done |
   xargs -P "$jobs" -I{} bash -c 'run_sanitized {}'
+
+step "skipped tests"
+tools/skips.sh tests/skips.txt build/release/tests.xml build/asan/tests/*_tests.[01].log
 
 step "all tests passed"
