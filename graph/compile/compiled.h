@@ -25,7 +25,7 @@
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/checks/row_checks.h"
-#include "graph/tensor/step.h"
+#include "graph/tensor/memory/step.h"
 #include "runtime/plan/recording.h"
 
 namespace tilewright::graph {

@@ -172,8 +172,8 @@ std::vector<Tensor> CompiledSignature::run(const std::vector<Tensor>& arguments,
   {
     StepAccess access;
     if (recording_) access.add_step(*steps_);
-    for (const Tensor& argument : arguments) access.add(argument);
-    for (std::size_t i : results_) access.add(captured_[i]);
+    for (const Tensor& argument : arguments) access.add(argument.body()->token);
+    for (std::size_t i : results_) access.add(captured_[i].body()->token);
     access.begin("compile", std::nullopt);
     set_addresses(arguments);
     if (recording_) ++steps_->latest;
@@ -236,7 +236,7 @@ void CompiledSignature::run_segment(const std::vector<Tensor>& inputs, bool is_m
   row_checks_.before([&](std::size_t i) -> const Tensor& { return inputs[i]; });
   {
     StepAccess access;
-    for (const Tensor& tensor : inputs) access.add(tensor);
+    for (const Tensor& tensor : inputs) access.add(tensor.body()->token);
     access.begin("compile", std::nullopt);
     set_addresses(inputs);
     LaunchTimes* times = times_of_run(1, is_measured);

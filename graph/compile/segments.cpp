@@ -8,6 +8,7 @@
 #include "graph/compile/contract.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/tensor_body.h"
+#include "graph/tensor/tensor_copy.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {

@@ -5,12 +5,6 @@
 
 namespace tilewright::graph {
 
-bool begins_aligned(const TensorBody& body) {
-  return reinterpret_cast<std::uintptr_t>(address_of(body)) % 64 == 0;
-}
-
-DeviceMemory* memory_of(const Tensor& tensor) { return tensor.body()->buffer->memory(); }
-
 // Code for the host takes memory that begins anywhere.
 Signature signature_of(const std::vector<Tensor>& arguments, const Device& device) {
   Signature result;

@@ -40,7 +40,4 @@ std::vector<Difference> differences(const Signature& known, const Signature& cal
 // How messages call the tensors, by which sizes are declared.
 std::vector<std::string> names_of(const ArgumentForm& form);
 
-bool begins_aligned(const TensorBody& body);  // at a multiple of 64 bytes
-DeviceMemory* memory_of(const Tensor& tensor);
-
 }  // namespace tilewright::graph

@@ -344,7 +344,7 @@ std::string to_string(const Tensor& tensor) {
   out << tensor.dtype() << "[" << tensor.shape() << "]";
   if (tensor.is_symbolic()) return out.str() + " (symbolic)";
   constexpr std::int64_t shown = 8;
-  graph::StepAccess access(tensor, "to_string", std::nullopt);
+  graph::StepAccess access(tensor.body()->token, "to_string", std::nullopt);
   Tensor row = graph::copy_to(tensor, Device::cpu());
   out << " {";
   dispatch(tensor.dtype(), [&](auto zero) {

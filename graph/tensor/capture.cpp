@@ -8,7 +8,6 @@
 
 #include "graph/ir/location.h"
 #include "graph/ir/shape_rules.h"
-#include "graph/tensor/functional.h"
 
 namespace tilewright::graph {
 namespace {

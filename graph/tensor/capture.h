@@ -30,6 +30,7 @@
 #include "graph/tensor/recording/graph_break.h"
 #include "graph/tensor/recording/recorded_graph.h"
 #include "graph/tensor/recording/running_captures.h"
+#include "graph/tensor/tensor.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 

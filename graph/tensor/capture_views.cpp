@@ -10,7 +10,6 @@
 #include "graph/ir/location.h"
 #include "graph/ir/strided_view.h"
 #include "graph/tensor/capture.h"
-#include "graph/tensor/functional.h"
 
 namespace tilewright::graph {
 

@@ -1,65 +1,20 @@
 #include "graph/tensor/eager.h"
 
-#include <mutex>
-#include <shared_mutex>
 #include <vector>
 
-#include "dsl/launch/compile.h"
 #include "graph/ir/location.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
-#include "graph/tensor/functional.h"
+#include "graph/tensor/eager_plans.h"
 #include "graph/tensor/memory/memory_overlap.h"
+#include "graph/tensor/memory/step.h"
 #include "graph/tensor/tensor_body.h"
+#include "graph/tensor/tensor_copy.h"
 #include "runtime/base/fork_gate.h"
-#include "runtime/kept/bounded_table.h"
 
 namespace tilewright::graph {
 namespace {
-
-std::int64_t code_bytes_of(const Plan& plan) {
-  std::int64_t bytes = 0;
-  for (const ExecutableKernel& kernel : plan.executable()->kernels) {
-    if (kernel.single) bytes += dsl::code_bytes(*kernel.single);
-    if (kernel.batched && kernel.batched != kernel.single)
-      bytes += dsl::code_bytes(*kernel.batched);
-  }
-  return bytes;
-}
-
-// Plans of one-op graphs by the hash of what they depend on: those that were used last. A thread
-// that runs a plan owns it meanwhile.
-class PlanTable {
- public:
-  std::shared_ptr<const Plan> find(const Hash& key) const {
-    std::shared_lock lock(mutex_);
-    return plans_.find(key);
-  }
-  std::shared_ptr<const Plan> insert(const Hash& key, std::shared_ptr<const Plan> plan) {
-    const Bounds bounds = bounds_of_tables();
-    std::vector<Plans::Shared> given_up;  // destroyed when the lock is free
-    GatedLock lock(mutex_);
-    if (auto other = plans_.find(key)) return other;
-    given_up = plans_.insert(key, plan, code_bytes_of(*plan), bounds);
-    return plan;
-  }
-  std::int64_t size() const {
-    std::shared_lock lock(mutex_);
-    return plans_.size();
-  }
-
- private:
-  using Plans = BoundedTable<const Plan>;
-  mutable std::shared_mutex mutex_;
-  Plans plans_;
-};
-
-// Never destroyed, as the code that its plans run (dsl/launch/compile.cpp).
-PlanTable& plan_table() {
-  static PlanTable& table = *new PlanTable;
-  return table;
-}
 
 struct Call {
   std::string_view name;  // for messages
@@ -98,25 +53,15 @@ Tensor operand_on(const Device& device, const Tensor& operand, const Call& call)
   return make_tensor(body.dtype, body.view, std::move(copy));
 }
 
-bool begins_aligned(const Tensor& tensor) {
-  return reinterpret_cast<std::uintptr_t>(address_of(*tensor.body())) % 64 == 0;
-}
-
 Hash key_of(const Call& call, const Device& device) {
   Hasher hasher;
   hasher.add(device.text()).add(call.key).add(call.operands.size());
   for (const Tensor& operand : call.operands) {
     const TensorBody& body = *operand.body();
     hasher.add(body.dtype).add(body.view.shape).add(body.view.strides);
-    if (device.is_cuda()) hasher.add(begins_aligned(operand));
+    if (device.is_cuda()) hasher.add(begins_aligned(body));
   }
   return hasher.finish();
-}
-
-std::vector<InputMemory> memory_of_inputs(std::span<const Tensor> operands) {
-  std::vector<InputMemory> result;
-  for (const Tensor& operand : operands) result.push_back({.is_aligned = begins_aligned(operand)});
-  return result;
 }
 
 // One op, whose result is written over the first operand or is fresh.
@@ -164,13 +109,6 @@ Graph graph_of(const TensorsOfTensors& function, std::span<const Tensor> operand
   return std::move(captured.graph);
 }
 
-std::vector<std::shared_ptr<Buffer>> run_plan(const Plan& plan, std::span<const Tensor> operands) {
-  std::vector<void*> addresses;
-  addresses.reserve(operands.size());
-  for (const Tensor& operand : operands) addresses.push_back(address_of(*operand.body()));
-  return plan.run(addresses);
-}
-
 // Those that lie in the memory of the first, which is written, are copied: a call reads what they
 // were before it, as it does where it is compiled.
 std::vector<Tensor> apart_from_first(std::span<const Tensor> operands) {
@@ -188,8 +126,7 @@ std::vector<Tensor> apart_from_first(std::span<const Tensor> operands) {
 std::vector<std::shared_ptr<Buffer>> run(const Call& given, const MakeGraph& make_graph,
                                          std::shared_ptr<const Plan>& plan, StepAccess& access) {
   for (const Tensor& operand : given.operands) {
-    body_of(operand, given.name, given.where);
-    access.add(operand);
+    access.add(body_of(operand, given.name, given.where).token);
   }
   access.begin(given.name, given.where);
   Call call = given;
@@ -204,37 +141,13 @@ std::vector<std::shared_ptr<Buffer>> run(const Call& given, const MakeGraph& mak
     call.operands = moved;
   }
   Hash key = key_of(call, device);
-  plan = plan_table().find(key);
+  plan = find_eager_plan(key);
   if (!plan)
-    plan = plan_table().insert(
+    plan = keep_eager_plan(
         key, make_plan(run_passes(make_graph(call.operands), {.target = device.target()}),
-                       {.device = device, .inputs = memory_of_inputs(call.operands)}));
-  return run_plan(*plan, call.operands);
+                       {.device = device, .inputs = memory_of_operands(call.operands)}));
+  return run_eager_plan(*plan, call.operands);
 }
-
-}  // namespace
-
-void run_eager_copy(const Tensor& to, const Tensor& from) {
-  const Tensor operands[2] = {to, from};
-  Device device = to.device();
-  Hasher hasher;
-  hasher.add("copy").add(device.text()).add(to.dtype()).add(to.shape());
-  for (const Tensor& operand : operands) hasher.add(operand.strides()).add(begins_aligned(operand));
-  Hash key = hasher.finish();
-  std::shared_ptr<const Plan> plan = plan_table().find(key);
-  if (!plan) {
-    Graph graph;
-    GraphBuilder builder(graph);
-    NodeId target = builder.input(to.dtype(), to.shape(), to.strides());
-    NodeId source = builder.input(from.dtype(), from.shape(), from.strides());
-    graph.mutations = {{target, source}};
-    plan = plan_table().insert(
-        key, make_plan(graph, {.device = device, .inputs = memory_of_inputs(operands)}));
-  }
-  run_plan(*plan, operands);
-}
-
-namespace {
 
 std::vector<Tensor> run_for_results(const Call& call, const MakeGraph& make_graph) {
   InsideLibrary inside;
@@ -271,8 +184,6 @@ std::vector<Tensor> run_eager_function(std::string_view name, const Hash& key,
   return run_for_results({name, operands, where, hasher.finish()},
                          [&](std::span<const Tensor> x) { return graph_of(function, x); });
 }
-
-std::int64_t eager_plans() { return plan_table().size(); }
 
 void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                         std::source_location where) {

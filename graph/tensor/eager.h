@@ -2,8 +2,7 @@
 // functions made of several ops: as few as fusion makes of them).
 //
 // A call is looked up by op, attributes, and the dtypes, shapes and strides of its operands; the
-// plan of a one-node graph is built the first time. The plans that were used last are kept, within
-// the bounds of runtime/kept/bounds.h. Thread safe.
+// plan of a one-node graph is built the first time, and kept (eager_plans.h). Thread safe.
 #pragma once
 
 #include <functional>
@@ -34,10 +33,5 @@ std::vector<Tensor> run_eager_function(std::string_view name, const Hash& key,
                                        std::span<const Tensor> operands,
                                        const TensorsOfTensors& function,
                                        std::source_location where);
-
-// Copies elements on one device; both tensors have one dtype and shape, and do not overlap.
-void run_eager_copy(const Tensor& to, const Tensor& from);
-
-std::int64_t eager_plans();  // that are kept
 
 }  // namespace tilewright::graph

@@ -128,8 +128,6 @@ std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& 
   return capture->append(op, {&tensor, 1}, attributes, std::nullopt, where);
 }
 
-Tensor copy_row_major(const Tensor& concrete) { return copy_to(concrete, concrete.device()); }
-
 Tensor constant(DType dtype, const Shape& shape, const Number& number, std::source_location where) {
   const ir::Scalar value = scalar_of(number, dtype);
   if (Capture* capture = Capture::active())
@@ -187,17 +185,6 @@ void require_fits(const Number& number, DType dtype, std::string_view operation,
   std::string text = number.is_integral() ? std::to_string(number.as_integer()) : concat(value);
   raise_error(concat("[", operation, "] ", text, " does not fit ", dtype, " (at ", At{where},
                      "); give a number of ", dtype, " or another dtype"));
-}
-
-void require_own_elements(const TensorBody& concrete, std::string_view operation,
-                          std::source_location where) {
-  const StridedView& place = concrete.view;
-  if (element_count(place.shape) == 0) return;
-  for (int axis = 0; axis < place.shape.rank(); ++axis)
-    require(place.strides[axis] != 0 || place.shape[axis] <= 1, "[", operation,
-            "] the tensor of shape ", place.shape, " has stride 0 along axis ", axis,
-            ": more than one of its elements refers to one place in memory (at ", At{where},
-            "); write to a clone, or to the tensor that was expanded");
 }
 
 namespace {

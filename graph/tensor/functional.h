@@ -42,9 +42,6 @@ std::vector<Tensor> apply_function(std::string_view name, std::span<const Tensor
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,
                                  std::source_location where);
 
-// Row-major copy of a concrete tensor, on its device.
-Tensor copy_row_major(const Tensor& concrete);
-
 // The tensor with every element `number`; concrete ones hold one element and are expanded. Integers
 // wrap to the width of `dtype`.
 Tensor constant(DType dtype, const Shape& shape, const Number& number, std::source_location where);
@@ -53,9 +50,6 @@ Tensor constant(DType dtype, const Shape& shape, const Number& number, std::sour
 // for, and negative numbers wrap to unsigned ones, as in PyTorch.
 void require_fits(const Number& number, DType dtype, std::string_view operation,
                   std::source_location where);
-// Raises `Error` where elements of a concrete tensor share a place in memory: it is not written to.
-void require_own_elements(const TensorBody& concrete, std::string_view operation,
-                          std::source_location where);
 
 // `tensor` in another shape of as many elements, as an operand: while a function is captured, a
 // view in the graph, whatever `tensor` is.

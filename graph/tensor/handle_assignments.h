@@ -26,6 +26,7 @@
 #include <span>
 #include <vector>
 
+#include "graph/tensor/tensor.h"
 #include "graph/tensor/tensor_body.h"
 
 namespace tilewright::graph {

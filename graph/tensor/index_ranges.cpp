@@ -5,7 +5,7 @@
 
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
-#include "graph/tensor/step.h"
+#include "graph/tensor/memory/step.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
 
@@ -110,7 +110,7 @@ void require_inside(const Tensor& index, IndexRange range) {
   if (Capture* capture = Capture::active()) return capture->note_index(index, std::move(range));
   if (index.is_symbolic()) return;  // whoever computes with it says what is wrong
   const Tensor here = index.to(Device::cpu(), range.where);
-  StepAccess access(here, range.operation, range.where);
+  StepAccess access(here.body()->token, range.operation, range.where);
   const TensorBody& body = *here.body();
   StridedView place = without_repeats(body.view);
   place.offset = 0;  // from its first element

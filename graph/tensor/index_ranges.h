@@ -7,6 +7,7 @@
 #include <span>
 
 #include "graph/ir/ir.h"
+#include "graph/tensor/tensor.h"
 #include "graph/tensor/tensor_body.h"
 
 namespace tilewright::graph {

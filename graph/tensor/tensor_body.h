@@ -6,16 +6,20 @@
 // so that all handles on it follow.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <source_location>
+#include <string_view>
 
 #include "graph/ir/ir.h"
 #include "graph/ir/strided_view.h"
-#include "graph/tensor/step.h"
-#include "graph/tensor/tensor.h"
+#include "graph/tensor/memory/step.h"
+#include "runtime/buffer.h"
 
 namespace tilewright {
 
-struct SizeMarks;  // graph/compile/sizes/declared_sizes.h
+class Tensor;      // graph/tensor/tensor.h
+struct SizeMarks;  // graph/compile/sizes/size_range.h
 
 struct TensorBody {
   DType dtype = DType::f32;
@@ -24,9 +28,9 @@ struct TensorBody {
   // Made from nothing (zeros, arange, ...) on the host: operations bring it to where the other
   // operands lie.
   bool is_constant = false;
-  bool is_setting = false;  // set between calls, whatever is promised of weights (mark_setting)
+  bool is_setting = false;      // set between calls, whatever is promised of weights (mark_setting)
   bool is_made_inside = false;  // of a captured tensor: the function made it of the host's numbers
-  graph::StepToken token;   // of a tensor over memory that a function uses again
+  graph::StepToken token;       // of a tensor over memory that a function uses again
   std::shared_ptr<const SizeMarks> size_marks;  // of a concrete body; null: there are none
 
   std::uint64_t capture = 0;  // serial of the capture that a symbolic body belongs to
@@ -47,8 +51,14 @@ TensorBody& body_of(const Tensor& tensor, std::string_view operation, std::sourc
 // Raises `Error` where functions hold copies of the memory, which would not follow a write.
 void require_writable(const TensorBody& concrete, std::string_view operation,
                       std::source_location where);
+// Raises `Error` where elements of a concrete tensor share a place in memory, so that it cannot be
+// written.
+void require_own_elements(const TensorBody& concrete, std::string_view operation,
+                          std::source_location where);
 // The address of the first element.
 void* address_of(const TensorBody& body);
+bool begins_aligned(const TensorBody& body);    // there, at a multiple of 64 bytes
+DeviceMemory* memory_of(const Tensor& tensor);  // that a concrete tensor lies in; null: the host's
 
 }  // namespace graph
 }  // namespace tilewright

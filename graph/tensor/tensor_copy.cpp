@@ -1,17 +1,13 @@
 #include "graph/tensor/tensor_copy.h"
 
-#include "graph/ir/location.h"
-#include "graph/tensor/capture.h"
-#include "graph/tensor/eager.h"
-#include "graph/tensor/handle_changes.h"
+#include "graph/tensor/eager_plans.h"
+#include "graph/tensor/memory/step.h"
 #include "graph/tensor/memory/strided_copy.h"
 #include "graph/tensor/tensor_body.h"
 
-namespace tilewright {
-namespace graph {
+namespace tilewright::graph {
 namespace {
 
-DeviceMemory* memory_of(const Tensor& tensor) { return tensor.body()->buffer->memory(); }
 std::int64_t bytes_of(const Tensor& tensor) { return tensor.count() * size_bytes(tensor.dtype()); }
 
 // Both row-major.
@@ -28,6 +24,28 @@ void copy_bytes(const Tensor& to, const Tensor& from) {
   there->copy_from_host(target, between->data(), bytes);
 }
 
+// By a kernel, on the one device where both lie.
+void copy_by_plan(const Tensor& to, const Tensor& from) {
+  const Tensor operands[2] = {to, from};
+  Device device = to.device();
+  Hasher hasher;
+  hasher.add("copy").add(device.text()).add(to.dtype()).add(to.shape());
+  for (const Tensor& operand : operands)
+    hasher.add(operand.strides()).add(begins_aligned(*operand.body()));
+  Hash key = hasher.finish();
+  std::shared_ptr<const Plan> plan = find_eager_plan(key);
+  if (!plan) {
+    Graph graph;
+    GraphBuilder builder(graph);
+    NodeId target = builder.input(to.dtype(), to.shape(), to.strides());
+    NodeId source = builder.input(from.dtype(), from.shape(), from.strides());
+    graph.mutations = {{target, source}};
+    plan = keep_eager_plan(
+        key, make_plan(graph, {.device = device, .inputs = memory_of_operands(operands)}));
+  }
+  run_eager_plan(*plan, operands);
+}
+
 }  // namespace
 
 void copy_elements(const Tensor& to, const Tensor& from) {
@@ -37,7 +55,7 @@ void copy_elements(const Tensor& to, const Tensor& from) {
     return copy_elements(target.buffer->data(), target.view, source.buffer->data(), source.view,
                          size_bytes(target.dtype));
   if (to.is_contiguous() && from.is_contiguous()) return copy_bytes(to, from);
-  if (memory_of(to) == memory_of(from)) return run_eager_copy(to, from);
+  if (memory_of(to) == memory_of(from)) return copy_by_plan(to, from);
   if (!from.is_contiguous()) return copy_elements(to, copy_to(from, from.device()));
   copy_elements(to, copy_to(from, to.device()));
 }
@@ -51,45 +69,11 @@ Tensor copy_to(const Tensor& from, const Device& device) {
 
 Tensor host_copy(const Tensor& from, std::string_view operation,
                  std::optional<std::source_location> where) {
-  StepAccess access(from, operation, where);
+  StepAccess access(from.body()->token, operation, where);
   return copy_to(from, Device::cpu());
 }
 
-}  // namespace graph
-
-// In a function that runs in segments what was recorded is run, so that there is memory to ask for.
-static const TensorBody& placed(const Tensor& tensor, std::string_view operation,
-                                std::source_location w) {
-  const TensorBody& body = graph::body_of(tensor, operation, w);
-  if (graph::Capture* capture = graph::Capture::active())
-    capture->before_placing(body, operation, w);
-  if (!body.buffer) graph::require_usable(body, operation, w);
-  return body;
-}
-
-Device Tensor::device(std::source_location w) const {
-  return Device::of(placed(*this, "device", w).buffer->memory());
-}
-
-Tensor Tensor::to(const Device& device, std::source_location w) const {
-  const TensorBody& body = placed(*this, "to", w);
-  graph::StepAccess access(*this, "to", w);
-  // The memory of an emulated GPU is the host's.
-  return device.memory() == body.buffer->memory() ? *this : graph::copy_to(*this, device);
-}
-
-void Tensor::move_to(const Device& device, std::source_location w) {
-  Tensor moved = to(device, w);
-  if (moved.body() == body()) return;
-  graph::handle_changes().add(body_->buffer.get());
-  body_->buffer = moved.body()->buffer;
-  body_->view = moved.body()->view;
-  body_->token = {};
-}
-
-}  // namespace tilewright
-
-namespace tilewright::graph {
+Tensor copy_row_major(const Tensor& concrete) { return copy_to(concrete, concrete.device()); }
 
 static const TensorBody* root_of(const Tensor& tensor) {
   const TensorBody* root = tensor.body().get();

@@ -21,6 +21,9 @@ void copy_elements(const Tensor& to, const Tensor& from);
 // A new row-major tensor on `device`.
 Tensor copy_to(const Tensor& from, const Device& device);
 
+// The same on the device where a concrete tensor lies.
+Tensor copy_row_major(const Tensor& concrete);
+
 // A copy of a concrete tensor on the host. Raises `Error`, which begins with the operation, where a
 // later step has overwritten it.
 Tensor host_copy(const Tensor& from, std::string_view operation,

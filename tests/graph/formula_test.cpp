@@ -8,7 +8,7 @@
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/special.h"
-#include "graph/tensor/eager.h"
+#include "graph/tensor/eager_plans.h"
 #include "tests/errors.h"
 
 namespace tilewright::formula_test {

@@ -23,7 +23,7 @@
 #include "dsl/language/tile.h"
 #include "dsl/launch/compile.h"
 #include "graph/compile/compile.h"
-#include "graph/tensor/eager.h"
+#include "graph/tensor/eager_plans.h"
 #include "runtime/base/env.h"
 #include "runtime/kept/bounds.h"
 #include "tests/every_device.h"

@@ -1,6 +1,6 @@
 // Results of recorded functions: whoever reads them gets them, or the Error, and nothing else. On a
 // GPU that is so of those of its own tensors; of the host's they are copies.
-#include "graph/tensor/step.h"
+#include "graph/tensor/memory/step.h"
 
 #include <gtest/gtest.h>
 
@@ -131,7 +131,7 @@ TEST(Step, AStepWaitsForWhoReads) {
   std::atomic<bool> is_over = false;
   std::thread next;
   {
-    graph::StepAccess reading(y, "read", std::nullopt);
+    graph::StepAccess reading(y.body()->token, "read", std::nullopt);
     next = std::thread([&] {
       fast(full({4}, 2).to(default_device()));
       is_over = true;
@@ -142,7 +142,7 @@ TEST(Step, AStepWaitsForWhoReads) {
     EXPECT_EQ(static_cast<const float*>(copy.const_data())[0], 2);
   }
   next.join();
-  expect_contains(error_of([&] { graph::StepAccess(y, "read", std::nullopt); }),
+  expect_contains(error_of([&] { graph::StepAccess(y.body()->token, "read", std::nullopt); }),
                   "[read] the tensor is output 0 of step 1");
 }
 

@@ -16,8 +16,6 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/tensor/tensor.h"
-
 namespace tilewright::graph {
 
 struct StepCount {
@@ -25,7 +23,7 @@ struct StepCount {
   mutable std::shared_mutex memory;  // a step holds it while it writes, readers share it
 };
 
-// What a tensor over such memory holds.
+// What a tensor over such memory carries.
 struct StepToken {
   std::shared_ptr<const StepCount> count;  // null: the memory is the tensor's own
   std::int64_t step = 0;
@@ -44,16 +42,19 @@ class StepAccess {
  public:
   StepAccess() = default;
   // As add and begin.
-  StepAccess(const Tensor& tensor, std::string_view operation,
+  StepAccess(const StepToken& token, std::string_view operation,
              std::optional<std::source_location> where) {
-    add(tensor);
+    add(token);
     begin(operation, where);
   }
   StepAccess(const StepAccess&) = delete;
   StepAccess& operator=(const StepAccess&) = delete;
   ~StepAccess();
-  // What is read: a defined tensor that outlives this.
-  void add(const Tensor& tensor);
+  // The token of a tensor that is read, which outlives this.
+  void add(const StepToken& token) {
+    if (token.count != nullptr) [[unlikely]]
+      entries_.push_back({token.count.get(), &token});
+  }
   // A step that is about to write its results; one at most.
   void add_step(const StepCount& count) { step_ = &count; }
   // Waits until nobody writes what was added, and for a step until nobody reads. Raises `Error` as

@@ -1,10 +1,9 @@
-#include "graph/tensor/step.h"
+#include "graph/tensor/memory/step.h"
 
 #include <algorithm>
 #include <functional>
 
 #include "graph/ir/location.h"
-#include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -20,12 +19,6 @@ void require_current(const StepToken& token, std::string_view operation,
                      token.step, " of a function compiled with reduce-overhead, and step ", latest,
                      " has overwritten it", place,
                      "; clone() it before the next call, or compile in the default mode"));
-}
-
-void StepAccess::add(const Tensor& tensor) {
-  const StepToken& token = tensor.body()->token;
-  if (token.count != nullptr) [[unlikely]]
-    entries_.push_back({token.count.get(), &token});
 }
 
 void StepAccess::begin(std::string_view operation, std::optional<std::source_location> where) {
