@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "autotune/policy.h"
+#include "graph/compile/bindings/weight_copies.h"
 #include "graph/compile/plans/tuned_plan.h"
-#include "graph/compile/plans/weight_copies.h"
 #include "graph/compile/segmented_call.h"
 #include "graph/compile/verify_capture.h"
 #include "graph/passes/pipeline.h"

@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "graph/compile/bindings/frozen_values.h"
+#include "graph/compile/bindings/host_arguments.h"
+#include "graph/compile/bindings/lasting_recordings.h"
+#include "graph/compile/bindings/logged_values.h"
+#include "graph/compile/bindings/result_memory.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/plans/background_plan.h"
-#include "graph/compile/plans/frozen_values.h"
-#include "graph/compile/plans/host_arguments.h"
-#include "graph/compile/plans/lasting_recordings.h"
-#include "graph/compile/plans/logged_values.h"
-#include "graph/compile/plans/result_memory.h"
 #include "graph/compile/resolved_options.h"
 #include "graph/compile/segments.h"
 #include "graph/compile/signature.h"

@@ -24,9 +24,9 @@
 #include <string>
 #include <vector>
 
+#include "graph/compile/bindings/logged_values.h"
+#include "graph/compile/bindings/result_memory.h"
 #include "graph/compile/compile.h"
-#include "graph/compile/plans/logged_values.h"
-#include "graph/compile/plans/result_memory.h"
 #include "graph/compile/segments.h"
 #include "graph/tensor/capture.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "graph/compile/plans/result_memory.h"
+#include "graph/compile/bindings/result_memory.h"
 #include "graph/compile/signature.h"
 #include "graph/compile/structure.h"
 #include "graph/ir/ir.h"

@@ -8,7 +8,7 @@
 //
 // Whether a product does so must not depend on the sizes of its blocks, which are chosen later and
 // may be searched for: it depends on its rows and the weight alone. Who makes the copies is
-// compile/plans/weight_copies.h.
+// compile/bindings/weight_copies.h.
 #pragma once
 
 #include <vector>

@@ -113,7 +113,7 @@ class Plan {
 
   // `inputs[i]` is the address of the first element of Graph::inputs[i], in the memory of the
   // plan's device, whose memory has the strides that the graph names; behind them come those of the
-  // copies that packed_weights() names (compile/plans/weight_copies.h). Returns one buffer an
+  // copies that packed_weights() names (compile/bindings/weight_copies.h). Returns one buffer an
   // output, null where PlanOutput::input says. Work on a GPU is begun, not waited for. Thread safe.
   // With `times` each launch is waited for and timed.
   std::vector<std::shared_ptr<Buffer>> run(std::span<void* const> inputs,

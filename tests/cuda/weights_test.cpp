@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "graph/compile/plans/weight_copies.h"
+#include "graph/compile/bindings/weight_copies.h"
 #include "runtime/base/error.h"
 #include "runtime/base/half.h"
 #include "tests/cuda/fake_driver.h"

@@ -1,5 +1,5 @@
 // What follows from frozen weights alone is computed once.
-#include "graph/compile/plans/frozen_values.h"
+#include "graph/compile/bindings/frozen_values.h"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "graph/compile/bindings/weight_copies.h"
 #include "graph/compile/compile.h"
-#include "graph/compile/plans/weight_copies.h"
 #include "graph/functions/dlpack.h"
 #include "graph/functions/dlpack_layout.h"
 #include "graph/passes/pipeline.h"

@@ -1,5 +1,5 @@
 // What a compiled function returns is as separate, or as much the same, as what the function gives.
-#include "graph/compile/plans/result_memory.h"
+#include "graph/compile/bindings/result_memory.h"
 
 #include <gtest/gtest.h>
 

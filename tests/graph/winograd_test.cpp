@@ -7,8 +7,8 @@
 #include <limits>
 #include <random>
 
+#include "graph/compile/bindings/weight_copies.h"
 #include "graph/compile/compile.h"
-#include "graph/compile/plans/weight_copies.h"
 #include "graph/functions/convolving/convolution.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor/capture.h"

@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstring>
 
-#include "graph/compile/plans/host_arguments.h"
-#include "graph/compile/plans/weight_copies.h"
+#include "graph/compile/bindings/host_arguments.h"
+#include "graph/compile/bindings/weight_copies.h"
 #include "graph/run/plan_body.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tune/region_trial.h"

@@ -1,4 +1,4 @@
-#include "graph/compile/plans/lasting_recordings.h"
+#include "graph/compile/bindings/lasting_recordings.h"
 
 #include <atomic>
 #include <numeric>

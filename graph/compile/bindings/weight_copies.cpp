@@ -1,4 +1,4 @@
-#include "graph/compile/plans/weight_copies.h"
+#include "graph/compile/bindings/weight_copies.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "graph/compile/plans/result_memory.h"
+#include "graph/compile/bindings/result_memory.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "graph/compile/plans/frozen_values.h"
+#include "graph/compile/bindings/frozen_values.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "graph/compile/plans/logged_values.h"
+#include "graph/compile/bindings/logged_values.h"
 
 #include "graph/tensor/tensor_copy.h"
 

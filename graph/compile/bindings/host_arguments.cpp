@@ -1,4 +1,4 @@
-#include "graph/compile/plans/host_arguments.h"
+#include "graph/compile/bindings/host_arguments.h"
 
 #include <numeric>
 
