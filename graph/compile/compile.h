@@ -67,161 +67,18 @@
 #include <vector>
 
 #include "dsl/target/device.h"
-#include "graph/compile/callable.h"
-#include "graph/compile/contract.h"
+#include "graph/compile/calls/call.h"
+#include "graph/compile/calls/callable.h"
+#include "graph/compile/calls/contract.h"
+#include "graph/compile/calls/structure.h"
+#include "graph/compile/options/options.h"
+#include "graph/compile/reports/plan_report.h"
 #include "graph/compile/sizes/size_marks.h"
-#include "graph/compile/structure.h"
 #include "graph/functions/dynamic_scalar.h"
-#include "graph/ir/matmul_precision.h"
-#include "graph/tensor/checks/index_checks.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
-
-enum class Mode : std::uint8_t {
-  default_,                   // fused kernels; outputs are fresh tensors
-  reduce_overhead,            // + launches recorded once and replayed with fixed buffers, on a GPU
-                              //   as a CUDA graph: an output is valid until the next call of the
-                              //   function (reading it later is an Error), inputs are read by
-                              //   address
-  max_autotune,               // reduce_overhead + block configurations timed at compile, for
-                              //   `Options::tune_seconds` where they were not before
-  max_autotune_no_cudagraphs  // default + the same
-};
-// "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"
-std::string_view name_of(Mode mode);
-Mode parse_mode(std::string_view name);  // raises `Error` listing the names
-
-// For finding the stage that goes wrong: each adds one to the former.
-enum class Backend : std::uint8_t {
-  eager,      // the function as it is, no capture
-  aot_eager,  // captured, decomposed, simplified; one kernel a node
-  tilewright  // + fused regions and the plan
-};
-std::string_view name_of(Backend backend);
-Backend parse_backend(std::string_view name);
-
-// What is done about calls that differ from an earlier one in sizes alone, as far as no axis is
-// marked (sizes/size_marks.h).
-enum class Dynamic : std::uint8_t {
-  automatic,  // from the second size on plans are made for sizes that change
-  never,      // each is a signature like any other, with programs for its sizes
-  always      // plans are made for sizes that change from the first call on
-};
-
-struct Options {
-  Mode mode = Mode::default_;
-  bool fullgraph = false;   // a graph break is an Error (breaks come with data-dependent reads)
-  bool tell_breaks = true;  // stderr says where the graph breaks, once a function
-  Backend backend = Backend::tilewright;
-  int max_signatures = 8;  // plans, by the call's arguments and guarded values
-  // A plan for sizes that change shares programs with those for other sizes: those of the host take
-  // the number of rows as an argument, so that a new size costs next to no compilation. Their block
-  // configurations are not searched for; where they would be (max_autotune, tune_in_background), on
-  // GPUs, and for one row, `automatic` makes such plans past max_signatures alone. Its results may
-  // differ from those of `never` by the order of additions.
-  Dynamic dynamic = Dynamic::automatic;
-  int max_sizes = 64;  // such plans; one more takes the place of the one used least recently
-  PastLimit past_limit = PastLimit::error;
-  // Every n-th call runs the function over symbols once more and is an Error, which names the line,
-  // if it does something else than when it was captured; 0: never. For tests, and to look for what
-  // no guard sees: a capture costs some microseconds an operation.
-  int verify_capture = 0;
-  MatmulPrecision matmul_precision = MatmulPrecision::highest;
-  // Where code runs if all of its tensors are on the host; if some are on a GPU, it runs there.
-  Device device = default_device();
-  // How long block configurations of a signature are searched for, all regions together. Each
-  // region gets a share of this in proportion to its share of a call's time; those that take next
-  // to nothing are left alone.
-  double tune_seconds = 5;
-  // Starts with the configurations that are known, in every mode, and searches for others while the
-  // function is in use, on one thread of low priority for the whole process. Some later call takes
-  // over what was found; results before and after differ at most by the order of additions.
-  // explain() says what came of it; destroying the function ends the search.
-  bool tune_in_background = false;
-  // A promise that tensors which the function uses besides its arguments, weights, are not written
-  // any more, except by the function itself. What follows from weights alone is then computed once,
-  // at the first call, where it is small or takes no more memory than they do (factors of a batch
-  // norm, a weight that is normed), and for filters of convolutions always (weights of 8 bits that
-  // are converted). On the host, weights of products with many rows are copied once into the order
-  // in which they are multiplied: such products are a tenth faster, the more so the fewer their
-  // rows, for as much memory as the weights take. All functions share the copies; writing a tensor
-  // that was copied or computed from is an Error, and so is asking for its data() (const_data()
-  // reads it). Writes through a pointer from before, and to memory of the user's own, cannot be
-  // watched: the function does not see them.
-  bool freezing = false;
-  // Files of the choices that decide every bit of a result (graph/tune/plan_lock.h): one that is
-  // written as functions are compiled, or one that compiling must keep to, whatever the clock says.
-  std::string write_plan = {}, locked_plan = {};
-  IndexChecks index_checks = IndexChecks::host_tensors;
-  std::vector<std::string> argument_names = {};  // for messages: "argument 0 'x': axis 1 is 4"
-};
-
-// One distinct kernel of a compiled function, for reports. Kernels are called as in dumps and
-// traces.
-struct RegionReport {
-  std::string kernel;      // name of its tile program
-  std::string kind;        // rows, flat, product, attention, ...
-  std::int64_t instances;  // of the region in the function
-  std::int64_t launches;   // that compute them: fewer, where several become one
-  std::int64_t bytes;      // read and written by one launch
-  // Spent on code generation for this function; next to nothing for a kernel that exists already.
-  double compile_seconds;
-  std::vector<std::string> ops;          // what was fused, after decomposition
-  std::vector<std::string> user_ops;     // the same as the user wrote it
-  std::string key;                       // content hash
-  double run_seconds = 0;                // of all launches in one call; 0: not measured
-  std::vector<std::string> marked = {};  // names of the marked regions that it is a part of
-  // In a plan for sizes that change: how many such plans of the function run this kernel. 1 where
-  // others were made: it is for this size alone, or the only one of its class so far.
-  std::int64_t plans = 0;
-};
-// All marked regions of one name in a compiled function (graph/compile/region.h), for reports.
-struct MarkedRegionReport {
-  std::string name;
-  std::int64_t instances;   // of the region: calls of it
-  std::int64_t structures;  // of these that differ
-  std::int64_t programs;    // distinct kernels that compute them
-};
-struct PlanReport {
-  std::string signature;
-  std::string device;                           // that it runs on
-  std::int64_t host_bytes = 0;                  // copied from the host to that device by each call
-  std::vector<RegionReport> regions;            // distinct programs
-  std::vector<MarkedRegionReport> marked = {};  // in the order of their first calls
-  std::int64_t launches = 0;
-  std::int64_t nodes = 0;                             // of the simplified graph
-  std::int64_t arena_bytes = 0;                       // intermediate buffers
-  std::int64_t packed_weights = 0, packed_bytes = 0;  // copies of frozen weights
-  std::int64_t frozen_values = 0, frozen_bytes = 0;   // computed once from these (`freezing`)
-  double capture_seconds = 0, lower_seconds = 0, compile_seconds = 0;  // wall
-  std::string tuning = {};  // what came of it, a sentence; empty: there was none
-  bool sizes_vary = false;  // made for sizes that change (`Options::dynamic`, mark_dynamic)
-  std::string sizes = {};   // what was declared of those of its arguments, a line each
-  // Where the graph breaks, "item at model.cpp:12, item at model.cpp:20": the function runs in
-  // segments, which are plans of their own; empty: nowhere.
-  std::string graph_break = {};
-  // Of a segment, where it ends, "item at model.cpp:12" or "the end"; empty: a whole signature.
-  std::string segment = {};
-  std::string guards = {};            // on values of the host, a line each
-  std::int64_t captured_tensors = 0;  // that it uses besides its arguments
-  std::int64_t captures = 0;          // how often it was captured, once or after handles changed
-  double run_seconds = 0;             // of all launches of a call; 0: not measured
-  std::int64_t timed_calls = 0;       // of which each launch's least time counts
-};
-
-std::string explain(const PlanReport& plan);  // as text
-
-namespace graph {
-// One call of a compiled function.
-struct Call {
-  const TensorFunction& function;
-  const std::vector<Tensor>& arguments;  // all tensors in what it was given
-  const std::string& form;               // the rest of that, as a key; empty: there is none
-  const std::function<ArgumentForm()>& describe;  // the same in words
-};
-}  // namespace graph
 
 // A compiled function. Copies share plans. One call at a time per object (calls from several
 // threads are served one after the other). With reduce-overhead a call also waits until no other

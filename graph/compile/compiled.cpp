@@ -6,9 +6,9 @@
 
 #include "autotune/policy.h"
 #include "graph/compile/bindings/weight_copies.h"
+#include "graph/compile/captures/verify_capture.h"
 #include "graph/compile/plans/tuned_plan.h"
 #include "graph/compile/segmented_call.h"
-#include "graph/compile/verify_capture.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"

@@ -16,11 +16,12 @@
 #include "graph/compile/bindings/lasting_recordings.h"
 #include "graph/compile/bindings/logged_values.h"
 #include "graph/compile/bindings/result_memory.h"
-#include "graph/compile/compile.h"
+#include "graph/compile/calls/call.h"
+#include "graph/compile/calls/signature.h"
+#include "graph/compile/options/resolved_options.h"
 #include "graph/compile/plans/background_plan.h"
-#include "graph/compile/resolved_options.h"
+#include "graph/compile/reports/plan_report.h"
 #include "graph/compile/segments.h"
-#include "graph/compile/signature.h"
 #include "graph/ir/ir.h"
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
@@ -183,7 +184,5 @@ class CompiledSignature {
 
 // What was declared of the signature's arguments, a line each.
 std::string sizes_text(const DeclaredSizes& declared, const CompiledSignature& signature);
-// Sets RegionReport::plans in the reports of one function.
-void count_plans_of_programs(std::vector<PlanReport>& reports);
 
 }  // namespace tilewright::graph

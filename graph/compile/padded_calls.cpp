@@ -5,7 +5,7 @@
 #include <range/v3/view/zip.hpp>
 #include <utility>
 
-#include "graph/compile/verify_capture.h"
+#include "graph/compile/captures/verify_capture.h"
 #include "graph/ops/padding_proof.h"
 #include "graph/passes/passes.h"
 #include "graph/tensor/handle_changes.h"

@@ -10,10 +10,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "graph/compile/compile.h"
-#include "graph/compile/signature.h"
+#include "graph/compile/calls/call.h"
+#include "graph/compile/calls/signature.h"
 #include "graph/compile/sizes/declared_sizes.h"
 
 namespace tilewright::graph {

@@ -26,7 +26,7 @@
 
 #include "graph/compile/bindings/logged_values.h"
 #include "graph/compile/bindings/result_memory.h"
-#include "graph/compile/compile.h"
+#include "graph/compile/calls/structure.h"
 #include "graph/compile/segments.h"
 #include "graph/tensor/capture.h"
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "dsl/ir/function.h"
+#include "graph/compile/calls/contract.h"
 #include "graph/compile/compiled.h"
-#include "graph/compile/contract.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"

@@ -19,10 +19,10 @@
 #include <string>
 #include <vector>
 
-#include "graph/compile/compile.h"
+#include "graph/compile/calls/signature.h"
+#include "graph/compile/options/resolved_options.h"
 #include "graph/compile/plans/background_plan.h"
-#include "graph/compile/resolved_options.h"
-#include "graph/compile/signature.h"
+#include "graph/compile/reports/plan_report.h"
 #include "graph/tensor/capture.h"
 
 namespace tilewright::graph {

@@ -8,8 +8,8 @@
 //
 // its reading is a guard: the plan is for calls in which the value is what it was. A call in which
 // it is another one finds the plan that was compiled for that, or is compiled, and says why
-// (graph/compile/contract.h). A number that changes at every step, a learning rate, must not be
-// compiled for: a `DynamicScalar` (graph/functions/dynamic_scalar.h) is a tensor, which is data.
+// (graph/compile/calls/contract.h). A number that changes at every step, a learning rate, must not
+// be compiled for: a `DynamicScalar` (graph/functions/dynamic_scalar.h) is a tensor, which is data.
 //
 // Guards cost a call one comparison as long as no guarded value of the process has been set since:
 // setting one counts up a number, and only a call that finds it changed looks at its guards.

@@ -1,5 +1,5 @@
 // What compile() takes: how many tensors, and what comes back.
-#include "graph/compile/callable.h"
+#include "graph/compile/calls/callable.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-// Calls that no plan fits: why, whether and how many are compiled (graph/compile/contract.h).
-#include "graph/compile/contract.h"
+// Calls that no plan fits: why, whether and how many are compiled (graph/compile/calls/contract.h).
+#include "graph/compile/calls/contract.h"
 
 #include <gtest/gtest.h>
 
+#include "graph/compile/calls/signature.h"
 #include "graph/compile/compile.h"
-#include "graph/compile/signature.h"
 #include "graph/tensor/capture.h"
 #include "tests/errors.h"
 #include "tests/setting.h"

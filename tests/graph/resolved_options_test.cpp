@@ -1,6 +1,6 @@
 // What modes, backends and promises come to is this file's; that they do what they say is for the
 // tests of compile, of tuning and of packed weights.
-#include "graph/compile/resolved_options.h"
+#include "graph/compile/options/resolved_options.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Arguments and results that are made of tensors.
-#include "graph/compile/structure.h"
+#include "graph/compile/calls/structure.h"
 
 #include <gtest/gtest.h>
 

@@ -31,7 +31,7 @@ first=$(identity)
 is_left_out() {
   case $1 in
     dsl/emulator/* | dsl/interpret/* | dsl/codegen/gpu/emulate/program_observers.*) ;;
-    graph/compile/explain.cpp | graph/ir/print.cpp | graph/ir/parse.cpp | graph/ir/dot.cpp | \
+    graph/compile/reports/plan_report.cpp | graph/ir/print.cpp | graph/ir/parse.cpp | graph/ir/dot.cpp | \
       graph/functions/dlpack* | graph/ir/evaluate*) ;;
     graph/ir/text_line.h) ;;
     graph/regions/reference/*) ;;

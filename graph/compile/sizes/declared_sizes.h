@@ -1,5 +1,5 @@
-// What marks say of sizes (size_marks.h), as a tensor has them and as a compiled function keeps
-// them of its arguments.
+// What the marks of tensors say of sizes (size_marks.h), as a compiled function keeps it of its
+// arguments.
 //
 // A signature fixes all sizes, so that they are looked at when one is new, and again when something
 // else was declared since. Other calls compare a number, and the marks of tensors that have some.
@@ -11,20 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "graph/compile/sizes/size_marks.h"
+#include "graph/compile/sizes/size_range.h"
+#include "graph/tensor/tensor.h"
 
 namespace tilewright {
-
-bool holds(const SizeRange& sizes, std::int64_t size);
-// The size that a call is padded to: the least bucket that is not below it; the size, without one.
-std::int64_t bucket_of(const SizeRange& sizes, std::int64_t size);
-std::string text_of(const SizeRange& sizes);  // "sizes from 1 to 4096 that are multiples of 8"
-
-// Of a tensor's axes, those that are marked: by which sizes they have, or none if they are static.
-struct SizeMarks {
-  std::map<int, std::optional<SizeRange>> axes;
-  bool operator==(const SizeMarks&) const = default;
-};
 
 namespace graph {
 

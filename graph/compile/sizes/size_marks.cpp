@@ -1,6 +1,5 @@
 #include "graph/compile/sizes/size_marks.h"
 
-#include "graph/compile/sizes/declared_sizes.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/tensor_body.h"

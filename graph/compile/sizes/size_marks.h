@@ -48,24 +48,12 @@
 // latest mark of an axis counts.
 #pragma once
 
-#include <cstdint>
-#include <limits>
 #include <source_location>
-#include <vector>
 
+#include "graph/compile/sizes/size_range.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
-
-// Sizes from min to max, both included, that are multiples of `multiple_of`; and the sizes that
-// calls are padded to, ascending, of which the greatest is the greatest of all then.
-struct SizeRange {
-  std::int64_t min = 0;
-  std::int64_t max = std::numeric_limits<std::int64_t>::max();
-  std::int64_t multiple_of = 1;
-  std::vector<std::int64_t> buckets = {};
-  bool operator==(const SizeRange&) const = default;
-};
 
 // Raises `Error`, too, for a range that holds no size, and where the tensor's own is none of it.
 void mark_dynamic(const Tensor& tensor, int axis, const SizeRange& sizes = {},

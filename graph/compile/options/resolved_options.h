@@ -3,12 +3,12 @@
 //
 // A mode, a backend and a promise are the user's words, of which each means several things. Whoever
 // compiles a signature is handed these things, whole and as facts, and does not ask which word they
-// came from. The words themselves, as text, are read and written here too.
+// came from.
 #pragma once
 
 #include <string>
 
-#include "graph/compile/compile.h"
+#include "graph/compile/options/options.h"
 #include "graph/run/plan.h"
 
 namespace tilewright::graph {

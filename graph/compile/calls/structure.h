@@ -40,44 +40,9 @@
 #include <utility>
 #include <vector>
 
-#include "graph/compile/contract.h"
+#include "graph/compile/calls/argument_form.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/tensor.h"
-
-namespace tilewright::graph {
-
-enum class FormKind : std::uint8_t {
-  size,        // of a vector
-  keys,        // of a map
-  presence,    // of an optional's value
-  definition,  // whether a tensor is defined
-  value        // of the host
-};
-// One thing about the form of a call's arguments.
-struct FormFact {
-  FormKind kind;
-  int argument;
-  std::string place;  // "argument 0 'batch'.1[2]"
-  std::string text;   // "3", "'a', 'b'", "absent"
-};
-struct ArgumentPlace {
-  int argument;
-  std::string text;  // "argument 0 'batch'.1[2]", and of a plain tensor "argument 0 'x'"
-};
-struct ArgumentForm {
-  std::string key = {};               // calls of one function with one key have one form
-  std::vector<ArgumentPlace> places;  // of the tensors
-  std::vector<FormFact> facts;
-};
-// The form of arguments that are tensors and nothing else. Names beyond the last are unknown.
-ArgumentForm form_of_tensors(std::size_t count, const std::vector<std::string>& names);
-std::string argument_text(int argument, const std::vector<std::string>& names);
-// "argument 0: it has 3 elements"
-std::string to_string(const FormFact& fact);
-// What the call has that the known form, of the same function, has not.
-std::vector<Difference> differences(const ArgumentForm& known, const ArgumentForm& call);
-
-}  // namespace tilewright::graph
 
 namespace tilewright::detail {
 
@@ -142,7 +107,7 @@ constexpr StructureKind kind_of() {
         HasOwnVisit<T>,
         "compile(): the class has the for_each_tensor of a base class alone, which leaves "
         "out what the class itself holds; give it one of its own that goes through the "
-        "base class's tensors too (graph/compile/structure.h)");
+        "base class's tensors too (graph/compile/calls/structure.h)");
     return own;
   } else
     return std::is_aggregate_v<T> && !std::is_array_v<T> && !std::is_union_v<T> ? plain : none;

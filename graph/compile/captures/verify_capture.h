@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "graph/compile/bindings/result_memory.h"
-#include "graph/compile/signature.h"
-#include "graph/compile/structure.h"
+#include "graph/compile/calls/signature.h"
+#include "graph/compile/calls/structure.h"
 #include "graph/ir/ir.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/tensor.h"

@@ -1,4 +1,4 @@
-#include "graph/compile/contract.h"
+#include "graph/compile/calls/contract.h"
 
 #include <algorithm>
 #include <array>

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "dsl/target/device.h"
-#include "graph/compile/contract.h"
+#include "graph/compile/calls/contract.h"
+#include "graph/compile/calls/structure.h"
 #include "graph/compile/sizes/declared_sizes.h"
-#include "graph/compile/structure.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright::graph {

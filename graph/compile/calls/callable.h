@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "graph/compile/structure.h"
+#include "graph/compile/calls/structure.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright::detail {
@@ -276,13 +276,14 @@ constexpr void refuse_function() {
       "compile(): each parameter of the function must be, by value or const reference, a "
       "Tensor; a std::vector, array, pair, tuple, optional or map of such; a plain struct "
       "of up to 16 of them, without base classes; a number, flag, enumerator or string; or a "
-      "class with a for_each_tensor (graph/compile/structure.h), which may have base classes. A "
+      "class with a for_each_tensor (graph/compile/calls/structure.h), which may have base "
+      "classes. A "
       "template or overloaded function may take up to 16 tensors");
   static_assert(!is_taken || gives_tensors<F>(),
                 "compile(): the function must return a Tensor, or a structure of tensors: a "
                 "std::vector, array, pair, tuple, optional or map, a plain struct of up to 16 "
                 "members without base classes, or a class with a for_each_tensor "
-                "(graph/compile/structure.h)");
+                "(graph/compile/calls/structure.h)");
 }
 
 }  // namespace tilewright::detail

@@ -1,4 +1,4 @@
-#include "graph/compile/verify_capture.h"
+#include "graph/compile/captures/verify_capture.h"
 
 #include <algorithm>
 #include <cstring>

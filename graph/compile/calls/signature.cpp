@@ -1,4 +1,4 @@
-#include "graph/compile/signature.h"
+#include "graph/compile/calls/signature.h"
 
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"

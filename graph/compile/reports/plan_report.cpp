@@ -1,14 +1,10 @@
-// The report of a compiled function, as data and as text for people.
+#include "graph/compile/reports/plan_report.h"
+
 #include <algorithm>
 #include <map>
-#include <numeric>
+#include <string_view>
 
-#include "graph/compile/compile.h"
-#include "graph/compile/compiled.h"
-#include "graph/compile/segmented_call.h"
-#include "graph/ir/text.h"
-#include "graph/regions/text/text.h"
-#include "graph/run/plan_tasks.h"
+#include "dsl/target/device.h"
 #include "runtime/base/error.h"
 #include "runtime/base/number_text.h"
 
@@ -155,48 +151,21 @@ std::string explain(const PlanReport& plan) {
   return text + table(plan);
 }
 
-std::string CompiledFunction::explain() const {
-  std::vector<PlanReport> reports = report();
-  std::string text =
-      concat("compiled function: mode ", name_of(options().mode), ", backend ",
-             name_of(options().backend), ", matmul precision ", name_of(options().matmul_precision),
-             ", ", std::ranges::count(reports, std::string(), &PlanReport::segment), " of at most ",
-             counted(options().max_signatures, "signature", "signatures"), "\n");
-  for (const PlanReport& plan : reports) text += tilewright::explain(plan);
-  std::vector<Recompilation> again = recompilations();
-  if (!again.empty()) text += "compiled again:\n";
-  for (const Recompilation& each : again)
-    text += concat("  (", each.signature, "): ", each.sentence(), "\n");
-  return text;
-}
-
 }  // namespace tilewright
 
 namespace tilewright::graph {
 
-// Empty where there was none.
-static std::string text_of(const TuningReport& report, const std::string& whole_call) {
-  std::string text;
-  auto add = [&](int count, const char* what) {
-    if (count > 0)
-      text += concat(text.empty() ? "tuning: " : ", ", count, count == 1 ? " region " : " regions ",
-                     what);
-  };
-  add(report.known, "known");
-  add(report.searched, "searched");
-  add(report.small, "too small");
-  add(report.left, "left as they are");
-  add(report.fixed, "with nothing to choose");
-  return whole_call.empty() ? text : concat(text, "; ", whole_call);
-}
-
-std::string sizes_text(const DeclaredSizes& declared, const CompiledSignature& signature) {
-  std::string text;
-  for (std::size_t i = 0; i < signature.form().places.size(); ++i) {
-    const std::string& argument = signature.form().places[i].text;
-    std::string sizes = declared.text(argument, signature.signature()[i].shape);
-    if (!sizes.empty()) text += concat("    ", argument, ": ", sizes, "\n");
-  }
+std::string explain_function(const Options& options, const std::vector<PlanReport>& plans,
+                             const std::vector<Recompilation>& recompilations) {
+  std::string text =
+      concat("compiled function: mode ", name_of(options.mode), ", backend ",
+             name_of(options.backend), ", matmul precision ", name_of(options.matmul_precision),
+             ", ", std::ranges::count(plans, std::string(), &PlanReport::segment), " of at most ",
+             counted(options.max_signatures, "signature", "signatures"), "\n");
+  for (const PlanReport& plan : plans) text += explain(plan);
+  if (!recompilations.empty()) text += "compiled again:\n";
+  for (const Recompilation& each : recompilations)
+    text += concat("  (", each.signature, "): ", each.sentence(), "\n");
   return text;
 }
 
@@ -208,58 +177,6 @@ void count_plans_of_programs(std::vector<PlanReport>& reports) {
   for (PlanReport& report : reports)
     if (report.sizes_vary)
       for (RegionReport& region : report.regions) region.plans = plans[region.key];
-}
-
-PlanReport CompiledSignature::report() const {
-  PlanReport report;
-  report.signature = to_string(signature_);
-  report.capture_seconds = capture_seconds_;
-  for (const Break& at : breaks_)
-    report.graph_break += concat(report.graph_break.empty() ? "" : ", ", text_of(at));
-  report.captured_tensors = std::ssize(captured_);
-  report.captures = captures_;
-  report.guards = guards_text();
-  if (!plan_) return report;
-  std::vector<double> seconds = plan_->program_seconds(times_);
-  for (const PlanProgram& program : plan_->programs())
-    report.regions.push_back({program.name, program.kind, program.instances, program.launches,
-                              program.bytes, program.compile_seconds, program.ops, program.user_ops,
-                              program.key, seconds[report.regions.size()], program.marks});
-  for (const MarkedRegion& region : plan_->marked_regions())
-    report.marked.push_back({region.name, region.instances, region.structures, region.programs});
-  report.timed_calls = times_.runs;
-  report.run_seconds = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  report.device = plan_->device().text();
-  report.host_bytes = host_arguments_ ? host_arguments_->bytes() : 0;
-  report.launches = plan_->launches();
-  report.nodes = static_cast<std::int64_t>(graph_.nodes.size() - graph_.inputs.size());
-  report.arena_bytes = plan_->arena_bytes();
-  report.packed_weights = std::ssize(packed_weights_);
-  for (const auto& buffer : packed_weights_) report.packed_bytes += buffer->size_bytes();
-  report.frozen_values = std::ssize(frozen_values_.tensors());
-  for (const Tensor& value : frozen_values_.tensors())
-    report.frozen_bytes += value.body()->buffer->size_bytes();
-  report.lower_seconds = plan_->lower_seconds();
-  report.compile_seconds = plan_->compile_seconds();
-  report.tuning = tuning_ ? tuning_->text() + taken_ : text_of(plan_->tuning(), whole_call_);
-  return report;
-}
-
-std::string CompiledSignature::dump() const {
-  std::string text = concat("# signature: ", to_string(signature_), "\n");
-  if (!plan_) {
-    for (const Break& at : breaks_) text += concat("# breaks: ", text_of(at), " ", at.deed, "\n");
-    return text;
-  }
-  if (!frozen_values_.tensors().empty())
-    text += concat("# computed once, of frozen weights:\n", print(frozen_values_.graph()),
-                   "# at each call:\n");
-  text += print(graph_);
-  const FusedTasks tasks = fused_tasks(graph_, plan_options_);
-  text += print(tasks.list, tasks.regions);
-  for (std::size_t i = 0; i < plan_->programs().size(); ++i)
-    text += concat("\n# launches: ", plan_->programs()[i].launches, "\n", plan_->program_text(i));
-  return text;
 }
 
 }  // namespace tilewright::graph
