@@ -1,7 +1,6 @@
 // One signature of a compiled function: what it was compiled for, and what a call of it runs.
 //
-// Separate from compile.cpp so that the table of signatures there need not know plans, buffers and
-// aliasing.
+// Separate so that the table of signatures need not know plans, buffers and aliasing.
 #pragma once
 
 #include <map>
@@ -30,9 +29,6 @@
 #include "runtime/plan/recording.h"
 
 namespace tilewright::graph {
-
-// What `CompiledFunction::repeat` means, without code: for functions that are not compiled.
-TensorResults call_one_by_one(const Call& call, std::int64_t times);
 
 // What the signatures of one function share.
 struct SharedSteps {
@@ -181,8 +177,5 @@ class CompiledSignature {
   std::shared_ptr<BackgroundPlan> tuning_;
   std::string taken_;  // what became of its plan
 };
-
-// What was declared of the signature's arguments, a line each.
-std::string sizes_text(const DeclaredSizes& declared, const CompiledSignature& signature);
 
 }  // namespace tilewright::graph

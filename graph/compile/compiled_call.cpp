@@ -17,11 +17,6 @@ namespace tilewright::graph {
 // Calls of a signature on the host that time their launches: the first one finds nothing in caches.
 constexpr std::int64_t timed_calls = 4;
 
-TensorResults call_one_by_one(const Call& call, std::int64_t times) {
-  for (; times > 1; --times) call.function(call.arguments);
-  return call.function(call.arguments);
-}
-
 const Tensor& CompiledSignature::input(std::size_t i, const std::vector<Tensor>& arguments) const {
   if (i < signature_.size()) return arguments[i];
   i -= signature_.size();

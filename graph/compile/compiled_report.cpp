@@ -1,7 +1,6 @@
 // What a signature says of itself in reports and dumps.
 #include <numeric>
 
-#include "graph/compile/compile.h"
 #include "graph/compile/compiled.h"
 #include "graph/compile/segmented_call.h"
 #include "graph/ir/text.h"
@@ -26,16 +25,6 @@ static std::string text_of(const TuningReport& report, const std::string& whole_
   add(report.left, "left as they are");
   add(report.fixed, "with nothing to choose");
   return whole_call.empty() ? text : concat(text, "; ", whole_call);
-}
-
-std::string sizes_text(const DeclaredSizes& declared, const CompiledSignature& signature) {
-  std::string text;
-  for (std::size_t i = 0; i < signature.form().places.size(); ++i) {
-    const std::string& argument = signature.form().places[i].text;
-    std::string sizes = declared.text(argument, signature.signature()[i].shape);
-    if (!sizes.empty()) text += concat("    ", argument, ": ", sizes, "\n");
-  }
-  return text;
 }
 
 PlanReport CompiledSignature::report() const {
@@ -91,11 +80,3 @@ std::string CompiledSignature::dump() const {
 }
 
 }  // namespace tilewright::graph
-
-namespace tilewright {
-
-std::string CompiledFunction::explain() const {
-  return graph::explain_function(options(), report(), recompilations());
-}
-
-}  // namespace tilewright
