@@ -14,7 +14,7 @@
 #include "graph/compile/bindings/logged_values.h"
 #include "graph/compile/calls/call.h"
 #include "graph/compile/calls/contract.h"
-#include "graph/compile/compiled.h"
+#include "graph/compile/compiled_signature.h"
 #include "graph/compile/options/options.h"
 #include "graph/compile/options/resolved_options.h"
 #include "graph/compile/padded_calls.h"
@@ -56,7 +56,7 @@ class FunctionPlans {
 
   Options options_;
   ResolvedOptions resolved_, resolved_for_sizes_;  // for sizes that vary
-  SharedSteps shared_;
+  SharedBySignatures shared_;
   SignatureTable table_;
   DeclaredSizes declared_;
   PaddedCalls paddings_;

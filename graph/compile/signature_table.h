@@ -9,7 +9,7 @@
 #include "graph/compile/calls/call.h"
 #include "graph/compile/calls/contract.h"
 #include "graph/compile/calls/signature.h"
-#include "graph/compile/compiled.h"
+#include "graph/compile/compiled_signature.h"
 #include "graph/compile/reports/plan_report.h"
 #include "graph/compile/sizes/declared_sizes.h"
 

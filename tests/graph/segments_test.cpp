@@ -1,6 +1,6 @@
 // Functions whose graph breaks: they run in segments, compute what they compute op by op, and do
 // what they do besides once a call.
-#include "graph/compile/segments.h"
+#include "graph/compile/segments/segment_table.h"
 
 #include <gtest/gtest.h>
 

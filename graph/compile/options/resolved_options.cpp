@@ -68,10 +68,8 @@ ResolvedOptions for_sizes_that_vary(ResolvedOptions options) {
   return options;
 }
 
-// What a later segment or the user holds is not overwritten. Inputs of a segment are all alike, so
-// that no weights are known among them.
+// Inputs of a segment are all alike, so that no weights are known among them.
 ResolvedOptions for_segments(ResolvedOptions options) {
-  options.results_last = true;
   options.keeps_capture = false;
   options.weights_are_frozen = false;
   return options;

@@ -19,7 +19,6 @@ struct ResolvedOptions {
   bool tells_breaks = true;             // on stderr, the first of a function
   bool keeps_capture = false;           // as it was recorded, for later ones to be compared with
   bool records_launches = false;        // and replays them, with fixed buffers
-  bool results_last = false;            // of recorded launches, as long as they are held
   bool weights_are_frozen = false;      // nobody but the function writes captured ones
   bool searches_in_background = false;  // for block sizes, while the first plan is in use
   IndexChecks index_checks = IndexChecks::host_tensors;

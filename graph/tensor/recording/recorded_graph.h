@@ -1,6 +1,6 @@
 // A graph while it is being recorded, which costs little where it is one that was recorded before.
 //
-// A function whose graph breaks (graph/compile/segmented_call.h) is recorded at every call, and
+// A function whose graph breaks (graph/compile/segments/segmented_call.h) is recorded at every call, and
 // nearly always does what it did before. Such a recording follows a known graph: a node that is as
 // the next one there is not made again, neither its shapes are inferred nor its record is filled;
 // it is counted. Where the recording does something else than the known graph, and than the others

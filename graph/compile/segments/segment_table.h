@@ -1,67 +1,23 @@
-// Segments: what a function whose graph breaks computes between two breaks, compiled like a whole
-// function.
+// The segments of a compiled function (segment.h).
 //
-// A segment is a graph with the types of its inputs: arguments, captured tensors and results of
-// segments before it, all alike. The table of a compiled function finds it by that, whichever
-// signature or path of the function leads there, and is bounded: where it is full, one that comes
-// for the third time takes the place of the one that was used least recently, and runs op by op
-// until then.
-//
-// Numbers of a graph are constants of its plan at first, as most of them are in the source. One
-// that is another number at a later run, such as one that was read from a tensor, becomes an input:
-// the segment is compiled once more, and never again for that number.
+// The table finds a segment by its graph and the types of its inputs, whichever signature or path
+// of the function leads there, and is bounded: where it is full, one that comes for the third time
+// takes the place of the one that was used least recently, and runs op by op until then.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "graph/compile/calls/signature.h"
+#include "graph/compile/bindings/shared_arenas.h"
 #include "graph/compile/options/resolved_options.h"
-#include "graph/compile/plans/background_plan.h"
 #include "graph/compile/reports/plan_report.h"
+#include "graph/compile/segments/segment.h"
 #include "graph/tensor/capture.h"
 
 namespace tilewright::graph {
-
-class CompiledSignature;
-struct Segment;
-struct SharedSteps;
-
-// The segments that came next at earlier calls, the latest first.
-class Followers {
- public:
-  void put(const std::shared_ptr<Segment>& segment);
-  void remove(const Segment& segment);
-  void clear() { segments_.clear(), graphs_.clear(); }
-  const std::vector<std::shared_ptr<Segment>>& segments() const { return segments_; }
-  std::span<const Graph* const> graphs() const { return graphs_; }  // of these
-
- private:
-  std::vector<std::shared_ptr<Segment>> segments_;
-  std::vector<const Graph*> graphs_;
-};
-
-struct Segment {
-  Graph graph;                              // as it was recorded, with the numbers of that time
-  Signature inputs;                         // of the graph
-  std::vector<RecordedNumber> numbers;      // of its `full` nodes, constants of the plan
-  std::vector<bool> varies;                 // the number is an input of the plan instead
-  std::vector<Tensor> varying;              // those numbers, behind the inputs
-  std::unique_ptr<CompiledSignature> plan;  // null: there is nothing to compute
-  Followers followers;
-  Hash key;
-  std::uint64_t used = 0;
-  std::string end;  // "item at model.cpp:12"
-
-  Segment();
-  ~Segment();
-  bool is(const std::vector<NodeId>& outputs, const std::vector<Mutation>& mutations,
-          const std::vector<Tensor>& given) const;
-};
 
 // Lists that each run of a segment fills, kept for their memory.
 struct SegmentScratch {
@@ -75,7 +31,7 @@ struct SegmentScratch {
 // Not thread safe, as a compiled function's plans are not.
 class SegmentTable {
  public:
-  explicit SegmentTable(SharedSteps& shared) : shared_(shared) {}
+  explicit SegmentTable(SharedArenas& arenas) : arenas_(arenas) {}
   SegmentTable(const SegmentTable&) = delete;
   SegmentTable& operator=(const SegmentTable&) = delete;
   ~SegmentTable() { clear(); }
@@ -104,7 +60,8 @@ class SegmentTable {
   bool has_place(const Hash& key);
   void compile(Segment& segment, std::vector<bool> varies, const std::vector<Tensor>& inputs,
                const ResolvedOptions& options);
-  SharedSteps& shared_;
+
+  SharedArenas& arenas_;
   std::vector<std::shared_ptr<Segment>> segments_;
   std::map<Hash, int> sightings_;  // of those that were not compiled
   std::uint64_t runs_ = 0;

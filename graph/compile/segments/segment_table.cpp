@@ -1,32 +1,23 @@
-#include "graph/compile/segments.h"
+#include "graph/compile/segments/segment_table.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "dsl/ir/function.h"
 #include "graph/compile/calls/contract.h"
-#include "graph/compile/compiled.h"
-#include "graph/tensor/functional.h"
+#include "graph/compile/segments/segment_numbers.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
 #include "runtime/base/error.h"
+#include "runtime/trace.h"
 
 namespace tilewright::graph {
 namespace {
 
 constexpr std::size_t most_segments = 64;    // of a function
-constexpr std::size_t most_followers = 6;    // that are remembered of one
 constexpr std::size_t most_sightings = 256;  // of segments that are not in a full table
 constexpr int sightings_to_compile = 3;
 
-std::vector<RecordedNumber> numbers_of(const Graph& graph) {
-  std::vector<RecordedNumber> result;
-  for (const Node& node : graph.nodes)
-    if (node.op == Op::full) result.push_back(RecordedNumber::of(node));
-  return result;
-}
-
-// Of everything but numbers.
+// A hash of everything but numbers.
 Hash key_of(Graph graph, const Signature& inputs, bool sizes_vary) {
   for (Node& node : graph.nodes)
     if (node.op == Op::full) node.attributes.number = 0, node.attributes.start = 0;
@@ -37,88 +28,9 @@ Hash key_of(Graph graph, const Signature& inputs, bool sizes_vary) {
   return hasher.finish();
 }
 
-// The graph with the numbers that vary as inputs behind the others, of one element each.
-Graph with_inputs(Graph graph, const std::vector<bool>& varies) {
-  auto number = varies.begin();
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    Node& node = graph.nodes[id];
-    if (node.op != Op::full || !*number++) continue;
-    node.op = node.origin.op = Op::input;
-    node.attributes = {.axes = {}, .sizes = node.shape};
-    graph.inputs.push_back(id);
-    Strides strides(node.shape.size(), 0);
-    graph.input_strides.push_back(is_row_major(node.shape, strides) ? Strides{} : strides);
-  }
-  return graph;
-}
-
-void write_number(const Tensor& to, const RecordedNumber& number) {
-  Node full{.op = Op::full,
-            .operands = {},
-            .dtype = to.dtype(),
-            .shape = {},
-            .attributes = {},
-            .where = {}};
-  full.attributes.number = number.number;
-  full.attributes.start = number.start;
-  const ir::Scalar value = value_of_full(full);
-  dispatch(to.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    T& place = *static_cast<T*>(address_of(*to.body()));
-    if constexpr (!std::is_arithmetic_v<T>)
-      place = T(static_cast<float>(value.floating));
-    else if constexpr (std::is_integral_v<T>)
-      place = static_cast<T>(value.integer);
-    else
-      place = static_cast<T>(value.floating);
-  });
-}
-
-// Memory for the numbers that vary, each a tensor that has one element in many places.
-std::vector<Tensor> tensors_of_numbers(const Graph& graph, const std::vector<bool>& varies) {
-  std::vector<Tensor> result;
-  auto number = varies.begin();
-  for (const Node& node : graph.nodes)
-    if (node.op == Op::full && *number++)
-      result.push_back(make_tensor(node.dtype, {node.shape, Strides(node.shape.size(), 0), 0},
-                                   Buffer::allocate(size_bytes(node.dtype))));
-  return result;
-}
-
 }  // namespace
 
-void Followers::put(const std::shared_ptr<Segment>& segment) {
-  if (!segments_.empty() && segments_.front() == segment) [[likely]]
-    return;
-  remove(*segment);
-  if (segments_.size() == most_followers) segments_.pop_back(), graphs_.pop_back();
-  segments_.insert(segments_.begin(), segment);
-  graphs_.insert(graphs_.begin(), &segment->graph);
-}
-
-void Followers::remove(const Segment& segment) {
-  std::erase(graphs_, &segment.graph);
-  std::erase_if(segments_, [&](const auto& other) { return other.get() == &segment; });
-}
-
-Segment::Segment() = default;
-Segment::~Segment() = default;
-
-// Of the inputs, shapes and strides are those of the graph that was followed.
-bool Segment::is(const std::vector<NodeId>& outputs, const std::vector<Mutation>& mutations,
-                 const std::vector<Tensor>& given) const {
-  auto fits = [](const ArgumentType& input, const Tensor& tensor) {
-    return input.memory == memory_of(tensor) &&
-           (!input.is_aligned || begins_aligned(*tensor.body()));
-  };
-  auto is_same = [](const Mutation& a, const Mutation& b) {
-    return a.input == b.input && a.value == b.value;
-  };
-  return graph.outputs == outputs && std::ranges::equal(graph.mutations, mutations, is_same) &&
-         std::ranges::equal(inputs, given, fits);
-}
-
-// Whether the stance has one more plan made.
+// True if the stance allows one more plan.
 static bool may_compile(const std::string& end) {
   const Stance now = stance();
   require(now != Stance::fail_on_recompile,
@@ -165,14 +77,15 @@ void SegmentTable::compile(Segment& segment, std::vector<bool> varies,
   all.insert(all.end(), varying.begin(), varying.end());
   Graph graph = segment.graph;
   set_numbers(graph, segment.numbers);
-  if (!graph.outputs.empty() || !graph.mutations.empty())
-    segment.plan = std::make_unique<CompiledSignature>(with_inputs(std::move(graph), varies), all,
-                                                       options, shared_);
+  if (!graph.outputs.empty() || !graph.mutations.empty()) {
+    TraceSpan span("compile", "plan");
+    segment.plan =
+        std::make_unique<SegmentPlan>(with_inputs(std::move(graph), varies), all, options, arenas_);
+  }
   segment.varies = std::move(varies);
   segment.varying = std::move(varying);
   if (segment.plan == nullptr) return;
-  if (is_logged(LogTopic::fusion))
-    log_line(concat("[compile] ", tilewright::explain(segment.plan->report())));
+  if (is_logged(LogTopic::fusion)) log_line(concat("[compile] ", explain(segment.plan->report())));
 }
 
 bool SegmentTable::admit(Segment& segment, const std::vector<RecordedNumber>& numbers,
@@ -201,7 +114,7 @@ void SegmentTable::run(Segment& segment, const std::vector<RecordedNumber>& numb
     write_number(segment.varying[at], numbers[i]);
     inputs.push_back(segment.varying[at++]);
   }
-  segment.plan->run_segment(inputs, is_measured, results);
+  segment.plan->run(inputs, is_measured, results);
   const std::vector<PlanOutput>& outputs = segment.plan->outputs();
   for (std::size_t i = 0; i < segment.graph.outputs.size(); ++i) {
     std::shared_ptr<Buffer>& own = results[i];

@@ -1,10 +1,11 @@
-#include "graph/compile/segmented_call.h"
+#include "graph/compile/segments/segmented_call.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "graph/compile/plans/graph_one_by_one.h"
+#include "graph/compile/segments/graph_one_by_one.h"
+#include "graph/compile/segments/held_symbols.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
@@ -84,8 +85,8 @@ std::optional<GraphBreak> SegmentedCall::lasting_state(TensorResults& returned,
 }
 
 std::optional<Captured> SegmentedCall::attempt(const TensorFunction& function,
-                                               TensorResults& returned,
-                                               std::vector<ResultOrigin>& origins) {
+                                               CapturedResults& results) {
+  TensorResults& returned = results.around;
   const std::vector<Tensor> symbols = begin();
   returned = call(function, symbols);
   capture_.note_results(returned.tensors);
@@ -95,7 +96,7 @@ std::optional<Captured> SegmentedCall::attempt(const TensorFunction& function,
     if (!lasting) {
       Returned tensors(returned.tensors, symbols);
       Captured captured = capture_.finish(std::exchange(returned.tensors, {}));
-      origins = tensors.origins(captured);
+      results.origins = tensors.origins(captured);
       return captured;
     }
     if (!capture_.can_break()) throw GraphBreak(*lasting);
@@ -148,31 +149,6 @@ void SegmentedCall::take_logged() {
   for (Logged& logged : capture_.take_logged()) logged_.add(std::move(logged));
 }
 
-// Where a symbol will lie: `body` becomes what it is a view of, itself if it is a value. A view of
-// a value is one of its memory; only where a reshape has to copy it is one more value.
-static StridedView place_of(const Graph& graph, std::shared_ptr<TensorBody>& body) {
-  if (body->buffer) return body->view;
-  if (body->base) {
-    std::shared_ptr<TensorBody> base = body->base;
-    StridedView place = place_of(graph, base);
-    const Node& node = graph.node(body->node);
-    if (auto viewed = view_of(node.op, node.attributes, place)) {
-      body = std::move(base);
-      return *std::move(viewed);
-    }
-  }
-  return row_major(body->view.shape);
-}
-
-// A symbol becomes a tensor.
-static void give_memory(TensorBody& body, std::shared_ptr<Buffer> buffer, const StepToken& token) {
-  body.buffer = std::move(buffer);
-  body.token = token;
-  body.base = nullptr;
-  body.capture = 0;
-  body.views = 0;
-}
-
 void SegmentedCall::note(const Break& at) {
   auto is_same = [&](const Break& known) {
     return known.where.line() == at.where.line() && known.where.column() == at.where.column() &&
@@ -180,57 +156,6 @@ void SegmentedCall::note(const Break& at) {
            known.node == at.node;
   };
   if (std::ranges::none_of(breaks_, is_same)) breaks_.push_back(at);
-}
-
-namespace {
-
-// A view, once what it is one of has memory.
-struct PlannedView {
-  std::shared_ptr<TensorBody> body, of;
-  StridedView place;
-};
-
-}  // namespace
-
-// `own` are the held symbols that become values, or that views of them need; the others are views.
-static std::vector<PlannedView> plan_values(const Recorded& recorded,
-                                            std::vector<std::shared_ptr<TensorBody>>& own) {
-  std::vector<PlannedView> views;
-  own.clear();
-  auto add = [&](const std::shared_ptr<TensorBody>& body) {
-    if (!body->buffer && std::ranges::find(own, body) == own.end()) own.push_back(body);
-  };
-  for (const auto& body : recorded.held) {
-    if (!body->base) {
-      add(body);
-      continue;
-    }
-    std::shared_ptr<TensorBody> of = body;
-    StridedView place = place_of(recorded.nodes(), of);
-    add(of);
-    if (of != body) views.push_back({body, std::move(of), std::move(place)});
-  }
-  return views;
-}
-
-// The nodes of values that are computed become outputs. One that is the value of an input is
-// copied, before that is written.
-static std::vector<std::pair<std::size_t, Tensor>> copies_of_inputs(
-    const Recorded& recorded, const std::vector<std::shared_ptr<TensorBody>>& own,
-    std::vector<NodeId>& outputs) {
-  const Graph& graph = recorded.nodes();
-  std::vector<std::pair<std::size_t, Tensor>> copies;
-  outputs.clear();
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    const NodeId node = own[i]->node;
-    if (graph.node(node).op != Op::input) {
-      outputs.push_back(node);
-      continue;
-    }
-    auto input = std::ranges::find(graph.inputs, node) - graph.inputs.begin();
-    copies.emplace_back(i, recorded.inputs[static_cast<std::size_t>(input)].clone());
-  }
-  return copies;
 }
 
 namespace {

@@ -2,7 +2,7 @@
 //
 // The function runs once, over symbols that stand for the call's arguments. Where it asks for what
 // no graph can give (a value, an address), what it has computed so far is a segment: that is
-// compiled or found (segments.h), it runs, and the symbols that somebody still holds become
+// compiled or found (segment.h), it runs, and the symbols that somebody still holds become
 // ordinary tensors. So each side effect of the function happens once a call and in order, with the
 // first call as with all others, and a function that turns out to break need not begin anew:
 //
@@ -27,7 +27,8 @@
 #include "graph/compile/bindings/logged_values.h"
 #include "graph/compile/bindings/result_memory.h"
 #include "graph/compile/calls/structure.h"
-#include "graph/compile/segments.h"
+#include "graph/compile/captures/captured_function.h"
+#include "graph/compile/segments/segment_table.h"
 #include "graph/tensor/capture.h"
 
 namespace tilewright::graph {
@@ -43,10 +44,9 @@ class SegmentedCall {
   // Of a function that is known to break.
   TensorResults run(const TensorFunction& function, bool is_measured);
   // Of one that is not. The capture of the whole function, if it does not break: then nothing was
-  // run, and `returned` is what lies around the outputs. Otherwise none, and `returned` the
-  // results.
-  std::optional<Captured> attempt(const TensorFunction& function, TensorResults& returned,
-                                  std::vector<ResultOrigin>& origins);
+  // run, and `results` has what lies around the outputs. Otherwise none, and `results.around` are
+  // the results.
+  std::optional<Captured> attempt(const TensorFunction& function, CapturedResults& results);
   std::vector<Guard> take_guards() { return capture_.take_guards(); }
 
  private:

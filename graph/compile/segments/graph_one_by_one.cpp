@@ -1,4 +1,4 @@
-#include "graph/compile/plans/graph_one_by_one.h"
+#include "graph/compile/segments/graph_one_by_one.h"
 
 #include <utility>
 

@@ -1,0 +1,34 @@
+#include "graph/compile/captures/captured_function.h"
+
+#include <utility>
+
+#include "graph/tensor/handle_changes.h"
+
+namespace tilewright::graph {
+
+bool ReadMemory::look() {
+  const std::uint64_t now = handle_changes().count();
+  const bool may_concern = handle_changes().concern(changes_, memory_);
+  changes_ = now;
+  return may_concern;
+}
+
+CapturedFunction captured_function(Captured captured, CapturedResults results,
+                                   const std::vector<Tensor>& arguments, IndexChecks checks,
+                                   const dsl::Target& target, std::uint64_t changes,
+                                   bool keeps_recorded) {
+  CapturedFunction function;
+  if (keeps_recorded) function.recorded = captured.graph;
+  leave_views_out(captured.graph, results.origins);
+  std::vector<Tensor> inputs = arguments;
+  inputs.insert(inputs.end(), captured.captured.begin(), captured.captured.end());
+  function.checked = checked_graph(std::move(captured.graph), checks, inputs, target);
+  function.tensors = std::move(captured.captured);
+  function.read = {std::move(captured.read), changes};
+  function.guards = std::move(captured.guards);
+  function.results = std::move(results);
+  function.results.logs = std::move(captured.logs);
+  return function;
+}
+
+}  // namespace tilewright::graph

@@ -1,0 +1,20 @@
+#include "graph/compile/captures/checked_graph.h"
+
+#include <utility>
+
+#include "graph/passes/pipeline.h"
+#include "graph/tensor/tensor_body.h"
+
+namespace tilewright::graph {
+
+CheckedGraph checked_graph(Graph captured, IndexChecks wanted, const std::vector<Tensor>& inputs,
+                           const dsl::Target& target) {
+  std::vector<bool> lie_on_host;
+  for (const Tensor& input : inputs) lie_on_host.push_back(memory_of(input) == nullptr);
+  RowChecks checks(captured, wanted, std::move(lie_on_host), target);
+  Graph graph = run_passes(captured, {.target = target});
+  checks.add_primitive(graph);
+  return {std::move(graph), std::move(checks)};
+}
+
+}  // namespace tilewright::graph

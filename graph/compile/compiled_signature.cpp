@@ -1,0 +1,138 @@
+#include "graph/compile/compiled_signature.h"
+
+#include <chrono>
+#include <utility>
+
+#include "graph/compile/segments/segmented_call.h"
+#include "graph/tensor/handle_changes.h"
+#include "runtime/base/error.h"
+#include "runtime/trace.h"
+
+namespace tilewright::graph {
+
+static std::string at_line(const Break& at) {
+  if (!at.node.empty()) return " in " + at.node;
+  return at.where.line() > 0 ? " at " + describe(at.where) : "";
+}
+
+CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& options,
+                                     SharedBySignatures& shared, LoggedValues& logged)
+    : signature_(signature_of(call.arguments, options.plan.device)),
+      form_(call.describe()),
+      shared_(shared) {
+  form_.key = call.form;
+  std::optional<CapturedFunction> captured;
+  try {
+    captured = capture(call, options, logged);
+  } catch (const GraphBreak& error) {
+    raise_error(concat("[compile] the function ", error.at.deed, at_line(error.at),
+                       ", which breaks the graph, but fullgraph was asked for; ", error.what()));
+  }
+  if (!captured) return;
+  TraceSpan span("compile", "plan");
+  guards_ = Guards(std::move(captured->guards));
+  whole_ = std::make_unique<WholeFunction>(
+      std::move(*captured), CompiledFor{signature_, names_of(form_), call.arguments, {}}, options,
+      shared.arenas);
+}
+
+// None: the function breaks, and has run with the call's arguments.
+std::optional<CapturedFunction> CompiledSignature::capture(const Call& call,
+                                                           const ResolvedOptions& options,
+                                                           LoggedValues& logged) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::uint64_t changes = handle_changes().count();
+  TraceSpan span("compile", "capture");
+  auto attempt = std::make_unique<SegmentedFunction>(shared_.segments, options);
+  CapturedResults results;
+  std::vector<Guard> guards;
+  std::optional<Captured> captured = attempt->attempt(call, signature_, results, guards, logged);
+  if (!captured) {
+    guards_ = Guards(std::move(guards));
+    segmented_ = std::move(attempt);
+    whole_ = nullptr;
+    tell_graph_break(options.tells_breaks);
+    return std::nullopt;
+  }
+  CapturedFunction function = captured_function(
+      *std::move(captured), std::move(results), call.arguments, options.index_checks,
+      options.plan.device.target(), changes, options.keeps_capture);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
+  function.seconds = spent.count();
+  return function;
+}
+
+void CompiledSignature::tell_graph_break(bool is_told) {
+  const bool is_first = !std::exchange(shared_.has_told_break, true);
+  if (!(is_first && is_told) && !is_logged(LogTopic::breaks)) return;
+  const Break& at = segmented_->breaks().front();
+  log_line(concat("[compile] the graph breaks: ", text_of(at), " ", at.deed,
+                  ", so the function runs in segments for the signature (", to_string(signature_),
+                  "), each compiled; explain() names all breaks, Options::fullgraph makes them an "
+                  "Error"));
+}
+
+TensorResults CompiledSignature::call(const Call& call, std::int64_t times, bool is_measured,
+                                      LoggedValues& logged) {
+  if (segmented_) return segmented_->call(call, signature_, times, is_measured, logged);
+  return whole_->call(call.arguments, times, is_measured, logged);
+}
+
+void CompiledSignature::look_at_changes() {
+  if (whole_ && whole_->look_at_changes()) is_doubtful_ = true;
+}
+
+void CompiledSignature::look_at_guards() {
+  if (segmented_) guards_.drop_gone();  // it runs the function, which does not read what is gone
+  guards_.look();
+  if (guards_.is_any_gone()) is_doubtful_ = true;
+}
+
+std::string CompiledSignature::guards_text() const {
+  std::string text;
+  for (const FormFact& fact : form_.facts)
+    if (fact.kind != FormKind::definition) text += concat("  ", to_string(fact), "\n");
+  return text + guards_.text();
+}
+
+void CompiledSignature::verify_capture(const TensorFunction& function) const {
+  if (whole_) whole_->verify_capture(function, signature_);
+}
+
+bool CompiledSignature::rebind(const Call& call, const ResolvedOptions& options,
+                               LoggedValues& logged) {
+  std::optional<CapturedFunction> now;
+  try {
+    now = capture(call, options, logged);
+  } catch (const GraphBreak&) {
+    return false;
+  }
+  is_doubtful_ = now && !whole_->rebind(*now);
+  if (now && !is_doubtful_) guards_ = Guards(std::move(now->guards));
+  return !is_doubtful_;
+}
+
+PlanReport CompiledSignature::report() const {
+  PlanReport report;
+  report.signature = to_string(signature_);
+  report.guards = guards_text();
+  if (whole_) whole_->fill(report);
+  if (segmented_)
+    for (const Break& at : segmented_->breaks())
+      report.graph_break += concat(report.graph_break.empty() ? "" : ", ", text_of(at));
+  return report;
+}
+
+std::string CompiledSignature::dump() const {
+  std::string text = concat("# signature: ", to_string(signature_), "\n");
+  if (whole_) return text + whole_->dump();
+  for (const Break& at : segmented_->breaks())
+    text += concat("# breaks: ", text_of(at), " ", at.deed, "\n");
+  return text;
+}
+
+std::shared_ptr<const BackgroundPlan> CompiledSignature::tuning() const {
+  return whole_ ? whole_->tuning() : nullptr;
+}
+
+}  // namespace tilewright::graph
