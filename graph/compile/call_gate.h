@@ -32,8 +32,8 @@ class CallGate {
     }
     holder_.store(this_thread(), std::memory_order_relaxed);
   }
-  // Lets in who waits. True: nobody is left and the end has come, so the caller destroys what is
-  // behind the gate, which the gate itself may be a part of.
+  // Lets the next thread in. True: nobody is left and the end has come, so the caller destroys what
+  // is behind the gate, which the gate itself may be a part of.
   [[nodiscard]] bool leave() noexcept {
     holder_.store(nullptr, std::memory_order_relaxed);
     const std::uint32_t before = word_.fetch_sub(one, std::memory_order_acq_rel);

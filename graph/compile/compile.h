@@ -7,39 +7,40 @@
 // simplified, cut into regions, each region becomes one tile program, equal programs are compiled
 // once, and the launches are laid out as a plan that later calls of that signature replay.
 //
-// A signature that is not in the table is compiled; at `Options::max_signatures` (8) different ones
-// the next is an Error that names what differs, or what `Options::past_limit` says. contract.h has
-// what is said and decided about such calls. Sizes that change, as of prompts and batches, are no
-// Error: the second size is taken as a sign that there will be others, and from it on programs take
-// the number of rows as an argument, so that a third size finds them compiled (`Options::dynamic`).
-// Who knows that before the first call marks a tensor (`mark_dynamic`, `mark_static`;
-// sizes/size_marks.h). The latest `Options::max_sizes` such plans are kept.
+// A signature that is not in the table is compiled; past `Options::max_signatures` (8) the next one
+// is an Error that names the differences, or is handled as `Options::past_limit` says. contract.h
+// documents how such calls are reported and controlled. Sizes that change, as of prompts and
+// batches, are not an Error: the second size is taken as a sign that there will be others, and from
+// then on programs take the number of rows as an argument, so that a third size finds them compiled
+// (`Options::dynamic`). If you know this before the first call, mark a tensor (`mark_dynamic`,
+// `mark_static`; sizes/size_marks.h). The latest `Options::max_sizes` such plans are kept.
 //
 // What a compiled function sees of the world outside its arguments:
 //
-//   * What is in tensors that it uses, written in place between calls, is read at each call.
-//   * A handle that it read when it was captured and that is assigned anew (`layer.weight = t`, or
-//     `Module::quantize`), moved from, or moved to a device: the function is captured once more at
-//     its next call, and where the graph is the same as before, only other memory is read from then
-//     on; otherwise it is compiled anew. That costs a call nothing where no handle changed.
+//   * The elements of tensors that it uses may be written in place between calls; each call reads
+//     them.
+//   * A handle that it read when it was captured may be reassigned (`layer.weight = t`, or
+//     `Module::quantize`), moved from, or moved to a device: the function is captured again at its
+//     next call, and if the graph is the same as before, it reads the other memory from then on;
+//     otherwise it is recompiled. A call pays nothing for this if no handle changed.
 //   * A number, a flag or any other value of the host that is held in a `Guarded`
-//     (graph/tensor/guarded.h): a call in which it is another one has a plan of its own.
+//     (graph/tensor/guarded.h): a call in which the value differs has a plan of its own.
 //   * Everything else is read once, when a signature is captured, and is a constant of it: numbers,
 //     flags, sizes of containers and pointers that the function refers to, and what is read through
-//     `data()` of a tensor. Hold what changes in a Guarded, or pass it as a tensor or a
-//     `DynamicScalar`; `Options::verify_capture` finds what was forgotten. What the function does
-//     besides tensors, writing to streams or counting, happens when it is captured, which may be
+//     `data()` of a tensor. Hold values that change in a Guarded, or pass them as a tensor or a
+//     `DynamicScalar`; `Options::verify_capture` finds forgotten ones. Other side effects of the
+//     function, such as writing to streams or counting, happen when it is captured, which may be
 //     more than once; `print` and `log_callback` (graph/functions/log.h) happen at each call.
-//   * What moves no handle is not seen: two containers that are swapped (vector::swap, std::swap of
-//     vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to another tensor
-//     or module, a shared_ptr<Module> replaced while the former module lives.
+//   * Changes that move no handle are not seen: two containers that are swapped (vector::swap, or
+//     std::swap of vectors, maps or unique_ptrs), push_back within the capacity, a pointer set to
+//     another tensor or module, a shared_ptr<Module> replaced while the former module lives.
 //   * Values of tensors, read with `item()`, `to_vector()` or `data()`, are not known when a graph
-//     is made: a graph break. The function then runs at each call of that signature, and what it
-//     computes between two breaks, a segment, is compiled like a whole function: data may decide
-//     what is computed, and what it does besides tensors happens once a call and in order, with the
-//     first one too. Some 64 segments are kept, and numbers that were read are data for what
-//     follows. stderr says once a function where its graph breaks (`Options::tell_breaks`), as do
-//     explain() and report(). With `Options::fullgraph` a break is an Error.
+//     is made: a graph break. The function then runs at each call of that signature, and the part
+//     between two breaks, a segment, is compiled like a whole function: data may decide what is
+//     computed, and other side effects happen once a call and in order, at the first call too. Some
+//     64 segments are kept, and numbers that were read are data for later segments. stderr says
+//     once a function where its graph breaks (`Options::tell_breaks`), as do explain() and
+//     report(). With `Options::fullgraph` a break is an Error.
 //   * Assigning a handle that outlives the function (`c = c + x`, std::swap of two captured
 //     tensors), or keeping a computed tensor elsewhere (in an optional, a list), is a graph break
 //     too; write in place (copy_from) instead, or return the tensor. A handle that is made at the
@@ -48,10 +49,11 @@
 //     computed tensor lies (strides(), device(), to_dlpack()) are graph breaks. A result that is a
 //     view of an argument, or of a tensor from outside the function, is one of that tensor's
 //     memory, as in eager mode; of a value that the function computes each result is a copy.
-//   * If the function raises an exception, what it wrote and logged before is done. Where a custom
-//     op raises in a graph, which runs after the function, each tensor that it writes is as it was
-//     before the call or as one of its writes made it, be that before the op or behind it in the
-//     program, and nothing of that graph is logged. Backend::eager goes by the program.
+//   * If the function raises an exception, its earlier writes and logs are done. If a custom op
+//     raises in a graph, which runs after the function, each tensor that the graph writes is as it
+//     was before the call or as one of the writes made it, whether that comes before the op or
+//     after it in the program, and nothing of that graph is logged. Backend::eager follows the
+//     program.
 #pragma once
 
 #include <concepts>
@@ -82,7 +84,7 @@ namespace tilewright {
 
 // A compiled function. Copies share plans. One call at a time per object (calls from several
 // threads are served one after the other). With reduce-overhead a call also waits until no other
-// thread is reading a result of the call before; who comes later gets the Error.
+// thread is reading a result of the call before; a later read raises the Error.
 class CompiledFunction {
  public:
   CompiledFunction(TensorFunction function, Options options);
@@ -98,10 +100,9 @@ class CompiledFunction {
   void measure(const std::vector<Tensor>& arguments, std::int64_t calls = 5) const;
   std::vector<PlanReport> report() const;  // one entry a signature compiled, then one a segment
   std::string explain() const;             // the report as text
-  // Why signatures behind the first one were compiled, and signatures anew: the latest 64, oldest
-  // first.
+  // Why signatures after the first were compiled, or compiled again: the latest 64, oldest first.
   std::vector<Recompilation> recompilations() const;
-  // Of every plan, as text: the graph, its tasks and their regions, and the tile programs.
+  // Every plan as text: the graph, its tasks and their regions, and the tile programs.
   std::string dump() const;
   // With `Options::tune_in_background`: waits until the search for the signatures compiled so far
   // is over, at most this many seconds, and returns whether it is over; 0 only asks. The next call

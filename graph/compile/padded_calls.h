@@ -21,7 +21,7 @@ namespace tilewright::graph {
 
 class PaddedCalls {
  public:
-  // What is known of one signature of calls.
+  // One signature of calls.
   struct Known {
     Signature given;
     std::string form;
@@ -32,8 +32,8 @@ class PaddedCalls {
     std::vector<Shape> results = {};    // of the call
     std::string obstacle = {};          // empty: none, or nothing is to be padded
   };
-  // What the call is to be padded to; null: nothing. Valid until the next call. Raises `Error` for
-  // a size that is none of those declared, and what `function` raises over symbols is an obstacle.
+  // The padding of the call; null: it is not padded. Valid until the next call. Raises `Error` for
+  // a size that was not declared; an exception of `function` over symbols is an obstacle.
   const Known* known(const Call& call, DeclaredSizes& declared, const Device& device,
                      std::size_t most);
   // The first obstacle that stderr has not been told; empty afterwards.

@@ -33,7 +33,7 @@ Face marked(Face compiled, std::string name) {
 }
 }  // namespace detail
 
-// What compile() takes, and what it gives. `name` is not empty; it need not be the only one.
+// Takes and returns the same as compile(). `name` is not empty; other regions may have it, too.
 template <typename F>
 requires(!requires(F & f) { &F::forward; }) auto region(std::string name, F function,
                                                         Options options = {}) {

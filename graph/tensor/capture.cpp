@@ -83,7 +83,7 @@ std::shared_ptr<TensorBody> Capture::empty_body() {
   return body;
 }
 
-// Those that nobody holds any more, views before what they were taken from.
+// Keeps the bodies that nobody holds any more, views before their bases.
 void Capture::keep_spare_bodies() {
   constexpr std::size_t most = 256;
   for (std::size_t i = bodies_.size(); i-- > placeholders_;) {
@@ -190,7 +190,7 @@ NodeId Capture::settled_node_of(const Tensor& tensor, std::string_view operation
   return body.node;
 }
 
-// Whether it is one of the function around is seen when the node of the body gets its operands.
+// That it is a value of the function around is checked when the node of the body gets its operands.
 NodeId Capture::node_of_value_around(const Tensor& symbolic) {
   auto known = std::ranges::find(inputs_, symbolic.body(), &Input::body);
   if (known != inputs_.end()) return known->node;
@@ -340,8 +340,8 @@ void Capture::require_no_overlap() const {
   }
 }
 
-// The first line at which a tensor is computed, or an argument, or one over its memory, used; of
-// line 0 where there is none.
+// The first line at which a tensor is computed, or an argument, or one over its memory, used; line
+// 0 if there is no such line.
 std::source_location Capture::use_of(const TensorBody& body) const {
   if (!body.buffer && graph_.node(body.node).op != Op::input) return graph_.node(body.node).where;
   std::vector<NodeId> inputs;

@@ -6,12 +6,12 @@
 // (they move nothing). Writing in place maps the written tensor to its newest node for the rest of
 // the capture; `finish` turns that into Graph::mutations.
 //
-// What no graph can express, a read of data above all, is a graph break: an exception, or, where
-// the capture may break, the end of a segment. What was recorded is then taken away, run by whoever
-// made the capture, and the tensors that somebody still holds are given their memory; the capture
-// goes on with nothing recorded, and the function with ordinary tensors. From the first break on
-// what a whole graph cannot have ends a segment too (a write to memory that is used by another
-// name), and the function's handles are its own: it runs at every call.
+// An operation that no graph can express, above all a read of data, is a graph break: an exception,
+// or, where the capture may break, the end of a segment. What was recorded is then taken away, run
+// by whoever made the capture, and the tensors that somebody still holds are given their memory;
+// the capture goes on with nothing recorded, and the function with ordinary tensors. From the first
+// break on what a whole graph cannot have ends a segment too (a write to memory that is used by
+// another name), and the function's handles are its own: it runs at every call.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct Captured {
   std::vector<LogCallback> logs;  // of the last outputs of the graph, which are not returned
 };
 
-// What was recorded up to a break, or to the end.
+// The recording up to a break, or to the end.
 struct Recorded {
   // The known graph with these nodes, but for numbers; null: they are in `graph`.
   const Graph* known = nullptr;
@@ -70,8 +70,9 @@ class Capture {
  public:
   // Becomes the active capture of this thread; raises `Error` if there is one.
   Capture();
-  // Of a body of control flow within a function that is being captured: becomes the active capture
-  // until it ends. Values of the function around that it uses are captured like concrete tensors.
+  // Captures a body of control flow within a function that is being captured: becomes the active
+  // capture until it ends. Values of the function around that it uses are captured like concrete
+  // tensors.
   explicit Capture(Capture& around);
   ~Capture();
   Capture(const Capture&) = delete;
@@ -81,11 +82,11 @@ class Capture {
   void note_read(const Buffer* memory) { read_.insert(memory); }
   void note_guard(Guard guard);                     // the first of each value counts
   std::uint64_t serial() const { return serial_; }  // of all captures of this process, from 1
-  // What handles that are read now are marked with: for bodies the serial of the function around,
-  // since what a body's closure holds may end with that.
+  // The mark of handles that are read now: for bodies the serial of the function around, since the
+  // handles in a body's closure may end with that.
   std::uint64_t reader() const { return around_ == nullptr ? serial_ : around_->reader(); }
 
-  // What is recorded may be run before the function's end. `spare` keeps bodies of symbols for
+  // The recording may be run before the function's end. `spare` keeps bodies of symbols for
   // later ones, also of other captures.
   void may_end_early(std::vector<std::shared_ptr<TensorBody>>& spare) { spare_ = &spare; }
   // Breaks call this from now on, which must `take` what was recorded and give the tensors that are
@@ -111,7 +112,7 @@ class Capture {
   std::vector<Guard> take_guards();
   // `recorded` becomes what was recorded; the capture goes on with nothing.
   void take(Recorded& recorded);
-  // What is recorded next is likely one of these (RecordedGraph::follow).
+  // The next recording is likely one of these (RecordedGraph::follow).
   void follow(std::span<const Graph* const> known) { graph_.follow(known); }
 
   // The host is about to look at elements of the tensor, to read values or by an address that it
@@ -141,12 +142,12 @@ class Capture {
   void write(const Tensor& target, const Tensor& value, std::string_view operation,
              std::source_location where);
   bool is_written(const TensorBody& concrete) const;
-  // Whether the value's elements would lie one after the other if the function ran at once.
+  // True if the value's elements would be contiguous if the function ran eagerly.
   bool is_row_major(const TensorBody& symbolic) const;
   // The value that the tensor has now is for `callback`, when a call is over.
   void log(const Tensor& tensor, LogCallback callback, std::string_view operation,
            std::source_location where);
-  // Of a function that has broken, after its end.
+  // The logged values of a function that has broken, after its end.
   std::vector<Logged> take_logged() { return std::exchange(logged_, {}); }
   // An operation takes elements of this index as numbers of elements, rows, ... of another tensor.
   void note_index(const Tensor& index, IndexRange range);
@@ -160,7 +161,7 @@ class Capture {
   bool make_own(const Tensor& concrete, std::source_location where);
   // Results in memory that the function made become copies, which a caller may write.
   void own_results(std::vector<Tensor>& results);
-  // Of regions of the function (RecordedGraph).
+  // Marks of regions of the function (RecordedGraph).
   std::uint32_t open_mark(const std::string& name) { return graph_.open_mark(name); }
   void close_mark(std::uint32_t mark) { graph_.close_mark(mark); }
   std::size_t operations() const { return graph_.size(); }  // recorded since the last break
@@ -205,7 +206,7 @@ class Capture {
   bool overlaps_written(const TensorBody& concrete) const;
   NodeId settled_node_of(const Tensor& tensor, std::string_view operation,
                          std::source_location where);
-  // Of operands, in `few` where there is place.
+  // The nodes of operands, in `few` if they fit.
   std::span<const NodeId> nodes_of(std::span<const Tensor> operands, std::string_view operation,
                                    std::source_location where, std::span<NodeId> few,
                                    std::vector<NodeId>& many);
@@ -253,7 +254,7 @@ class Capture {
   std::vector<Guard> guards_;
   std::vector<Logged> logged_;
   std::vector<IndexCheck> index_checks_;
-  // Of concrete tensors that the graph had no input for when they were noted.
+  // Indices that are concrete tensors, for which the graph had no input when they were noted.
   struct LateIndex {
     std::shared_ptr<TensorBody> body;
     IndexRange range;
@@ -269,10 +270,10 @@ class Capture {
   bool uses_exposed_ = false;     // what was recorded last does
 };
 
-// What is wrong with a tensor that is not concrete as an argument of a call outside of captures: "
-// is undefined; every argument must be a tensor".
+// The reason why a tensor that is not concrete cannot be an argument of a call outside of captures:
+// " is undefined; every argument must be a tensor".
 std::string_view flaw_of(const Tensor& argument);
-// Whether what a symbolic view was taken from was written since.
+// True if the base of a symbolic view was written since the view was taken.
 bool is_stale(const TensorBody& symbolic);
 // Raises `Error` unless a symbolic tensor belongs to the active capture and is no stale view.
 void require_usable(const TensorBody& symbolic, std::string_view operation,

@@ -131,8 +131,8 @@ bool Capture::is_exposed(const Buffer* memory, bool may_be_written) const {
   });
 }
 
-// Whether a write to other elements than those of an input, or to these, was recorded. Arguments of
-// a whole graph are compared at each call.
+// True if a write to these elements was recorded, or to other elements that overlap them. Arguments
+// of a whole graph are compared at each call.
 bool Capture::overlaps_written(const TensorBody& concrete) const {
   if (!is_broken_)
     return written_ > 0 && std::ranges::any_of(inputs_, [&](const Input& input) {
@@ -146,7 +146,7 @@ bool Capture::overlaps_written(const TensorBody& concrete) const {
          });
 }
 
-// What a graph cannot say of an operand, and a function in segments may do.
+// True for a use of an operand that a graph cannot express, and a function in segments may do.
 bool Capture::must_break_before(const Tensor& operand) const {
   const TensorBody* body = operand.body().get();
   if (body == nullptr) return false;

@@ -8,8 +8,8 @@
 
 namespace tilewright::graph {
 
-// What is computed has its node already. Memory has one where it was used before; else it will have
-// one when it is, and the order of the inputs is that of uses.
+// A computed value has its node already. Memory has one if it was used before; else it will have
+// one at its first use, since the order of the inputs is that of uses.
 void Capture::note_index(const Tensor& index, IndexRange range) {
   range.node = ForeignNode::current_with_file();
   const std::shared_ptr<TensorBody>& body = index.body();

@@ -13,7 +13,8 @@
 
 namespace tilewright::graph {
 
-// Of a symbolic body whose base is one too. The node of a view is always that of its operation.
+// `view` is a symbolic body whose base is one too. The node of a view is always that of its
+// operation.
 const Node& Capture::operation_of(const TensorBody& view) const { return graph_.node(view.node); }
 
 StridedView Capture::place_of(const TensorBody& body) const {
@@ -29,7 +30,7 @@ StridedView Capture::place_of(const TensorBody& body) const {
   return row_major(body.view.shape);
 }
 
-// What its elements belong to: the base, or itself where it is no view or a reshape copies.
+// The base that its elements belong to; null if it is not a view, or a reshape copies.
 std::shared_ptr<TensorBody> Capture::base_of(const TensorBody& body) const {
   if (body.buffer || !body.base) return nullptr;
   const Node& node = operation_of(body);
@@ -47,7 +48,7 @@ bool Capture::is_row_major(const TensorBody& symbolic) const {
   return tilewright::is_row_major(symbolic.view.shape, place_of(symbolic).strides);
 }
 
-// Whether the values of its bases are all this capture's.
+// True if the values of its bases are all this capture's.
 bool Capture::follows_its_base(const TensorBody& view) const {
   for (const TensorBody* body = &view; body != nullptr; body = body->base.get())
     if (body->buffer || body->capture != segment_serial_) return false;

@@ -23,7 +23,7 @@ struct Call {
   Hash key;  // of all that its graph depends on besides the operands
   bool writes_first = false;
 };
-// What a call computes, of its operands where they lie.
+// Makes the graph of a call, of its operands where they lie.
 using MakeGraph = std::function<Graph(std::span<const Tensor>)>;
 
 // Where a call runs: on the GPU that its operands lie on, or the host.
@@ -109,8 +109,8 @@ Graph graph_of(const TensorsOfTensors& function, std::span<const Tensor> operand
   return std::move(captured.graph);
 }
 
-// Those that lie in the memory of the first, which is written, are copied: a call reads what they
-// were before it, as it does where it is compiled.
+// Operands in the memory of the first, which is written, are copied: a call reads them as they were
+// before it, as a compiled one does.
 std::vector<Tensor> apart_from_first(std::span<const Tensor> operands) {
   std::vector<Tensor> apart(operands.begin(), operands.end());
   auto elements_of = [](const Tensor& tensor) {

@@ -65,7 +65,7 @@ Tensor eager_view(Op op, const TensorBody& body, const Attributes& attributes,
 
 namespace {
 
-// What is done at once are operations on tensors that are there.
+// Operations that run eagerly need tensors with memory.
 void require_concrete(std::string_view name, std::span<const Tensor> operands,
                       std::source_location where) {
   for (const Tensor& operand : operands)
@@ -189,8 +189,8 @@ void require_fits(const Number& number, DType dtype, std::string_view operation,
 
 namespace {
 
-// What an operation reads is viewed in the graph while a function is captured. A view of the memory
-// itself would be an input of its own, and the tensor, whose memory it shares, could not be written
+// While a function is captured, operands are viewed in the graph. A view of the memory itself would
+// be an input of its own, and the tensor, whose memory it shares, could not be written
 // to any more.
 Tensor view_of_operand(Op op, const Tensor& tensor, Shape sizes, std::source_location where) {
   Attributes attributes{.axes = {}, .sizes = std::move(sizes)};
@@ -224,7 +224,7 @@ Tensor reshape_operand(const Tensor& tensor, const Shape& shape, std::source_loc
 
 Tensor broadcast_to(const Tensor& tensor, const Shape& shape, std::string_view operation,
                     std::source_location where) {
-  // What is wrong with the tensor is told of the operation, not of the view.
+  // Errors about the tensor name the operation, not the view.
   if (Capture* capture = Capture::active(); capture && tensor.shape() != shape)
     capture->node_of(tensor, operation, where);
   return broadcast_by(view_of_operand, tensor, shape, operation, where);

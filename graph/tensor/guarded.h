@@ -33,12 +33,12 @@
 namespace tilewright {
 namespace graph {
 
-// What a Guarded and the guards on it share.
+// Shared by a Guarded and the guards on it.
 struct GuardedObject {
   std::string name;
   bool is_gone = false;  // the Guarded is destroyed
 };
-// What a captured function expects of a value that it has read.
+// The expectation of a captured function about a value that it has read.
 struct Guard {
   std::shared_ptr<const GuardedObject> object;
   std::function<bool()> holds;        // the value is what it was when it was read

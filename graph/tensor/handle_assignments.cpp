@@ -16,7 +16,7 @@ void HandleAssignments::note(Tensor& handle, const std::shared_ptr<TensorBody>& 
   }
 }
 
-// Whether the handle stands for the former tensor of another handle, which stands for something
+// True if the handle stands for the former tensor of another handle, which stands for something
 // else now.
 bool HandleAssignments::was_exchanged(const Tensor& handle,
                                       const std::shared_ptr<TensorBody>& before) const {

@@ -43,7 +43,7 @@ class HandleAssignments {
   // The handles of the first three kinds, where the graph reads this memory. Raises std::bad_alloc
   // where there was no memory for a note.
   std::vector<Tensor*> lasting(std::span<const Buffer* const> read) const;
-  // What a handle of these stands for; what it stood for, where that is nothing.
+  // The tensor of one of these handles; its former tensor, if it is undefined now.
   const TensorBody& named_by(Tensor& handle) const;
   void give_back(std::span<const Buffer* const> read);
   void keep() noexcept { former_.clear(), has_missed_one_ = false; }  // they are as they should be

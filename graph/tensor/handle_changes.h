@@ -1,7 +1,7 @@
 // Which handles have changed since a captured function read them.
 //
 // A compiled function looks at tensors besides its arguments when it is captured, and holds what it
-// found. A handle that is assigned anew afterwards (`layer.weight = t`), moved from or destroyed
+// found. A handle that is reassigned afterwards (`layer.weight = t`), moved from or destroyed
 // changes what the function would find; so does a tensor that moves to another device. A handle
 // that a capture reads is therefore marked, and a marked one says here when it changes. A compiled
 // function compares one number at each call; where it differs, and the change is one of memory that
@@ -27,7 +27,7 @@ class HandleChanges {
   std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }
   // A handle that stood for this memory changed; null: it was undefined.
   void add(const Buffer* memory) noexcept;
-  // Whether one of the changes after the first `since` may concern who uses this memory. Those of
+  // True if one of the changes after the first `since` may concern users of this memory. Changes of
   // undefined handles concern everybody, and so do more changes than are kept.
   bool concern(std::uint64_t since, std::span<const Buffer* const> memory) const;
 

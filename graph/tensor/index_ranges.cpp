@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t many_numbers = 1 << 16;  // which several threads look at
 
-// Whether one of `count` numbers is less than `least` or not less than `end`, without a branch and
+// True if one of `count` numbers is less than `least` or not less than `end`: without a branch and
 // with what vectors of any processor can do: the sign of one of two differences says so, and where
 // one wraps around, the other does not.
 template <typename T>

@@ -1,5 +1,5 @@
-// Whether the elements of an index lie inside what they are an index of, and the one message for
-// those that do not, whoever finds them: an operation that runs at once, or a compiled function
+// Checks that the elements of an index are in range, and the one message for those that are not,
+// whoever finds them: an operation that runs at once, or a compiled function
 // (checks/row_checks.h).
 #pragma once
 
@@ -25,7 +25,7 @@ void require_inside_at(const IndexRange& range, const TensorBody& body,
 // known: it is noted, for Options::index_checks.
 void require_inside(const Tensor& index, IndexRange range);
 
-// What is repeated counts once.
+// Drops repetitions: axes with stride 0 have size 1.
 StridedView without_repeats(StridedView place);
 // Where its elements lie. Empty: one behind the other from 0 on.
 std::vector<std::int64_t> offsets_of(const StridedView& place);

@@ -1,5 +1,5 @@
-// What a Tensor handle points to. Separate from tensor.h so that users of tensors see no buffers
-// and no node ids.
+// The body that a Tensor handle points to. Separate from tensor.h so that users of tensors see no
+// buffers and no node ids.
 //
 // A body is concrete (it has a buffer, and a strided view within it) or symbolic (it stands for a
 // node of the capture whose serial it carries). In-place operations change what a body stands for,

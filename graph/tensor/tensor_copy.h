@@ -29,7 +29,7 @@ Tensor copy_row_major(const Tensor& concrete);
 Tensor host_copy(const Tensor& from, std::string_view operation,
                  std::optional<std::source_location> where);
 
-// Whether both are views of one memory, or of one value of a capture, whatever elements they have.
+// True if both are views of one memory, or of one value of a capture, whatever their elements.
 bool are_of_one_memory(const Tensor& a, const Tensor& b);
 
 }  // namespace tilewright::graph

@@ -19,10 +19,10 @@ Tensor tensor_of(const Graph& graph, std::size_t output, std::shared_ptr<Buffer>
   return make_tensor(node.dtype, row_major(node.shape), std::move(buffer));
 }
 
-// What some function of the process has, while it has it.
+// The values that some function of the process has, as long as it lives.
 struct Known {
-  // What is computed and how, and of the weights the buffers and addresses: memory of the user's
-  // may be wrapped again, with something else in it.
+  // The computation, and the buffers and addresses of the weights: the user may wrap the same
+  // memory again, with something else in it.
   using Key = std::tuple<Hash, std::vector<const Buffer*>, std::vector<void*>>;
   struct Entry {
     std::vector<std::weak_ptr<Buffer>> from;  // other memory may lie at the address of what is gone

@@ -2,8 +2,8 @@
 //
 // A recording (runtime/plan/recording.h) leaves its results in the same memory at each run. Where
 // results of several runs are in use at once, as those of a segment that a loop comes to again and
-// again, each run takes a recording whose results nobody holds any more, and one more is made
-// where there is none. Past a few the launches run with new memory.
+// again, each run takes a recording whose results nobody holds any more, or makes another one. Past
+// a few recordings the launches run with new memory.
 #pragma once
 
 #include <memory>

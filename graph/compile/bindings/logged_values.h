@@ -1,4 +1,4 @@
-// What a call of a compiled function has to hand over to the callbacks of `print` and
+// The values that a call of a compiled function hands to the callbacks of `print` and
 // `log_callback` (graph/functions/log.h).
 //
 // A function that logs has more results than it returns: the last ones, which a call takes away and

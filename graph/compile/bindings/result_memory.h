@@ -6,7 +6,7 @@
 // was captured says which results may be one: handles and views of one tensor, as in eager mode.
 //
 // A view of an argument, or of a tensor from outside the function, is one of that tensor's memory:
-// the views that the function took are taken anew at each call, since the argument may lie
+// the views that the function took are taken again at each call, since the argument may lie
 // elsewhere.
 #pragma once
 
@@ -33,7 +33,7 @@ struct ResultOrigin {
   std::optional<std::size_t> input;   // of the graph, where it is a handle or a view of one
   std::vector<ViewTaken> views = {};  // of that, in order; none: it is a handle
 };
-// What a function returned, while it is captured.
+// The results of a function while it is captured.
 class Returned {
  public:
   Returned(std::span<const Tensor> results, std::span<const Tensor> arguments);
@@ -49,7 +49,7 @@ class Returned {
   std::size_t arguments_;
 };
 
-// What is done about a result after a run.
+// A change to a result after a run.
 struct ResultChange {
   enum class Kind : std::uint8_t {
     copied,  // since another result, or an input, is the same memory

@@ -47,7 +47,7 @@ struct Packing {
   }
 };
 
-// Of the rows of the matrix, in row-major order of their axes, where each begins.
+// The offsets of the rows of the matrix, in row-major order of their axes.
 std::vector<std::int64_t> row_offsets_of(const StridedView& matrix) {
   std::vector<std::int64_t> offsets = {0};
   for (int axis = 0; axis < matrix.shape.rank() - 1; ++axis) {

@@ -42,8 +42,8 @@ ArgumentForm form_of_tensors(std::size_t count, const std::vector<std::string>& 
 
 std::string to_string(const FormFact& fact) { return found_text(fact); }
 
-// Facts come in the order of the visit, which is the same up to the first that differs. What a fact
-// decides, the elements of a list, is said by it alone.
+// Facts come in the order of the visit, which is the same up to the first that differs. A fact
+// stands for all that it implies, such as the elements of a list.
 std::vector<Difference> differences(const ArgumentForm& known, const ArgumentForm& call) {
   std::vector<Difference> result;
   for (const FormFact& fact : call.facts) {

@@ -41,7 +41,7 @@ ArgumentForm form_of_tensors(std::size_t count, const std::vector<std::string>& 
 std::string argument_text(int argument, const std::vector<std::string>& names);
 // "argument 0: it has 3 elements"
 std::string to_string(const FormFact& fact);
-// What the call has that the known form, of the same function, has not.
+// How the call differs from the known form of the same function.
 std::vector<Difference> differences(const ArgumentForm& known, const ArgumentForm& call);
 
 }  // namespace tilewright::graph

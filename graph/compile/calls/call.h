@@ -14,8 +14,8 @@ namespace tilewright::graph {
 
 struct Call {
   const TensorFunction& function;
-  const std::vector<Tensor>& arguments;  // all tensors in what it was given
-  const std::string& form;               // the rest of that, as a key; empty: there is none
+  const std::vector<Tensor>& arguments;           // all tensors in what it was given
+  const std::string& form;                        // the rest of that, as a key; empty: nothing
   const std::function<ArgumentForm()>& describe;  // the same in words
 };
 

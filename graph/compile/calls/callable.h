@@ -19,8 +19,8 @@
 
 namespace tilewright::detail {
 
-// What a function may return, as a list of tensors (`list`) and from one (`from`). What has the
-// same form at every call needs nothing besides the list.
+// A value that a function may return, as a list of tensors (`list`) and back (`from`). One that has
+// the same form at every call needs nothing besides the list.
 template <typename Returned>
 struct Results {
   static constexpr bool are_tensors = holds<Returned>() == Holds::tensors;
@@ -119,7 +119,7 @@ constexpr bool is_compilable = Results<Returned<F>>::are_tensors;
 // The parameters of a callable that is no template and has no overloads.
 template <typename Result, typename... Parameters>
 struct Typed {
-  // What is written to a parameter would be written to a copy.
+  // Writes to a parameter would go to a copy.
   static constexpr bool are_structures =
       ((holds<std::decay_t<Parameters>>() != Holds::unknown) && ...) &&
       !((std::is_lvalue_reference_v<Parameters> &&
@@ -260,14 +260,14 @@ TensorResults apply_structures(F& f, std::span<void* const> values) {
 }
 
 [[noreturn]] void raise_empty_function();
-// Of what may be empty: a std::function, a pointer.
+// For callables that may be empty: a std::function, a pointer.
 template <typename F>
 void require_function(const F& f) {
   if constexpr (std::constructible_from<F, std::nullptr_t> && requires { f == nullptr; })
     if (f == nullptr) raise_empty_function();
 }
 
-// What compile() says of a function that it cannot take.
+// The message of compile() for a function that it cannot take.
 template <typename F>
 constexpr void refuse_function() {
   constexpr bool is_taken = takes_tensors<F> || takes_list<F>() || takes_structures<F>();

@@ -1,4 +1,5 @@
-// What compile() promises of a call that no plan fits: it is said, counted, and never silent.
+// The contract of compile() for a call that fits no plan: it is reported, counted, and never
+// silent.
 //
 // A compiled function keeps a plan for each call signature. A call that fits none of them is a
 // recompilation, and three things are the user's to know and to decide:
@@ -58,9 +59,9 @@ struct Recompilation {
   std::string sentence() const;  // all of them
 };
 
-// What compiled functions do with a call that no plan fits, everywhere in the process. Sizes that
-// were declared (mark_dynamic) are planned as they come, whatever the stance; of a class of sizes
-// that is new, the programs are compiled then.
+// How compiled functions treat a call that fits no plan, everywhere in the process. Declared sizes
+// (mark_dynamic) are planned as they come, whatever the stance; the first size of a new class also
+// compiles the programs of that class.
 enum class Stance : std::uint8_t {
   compile,             // compile it: the default
   force_eager,         // run all calls op by op, also those that a plan fits
@@ -86,7 +87,7 @@ class StanceScope {
   Stance former_;
 };
 
-// What a call of one signature more than `Options::max_signatures` does.
+// The treatment of a call that has one signature more than `Options::max_signatures`.
 enum class PastLimit : std::uint8_t {
   error,          // raises `Error`, which names what differs from each
   eager,          // runs op by op; stderr says so once a function
@@ -94,8 +95,7 @@ enum class PastLimit : std::uint8_t {
 };
 
 namespace graph {
-// What TILEWRIGHT_LOG asks for. Words that are none of these are named on stderr, once, with those
-// that are.
+// The topics of TILEWRIGHT_LOG. Unknown words are named on stderr, once, with the known ones.
 enum class LogTopic : std::uint8_t { recompiles, breaks, guards, fusion };
 bool is_logged(LogTopic topic);
 // A line, or several, on stderr: "tilewright: [compile] ...".

@@ -1,8 +1,8 @@
-// What a plan is compiled for: types and layouts of the arguments, and what sets a call apart from
-// it.
+// The signature that a plan is compiled for, types and layouts of the arguments, and how a call
+// differs from it.
 //
 // A call runs a plan that exists only where its arguments match the plan's signature one by one.
-// Where none matches, `differences` says in the user's terms what is new about the call: the one
+// If none matches, `differences` says in the user's terms what is new about the call: the one
 // text of errors, of logs and of records of recompilations (contract.h).
 #pragma once
 
@@ -31,7 +31,7 @@ using Signature = std::vector<ArgumentType>;
 Signature signature_of(const std::vector<Tensor>& arguments, const Device& device);
 bool matches(const Signature& signature, const std::vector<Tensor>& arguments);
 std::string to_string(const Signature& signature);  // "f32 10x10, i64 1"
-// What the call has that the known signature has not, argument by argument. `places` says where the
+// How the call differs from the known signature, argument by argument. `places` says where the
 // call's tensors are, `declared` which of their axes are static.
 std::vector<Difference> differences(const Signature& known, const Signature& call,
                                     const std::vector<ArgumentPlace>& places,

@@ -196,7 +196,7 @@ constexpr decltype(auto) with_members(T& value, F&& f) {
   // clang-format on
 }
 
-// What a type may hold. Greater is more; `unknown` spoils all that it is a part of.
+// What values of a type may hold. Greater is more; `unknown` makes the whole unknown.
 enum class Holds : std::uint8_t { unknown, host_values, tensors };
 template <typename... Each>
 constexpr Holds all_hold(Each... each) {
@@ -381,8 +381,8 @@ graph::ArgumentForm form_of(const std::vector<std::string>& names, const Each&..
 
 namespace tilewright {
 
-// What a function of a list of tensors returns: the tensors, and the value of the user's that they
-// are parts of, where that is more than a list.
+// The results of a function of a list of tensors: the tensors, and the user's value that they are
+// parts of, if that is more than a list.
 struct TensorResults {
   TensorResults() = default;
   TensorResults(std::vector<Tensor> list) : tensors(std::move(list)) {}

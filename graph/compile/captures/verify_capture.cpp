@@ -60,7 +60,7 @@ void require_same_nodes(const Graph& before, const Graph& now) {
           line_of(before, static_cast<NodeId>(both)));
 }
 
-// Of tensors that a function makes of numbers of the host, whole ones or views of those.
+// For tensors that a function makes of numbers of the host, or views of such tensors.
 bool have_equal_bytes(const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
   const Tensor x = copy_to(a, Device::cpu()), y = copy_to(b, Device::cpu());

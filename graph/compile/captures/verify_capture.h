@@ -1,9 +1,9 @@
-// Whether a function still does what it did when it was captured (Options::verify_capture).
+// Checks that a function still does what it did when it was captured (Options::verify_capture).
 //
-// What a captured function reads besides tensors and guarded values is a constant of its graph, and
-// no guard sees it change: a plain captured number, the length of a list, a pointer to another
-// module. Running the function over symbols again shows it: the graph is another one, or the same
-// with other memory behind its inputs. The first node that differs names the user's line.
+// A value that a captured function reads, other than tensors and guarded values, is a constant of
+// its graph, and no guard sees it change: a plain captured number, the length of a list, a pointer
+// to another module. Running the function over symbols again shows it: the graph is another one, or
+// the same with other memory behind its inputs. The first node that differs names the user's line.
 #pragma once
 
 #include <string>

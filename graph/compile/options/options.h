@@ -1,5 +1,4 @@
-// What the user of compile() may ask for, in words of the user's. resolved_options.h has what they
-// come to.
+// The options of compile(), in the user's words. resolved_options.h turns them into facts.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,7 @@ enum class Backend : std::uint8_t {
 std::string_view name_of(Backend backend);
 Backend parse_backend(std::string_view name);
 
-// What is done about calls that differ from an earlier one in sizes alone, as far as no axis is
+// How calls are compiled that differ from an earlier one in sizes alone, if no axis is
 // marked (sizes/size_marks.h).
 enum class Dynamic : std::uint8_t {
   automatic,  // from the second size on plans are made for sizes that change

@@ -1,8 +1,8 @@
-// What the options of a compiled function come to, decided once: where `compile` is called, and
-// again where the function is moved to another device.
+// The options of a compiled function as facts, decided once: when `compile` is called, and again
+// when the function is moved to another device.
 //
-// A mode, a backend and a promise are the user's words, of which each means several things. Whoever
-// compiles a signature is handed these things, whole and as facts, and does not ask which word they
+// A mode, a backend and a promise are the user's words, and each word implies several facts. The
+// code that compiles a signature gets these facts as one record, and does not ask which word they
 // came from.
 #pragma once
 
@@ -23,7 +23,7 @@ struct ResolvedOptions {
   bool searches_in_background = false;  // for block sizes, while the first plan is in use
   IndexChecks index_checks = IndexChecks::host_tensors;
   std::string write_plan, locked_plan;  // files
-  // What the plans of all signatures have in common; `device` is where nothing lies on another.
+  // Common to the plans of all signatures; `device` is the default, if no tensor lies on another.
   PlanOptions plan;
 };
 

@@ -21,9 +21,8 @@ namespace tilewright::graph {
 
 struct CachePosition;  // plan_body.h
 
-// What a graph was called with: its inputs, concrete, with bodies of their own, so that nobody
-// moves them; the first `arguments` of them are the call's, and `written` those that the graph
-// mutates.
+// The inputs of a call of a graph, concrete, with bodies of their own, so that nobody moves them;
+// the first `arguments` of them are the call's, and `written` those that the graph mutates.
 struct StepInputs {
   std::vector<Tensor> inputs;
   std::size_t arguments = 0;

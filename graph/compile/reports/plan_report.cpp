@@ -78,7 +78,7 @@ std::string table(const PlanReport& plan) {
   return text;
 }
 
-// What a plan for sizes that change was told of them, and how far its programs serve others.
+// The sizes that a plan was declared to be for, and how many of its programs other plans run.
 std::string text_of_sizes(const PlanReport& plan) {
   std::string text = plan.sizes.empty() ? "" : concat("  sizes:\n", plan.sizes);
   if (!plan.sizes_vary) return text;

@@ -55,7 +55,7 @@ struct PlanReport {
   // Where the graph breaks, "item at model.cpp:12, item at model.cpp:20": the function runs in
   // segments, which are plans of their own; empty: nowhere.
   std::string graph_break = {};
-  // Of a segment, where it ends, "item at model.cpp:12" or "the end"; empty: a whole signature.
+  // Where a segment ends, "item at model.cpp:12" or "the end"; empty: a whole signature.
   std::string segment = {};
   std::string guards = {};            // on values of the host, a line each
   std::int64_t captured_tensors = 0;  // that it uses besides its arguments

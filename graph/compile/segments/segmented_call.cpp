@@ -44,7 +44,7 @@ std::vector<Tensor> SegmentedCall::begin() {
   return symbols;
 }
 
-// Of a function that is refused for a break, nothing is done.
+// A function that is refused for a break leaves nothing done.
 TensorResults SegmentedCall::call(const TensorFunction& function,
                                   const std::vector<Tensor>& symbols) {
   try {
@@ -71,8 +71,8 @@ TensorResults SegmentedCall::run(const TensorFunction& function, bool is_measure
   return results;
 }
 
-// What the function has changed that outlives it: handles, or what holds a handle that was made in
-// the course of it, such as an optional or a list.
+// Changes by the function that outlive it: of handles, or of an object that holds a handle made by
+// it, such as an optional or a list.
 std::optional<GraphBreak> SegmentedCall::lasting_state(TensorResults& returned,
                                                        const std::vector<Tensor>& symbols) {
   if (auto assigned = capture_.lasting_assignment(returned.tensors)) return assigned;
@@ -116,8 +116,8 @@ static bool are_of_host(const std::vector<Tensor>& tensors) {
   return std::ranges::all_of(tensors, [](const Tensor& t) { return memory_of(t) == nullptr; });
 }
 
-// Those of one memory are so on the host. What a function with steps of its own returned is given
-// back as it is, for it may be overwritten by now.
+// Tensors that share memory share it on the host, too. Results of a function with steps of its own
+// stay as they are, since they may be overwritten by now.
 static void bring_to_host(std::vector<Tensor>& results) {
   std::map<const Buffer*, std::shared_ptr<Buffer>> copies;
   for (Tensor& result : results) {
@@ -160,7 +160,7 @@ void SegmentedCall::note(const Break& at) {
 
 namespace {
 
-// What the lists hold ends with the segment.
+// Empties the lists when the segment ends.
 struct ClearedScratch {
   SegmentScratch& scratch;
   ~ClearedScratch() {
@@ -189,8 +189,8 @@ void SegmentedCall::settle(const Break* at) {
   std::vector<PlannedView> views = plan_values(recorded, own);
   auto copies = copies_of_inputs(recorded, own, scratch_.outputs);
   run_recorded(at);
-  // Of the host's tensors they are the host's, as at once: the function may ask where they lie, or
-  // for their addresses.
+  // Results of the host's tensors lie on the host, as they do in eager mode: the function may ask
+  // where they lie, or for their addresses.
   if (are_of_host(recorded.inputs))
     for (std::shared_ptr<Buffer>& value : scratch_.results)
       if (value->memory() != nullptr) value = on_host(*value);

@@ -4,7 +4,7 @@
 // no graph can give (a value, an address), what it has computed so far is a segment: that is
 // compiled or found (segment.h), it runs, and the symbols that somebody still holds become
 // ordinary tensors. So each side effect of the function happens once a call and in order, with the
-// first call as with all others, and a function that turns out to break need not begin anew:
+// first call as with all others, and a function that turns out to break need not start again:
 //
 //   Tensor f(const Tensor& x) {
 //     Tensor y = x * 2;                      // recorded
@@ -35,17 +35,17 @@ namespace tilewright::graph {
 
 class SegmentedCall {
  public:
-  // What it is given outlives it. Breaks that are not among `breaks` are added there, and what a
-  // call in segments, or one that ends by an exception, asked for with `print` and `log_callback`
+  // The arguments must outlive it. New breaks are added to `breaks`; values that a call in
+  // segments, or one that ends by an exception, has passed to `print` and `log_callback` are added
   // to `logged`.
   SegmentedCall(SegmentTable& table, const ResolvedOptions& options, const Signature& signature,
                 const std::vector<Tensor>& arguments, std::vector<Break>& breaks, Followers& first,
                 LoggedValues& logged);
-  // Of a function that is known to break.
+  // Calls a function that is known to break.
   TensorResults run(const TensorFunction& function, bool is_measured);
-  // Of one that is not. The capture of the whole function, if it does not break: then nothing was
-  // run, and `results` has what lies around the outputs. Otherwise none, and `results.around` are
-  // the results.
+  // Calls one that is not. Returns the capture of the whole function if it does not break: nothing
+  // was run then, and `results` has what lies around the outputs. Otherwise returns none, and
+  // `results.around` are the results.
   std::optional<Captured> attempt(const TensorFunction& function, CapturedResults& results);
   std::vector<Guard> take_guards() { return capture_.take_guards(); }
 

@@ -18,7 +18,7 @@ namespace tilewright {
 
 namespace graph {
 
-// What was declared of the tensors of a signature when that was looked at.
+// The declarations about the tensors of a signature, as of the last look at it.
 struct SignatureSizes {
   std::uint64_t version = 0;  // of DeclaredSizes
   std::vector<SizeMarks> marks;
@@ -28,13 +28,13 @@ struct SignatureSizes {
 class DeclaredSizes {
  public:
   bool empty() const { return by_argument_.empty(); }
-  // Whether the tensors, of a known signature, say nothing new and nothing new was said since.
+  // True if the marks of the tensors, of a known signature, are not new, and no others came since.
   bool knows(const std::vector<Tensor>& tensors, const SignatureSizes& signature) const;
   // Takes over what the tensor is marked with.
   void take(const std::string& argument, const Tensor& tensor);
   void take_all(const std::vector<std::string>& arguments, const std::vector<Tensor>& tensors);
-  // What a signature of these tensors was looked at with. Raises `Error` for a size that is none of
-  // those declared.
+  // The declarations about a signature of these tensors. Raises `Error` for a size that was not
+  // declared.
   SignatureSizes looked_at(const std::vector<std::string>& arguments,
                            const std::vector<Tensor>& tensors) const;
   bool has_buckets() const { return has_buckets_; }
@@ -43,7 +43,7 @@ class DeclaredSizes {
   std::uint64_t version() const { return version_; }
   const SizeMarks& of(const std::string& argument) const;
 
-  // Whether an argument of that shape has sizes that change; none: nothing says that of all axes.
+  // Says if an argument of that shape has sizes that change; none: not all axes are declared.
   std::optional<bool> change(const std::string& argument, const Shape& shape) const;
   bool is_static(const std::string& argument, int axis) const;
   bool is_dynamic(const std::string& argument, int axis) const;
@@ -56,7 +56,7 @@ class DeclaredSizes {
   bool has_buckets_ = false;
 };
 
-// Whether one of the tensors is marked with buckets.
+// True if one of the tensors is marked with buckets.
 bool has_buckets(const std::vector<Tensor>& tensors);
 
 }  // namespace graph

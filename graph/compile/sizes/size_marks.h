@@ -1,4 +1,4 @@
-// Which sizes of a tensor change between the calls of compiled functions, said by who knows it.
+// Declarations by the user of which sizes of a tensor change between calls of compiled functions.
 //
 //   mark_dynamic(ids, 1, {.min = 1, .max = 4096});  // [batch, length]
 //   mark_static(ids, 0);

@@ -25,7 +25,7 @@ bool holds(const SizeRange& sizes, std::int64_t size);
 std::int64_t bucket_of(const SizeRange& sizes, std::int64_t size);
 std::string text_of(const SizeRange& sizes);  // "sizes from 1 to 4096 that are multiples of 8"
 
-// Of a tensor's axes, those that are marked: by which sizes they have, or none if they are static.
+// The marked axes of a tensor, with the sizes that each may have; none: the axis is static.
 struct SizeMarks {
   std::map<int, std::optional<SizeRange>> axes;
   bool operator==(const SizeMarks&) const = default;

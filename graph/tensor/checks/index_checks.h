@@ -1,6 +1,7 @@
 // Which indices a compiled function looks at before it uses them: those of `embedding`, `gather`,
 // `index`, `index_copy_` and their like, and the targets of losses. Programs read zeros from
-// outside what is indexed, and write to none. What is said is what the operation says at once.
+// outside what is indexed, and write nothing there. The Error is the one that the operation raises
+// in eager mode.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@ namespace tilewright {
 
 enum class IndexChecks : std::uint8_t {
   none,
-  // Those that lie in tensors of the host which the function is given or holds: one comparison an
+  // Indices in tensors of the host that the function is given or holds: one comparison an
   // element before the call, which raises an Error that names the operation and its line. In
   // control flow those of a `scan`, whose turns all run.
   host_tensors,

@@ -28,7 +28,7 @@ struct InputElements {
 using FindInput =
     std::function<std::optional<InputElements>(std::size_t input, const StridedView& elements)>;
 
-// What is known of an index when the graph has run: two elements, of i64.
+// Known about an index when the graph has run: two elements, of i64.
 struct Extrema {
   IndexRange range;
   NodeId least, greatest;
@@ -42,12 +42,12 @@ struct IndexSites {
   std::vector<Extrema> computed;  // nodes of the graph
 };
 
-// Of a captured graph, whose index_checks it takes. With `adds_nodes` it also gets what is computed
-// of the other indices, and of those in its bodies, which change for that and are primitive, for
-// the target, afterwards.
+// The sites of a captured graph, whose index_checks it takes. With `adds_nodes` it also gets what
+// is computed of the other indices, and of those in its bodies, which change for that and are
+// primitive, for the target, afterwards.
 IndexSites sites_of_captured(Graph& graph, const FindInput& find, bool adds_nodes,
                              const dsl::Target& target);
-// Of a graph after the passes: those that `noted` leave out.
+// The sites of a graph after the passes that are not among `noted`.
 IndexSites sites_of_primitive(Graph& graph, const FindInput& find, bool adds_nodes,
                               const std::vector<std::source_location>& noted);
 

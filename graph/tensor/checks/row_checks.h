@@ -1,6 +1,5 @@
-// Whether the indices that a compiled function uses lie inside what they are indices of
-// (Options::index_checks): its programs do not say so, they read zeros from outside and write to
-// none.
+// Checks that the indices that a compiled function uses are in range (Options::index_checks): its
+// programs do not check, they read zeros from outside and write nothing there.
 //
 // Indices that are an input of the graph, or a view of one, and lie in the host's memory are
 // looked at before a call, which costs a comparison each. Others are known when the call is over:
@@ -22,9 +21,9 @@ namespace tilewright::graph {
 class RowChecks {
  public:
   RowChecks() = default;
-  // Of a captured graph, before the passes; takes its index_checks, and adds the outputs that
-  // `wanted` asks for. `lies_on_host[i]` says whether Graph::inputs[i] does; the graph is compiled
-  // for the target.
+  // The checks of a captured graph, before the passes; takes its index_checks, and adds the outputs
+  // that `wanted` asks for. `lies_on_host[i]` says whether Graph::inputs[i] does; the graph is
+  // compiled for the target.
   RowChecks(Graph& captured, IndexChecks wanted, std::vector<bool> lies_on_host,
             const dsl::Target& target);
   // The same for what is seen when the passes have run.

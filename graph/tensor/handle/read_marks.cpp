@@ -8,7 +8,7 @@
 
 namespace tilewright {
 
-// What is symbolic belongs to the capture and ends with it.
+// Handles on symbolic tensors belong to the capture and end with it.
 void Tensor::mark() const {
   graph::Capture* capture = graph::Capture::active();
   if (capture == nullptr || capture->is_broken() || is_symbolic()) return;
@@ -17,7 +17,7 @@ void Tensor::mark() const {
   read_by_.compare_exchange_strong(none, capture->reader(), std::memory_order_relaxed);
 }
 
-// A handle that a capture has in its list of assignments stays marked, so that its end is told.
+// A handle that a capture has in its list of assignments stays marked, so that its end is reported.
 void Tensor::tell_change(const std::shared_ptr<TensorBody>& former) noexcept {
   graph::Capture* capture = graph::Capture::active();
   if (capture != nullptr && capture->is_broken()) capture = nullptr;

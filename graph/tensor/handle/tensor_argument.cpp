@@ -45,7 +45,7 @@ dsl::LaunchArgument concrete_argument(const Tensor& tensor) {
   return argument;
 }
 
-// What is recorded of a launch.
+// The record of a launch.
 struct RecordedLaunch {
   std::vector<Tensor> operands;       // the one that is written first
   std::vector<std::size_t> pointers;  // the operand of each Pointer
@@ -65,7 +65,7 @@ std::optional<std::size_t> only_written(std::span<const dsl::ParameterUse> uses)
   return static_cast<std::size_t>(std::ranges::find_if(uses, is_written) - uses.begin());
 }
 
-// What a graph has no words for: memory that is no tensor's, and scalars of bool.
+// A graph cannot express memory that is no tensor's, and scalars of bool.
 bool can_be_recorded(const dsl::Kernel& kernel, LaunchArguments arguments) {
   return !kernel.has_device() &&
          std::ranges::all_of(arguments, [](const dsl::LaunchArgument& argument) {

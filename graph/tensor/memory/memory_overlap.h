@@ -1,4 +1,4 @@
-// Whether what is written at one place is seen at another one: what a capture asks before it
+// Tells if a write at one place is seen at another one, which a capture asks before it
 // records a write, which a graph can hold only where nothing else that it uses lies in that memory.
 #pragma once
 
@@ -12,11 +12,11 @@ struct Elements {
   DType dtype;
   const StridedView& view;
 };
-// Whether they have an element in common.
+// True if they have an element in common.
 bool overlap(const Elements& a, const Elements& b);
 // The same by bytes between the first and the last element, as a plan asks before it writes.
 bool share_bytes(const Elements& a, const Elements& b);
-// Whether they are blocks of one array without an element in common, such as halves of its columns:
+// True if they are blocks of one array without an element in common, such as halves of its columns:
 // by their sizes and strides alone. False: they may have one.
 bool are_blocks_apart(const Elements& a, const Elements& b);
 

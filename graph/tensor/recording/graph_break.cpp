@@ -4,7 +4,7 @@
 
 namespace tilewright::graph {
 
-// What to do instead, by what was wanted.
+// Advice, by the operation.
 static std::string_view remedy(std::string_view operation) {
   if (operation == "item")
     return "express a choice with where(), or return the tensor and read it outside the compiled "

@@ -14,10 +14,10 @@ namespace tilewright::graph {
 
 // While it lives, the thread runs a node of a foreign program (models/exported, models/onnx), whose
 // lines say more of a break, and of an index that is outside, than those of the code that runs it.
-// Of nested ones the innermost counts. Costs next to nothing where nobody asks for its text.
+// If they nest, the innermost counts. Costs next to nothing where nobody asks for its text.
 class ForeignNode {
  public:
-  // Of the program's file too, unless that is empty.
+  // The text names the program's file too, unless that is empty.
   using Text = std::string (*)(const void* node, std::string_view file);
   // `file` must live as long as this.
   ForeignNode(const void* node, Text text, std::string_view file = {});
@@ -34,7 +34,7 @@ class ForeignNode {
   const ForeignNode* outer_;
 };
 
-// What the function does, and where: "item", "reads data".
+// The operation that breaks the graph, what it does, and where: "item", "reads data".
 struct Break {
   std::string_view operation, deed;  // literals
   std::source_location where;        // of line 0 where the operation is not given the user's
@@ -51,7 +51,7 @@ class DataReadError : public GraphBreak {
  public:
   DataReadError(std::string_view operation, std::source_location where);
 };
-// Of a question about the memory of a tensor that has none yet.
+// A question about the memory of a tensor that has none yet.
 class PlacingError : public GraphBreak {
  public:
   PlacingError(std::string_view operation, std::source_location where);

@@ -29,7 +29,7 @@ const Strides& strides_of(const Graph& graph, std::size_t input) {
   return graph.input_strides[input];
 }
 
-// Whether the first `count` nodes, `inputs` of them inputs, are the same but for numbers, and so
+// True if the first `count` nodes, `inputs` of them inputs, are the same but for numbers, and so
 // many marks.
 bool begin_alike(const Graph& a, const Graph& b, std::size_t count, std::size_t inputs,
                  std::size_t marks) {

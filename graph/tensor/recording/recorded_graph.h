@@ -1,10 +1,10 @@
 // A graph while it is being recorded, which costs little where it is one that was recorded before.
 //
-// A function whose graph breaks (graph/compile/segments/segmented_call.h) is recorded at every call, and
-// nearly always does what it did before. Such a recording follows a known graph: a node that is as
-// the next one there is not made again, neither its shapes are inferred nor its record is filled;
-// it is counted. Where the recording does something else than the known graph, and than the others
-// of the list that begin like it, it goes on as a graph of its own.
+// A function whose graph breaks (graph/compile/segments/segmented_call.h) is recorded at every
+// call, and nearly always does what it did before. Such a recording follows a known graph: a node
+// that equals the next one there is only counted, its shapes are not inferred and its record is not
+// filled. If the recording departs from the known graph, and from the others of the list that begin
+// like it, it goes on as a graph of its own.
 //
 // Numbers (`full`) are kept apart. A number that a function reads from a tensor differs from call
 // to call, so one that differs from the known graph's does not leave it.
@@ -21,7 +21,7 @@
 
 namespace tilewright::graph {
 
-// What tells apart two `full` nodes of one dtype and shape.
+// The number of a `full` node: the difference between two of one dtype and shape.
 struct RecordedNumber {
   double number = 0;
   std::int64_t start = 0;
@@ -30,8 +30,7 @@ struct RecordedNumber {
   }
   bool operator==(const RecordedNumber& other) const;  // by the bits
 };
-// Of the `full` nodes, in their order.
-
+// `numbers` are those of the `full` nodes, in their order.
 void set_numbers(Graph& graph, const std::vector<RecordedNumber>& numbers);
 
 class RecordedGraph {
@@ -61,7 +60,7 @@ class RecordedGraph {
   }
   // The known graph whose nodes are those recorded, but for numbers; null: it is a new one.
   const Graph* known() const;
-  // Of the `full` nodes, in their order.
+  // The numbers of the `full` nodes, in their order.
   const std::vector<RecordedNumber>& numbers() const { return numbers_; }
   // The graph as one of its own, with its numbers and no outputs.
   Graph take();
