@@ -10,7 +10,7 @@ Meaning meaning_named(std::string_view row) {
   static const std::map<std::string_view, Meaning> table = {
 #define TILEWRIGHT_DEVICE_OP(name, result, operands, effect, minimum_arch, expansion, meaning) \
   {#name, &meaning},
-#include "dsl/codegen/gpu/device/device_ops.def"
+#include "dsl/target/device_ops.def"
 #undef TILEWRIGHT_DEVICE_OP
   };
   auto found = table.find(row);

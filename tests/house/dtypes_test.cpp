@@ -41,12 +41,12 @@ TEST(House, FewPlacesNameAnElementType) {
         naming.insert(fs::relative(entry.path(), root).generic_string());
     }
   EXPECT_THAT(naming, testing::ElementsAre(
-                          "dsl/codegen/gpu/device/device_ops.def",  // PTX's instructions
-                          "dsl/codegen/host/emit_rounding.cpp",     // AVX-512's that rounds to it
-                          "dsl/target/number_formats.def",          // what tensor cores multiply
-                          "dsl/target/word_products.def",           // what hosts multiply in words
-                          "runtime/base/dtype.def",                 // its row
-                          "runtime/base/half.h"));                  // what stores it on the host
+                          "dsl/codegen/host/emit_rounding.cpp",  // AVX-512's that rounds to it
+                          "dsl/target/device_ops.def",           // PTX's instructions
+                          "dsl/target/number_formats.def",       // what tensor cores multiply
+                          "dsl/target/word_products.def",        // what hosts multiply in words
+                          "runtime/base/dtype.def",              // its row
+                          "runtime/base/half.h"));               // what stores it on the host
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ const std::vector<DeviceOp>& rows() {
   static const std::vector<DeviceOp> table = {
 #define TILEWRIGHT_DEVICE_OP(name, result, operands, effect, minimum_arch, expansion, meaning) \
   {#name, result, operands, DeviceEffect::effect, minimum_arch, expansion},
-#include "dsl/codegen/gpu/device/device_ops.def"
+#include "dsl/target/device_ops.def"
 #undef TILEWRIGHT_DEVICE_OP
   };
   return table;

@@ -9,8 +9,8 @@
 //   link_emulated       calls of C++ functions, for a host without one (emulate.h)
 //
 // so that the very IR which a GPU will run is tested where there is none. One row of
-// device_ops.def holds all that is known of an operation: signature, effect, the first architecture
-// that has it, expansion and meaning. Example: the sum over a warp in IR,
+// dsl/target/device_ops.def holds all that is known of an operation: signature, effect, the first
+// architecture that has it, expansion and meaning. Example: the sum over a warp in IR,
 //
 //   %1 = call i32 @td.shuffle_xor(i32 %x, i32 16)
 //
