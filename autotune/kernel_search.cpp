@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "autotune/measure/difference.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "runtime/base/error.h"
 #include "runtime/cuda/graph_clock.h"
 

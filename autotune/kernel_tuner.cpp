@@ -8,7 +8,7 @@
 #include "autotune/kernel_search.h"
 #include "autotune/policy.h"
 #include "dsl/ir/text/text.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "runtime/base/error.h"
 #include "runtime/base/fork_gate.h"
 #include "runtime/cpu/parallel.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "autotune/database/tuning_database.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 
 namespace tilewright::autotune {
 

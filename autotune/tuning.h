@@ -20,7 +20,7 @@
 #include "autotune/measure/decision.h"
 #include "autotune/measure/failure.h"
 #include "autotune/search/search.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 
 namespace tilewright::autotune {
 

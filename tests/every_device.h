@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 
 #define TILEWRIGHT_ON_THE_HOST_ONLY(what) \
   if (tilewright::default_device().is_emulated()) GTEST_SKIP() << "only the host has " << (what)

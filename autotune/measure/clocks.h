@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "runtime/cuda/nvml.h"
 
 namespace tilewright::autotune {

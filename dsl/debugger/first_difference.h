@@ -21,7 +21,7 @@
 
 #include "dsl/debugger/element_value.h"
 #include "dsl/language/kernel.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 
 namespace tilewright::dsl {
 

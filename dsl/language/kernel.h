@@ -42,7 +42,7 @@
 #include "runtime/base/divide_up.h"
 
 namespace tilewright {
-class Device;        // dsl/target/device.h
+class Device;        // dsl/launch/device.h
 class DeviceMemory;  // runtime/device_memory.h
 }  // namespace tilewright
 
@@ -385,7 +385,7 @@ class Kernel {
   ir::Function program_of(LaunchArguments arguments, const Device& device) const;
 
   // Runs the kernel for every program of the grid, on the device of `on`, else on the GPU where the
-  // first of its tensors that lie on one lies, else on the default device (dsl/target/device.h);
+  // first of its tensors that lie on one lies, else on the default device (dsl/launch/device.h);
   // compiles it first if the arguments' types, constexprs or facts are new. A grid with a size of 0
   // runs nothing. Raises `Error`, which names the line of the launch, where an argument does not
   // fit its parameter, is null, lies on another device, is const and written, or is written and

@@ -8,9 +8,9 @@
 
 #include "dsl/analysis/parameter_use.h"
 #include "dsl/language/kernel.h"
+#include "dsl/launch/device.h"
 #include "dsl/passes/check_asserts.h"
 #include "dsl/passes/check_bounds.h"
-#include "dsl/target/device.h"
 #include "runtime/kept/bounded_table.h"
 
 namespace tilewright::dsl {

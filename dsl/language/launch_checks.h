@@ -8,7 +8,7 @@
 
 #include "dsl/analysis/parameter_use.h"
 #include "dsl/language/kernel.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 
 namespace tilewright::dsl {
 

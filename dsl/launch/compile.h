@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "dsl/ir/function.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "runtime/artifact.h"
 
 namespace tilewright::dsl {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 
 namespace tilewright {
 

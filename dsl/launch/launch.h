@@ -1,7 +1,7 @@
 // Running an artifact on the device that it was compiled for.
 #pragma once
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "runtime/artifact.h"
 
 namespace tilewright {

@@ -68,7 +68,7 @@
 #include <utility>
 #include <vector>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/compile/calls/call.h"
 #include "graph/compile/calls/callable.h"
 #include "graph/compile/calls/contract.h"

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <iostream>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/ir/text.h"
 #include "graph/passes/passes.h"
 #include "runtime/base/env.h"

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "dsl/target/packed_product.h"
 #include "graph/ir/ir.h"
 #include "graph/ir/matmul_precision.h"

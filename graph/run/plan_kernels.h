@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dsl/ir/function.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "runtime/plan/executable.h"
 
 namespace tilewright::graph {

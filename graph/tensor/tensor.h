@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/tensor/number.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"

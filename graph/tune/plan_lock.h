@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "autotune/database/row/record.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/lower/blocks/block_request.h"
 #include "runtime/base/hash.h"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "autotune/measure/failure.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/lower/lowering.h"
 #include "runtime/buffer.h"
 

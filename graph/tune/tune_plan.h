@@ -11,7 +11,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/lower/blocks/block_request.h"
 #include "runtime/base/hash.h"
 

@@ -7,7 +7,7 @@
 #include "dsl/ir/text/text.h"
 #include "dsl/language/kernel.h"
 #include "dsl/language/tile.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "tests/errors.h"
 #include "tests/setting.h"
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "dsl/language/kernel.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "tests/dsl/launch_error.h"
 #include "tests/errors.h"
 #include "tests/every_device.h"

@@ -5,8 +5,8 @@
 #include "dsl/codegen/host/plan/schedule.h"
 #include "dsl/interpret/interpret.h"
 #include "dsl/launch/compile.h"
+#include "dsl/launch/device.h"
 #include "dsl/launch/staged.h"
-#include "dsl/target/device.h"
 #include "tests/amx_emulator.h"
 #include "tests/dsl/arrays.h"
 

@@ -12,7 +12,7 @@
 #include "dsl/language/tracer.h"
 #include "dsl/language/words/arranging.h"
 #include "dsl/launch/compile.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "tests/dsl/arrays.h"
 #include "tests/dsl/expect_same.h"
 #include "tests/dsl/occurrences.h"

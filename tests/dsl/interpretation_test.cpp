@@ -8,7 +8,7 @@
 
 #include "dsl/ir/text/text.h"
 #include "dsl/language/words/naming.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl::interpretation_test {

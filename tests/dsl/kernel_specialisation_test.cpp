@@ -6,7 +6,7 @@
 
 #include "dsl/ir/text/text.h"
 #include "dsl/language/kernel.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl::kernel_specialisation_test {

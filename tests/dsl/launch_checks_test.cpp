@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "dsl/launch/compile.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "tests/dsl/launch_error.h"
 #include "tests/errors.h"
 

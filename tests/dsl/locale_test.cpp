@@ -6,8 +6,8 @@
 #include "dsl/ir/text/text.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
+#include "dsl/launch/device.h"
 #include "dsl/passes/pipeline.h"
-#include "dsl/target/device.h"
 #include "tests/grouped_locale.h"
 
 namespace tilewright::dsl::locale_test {

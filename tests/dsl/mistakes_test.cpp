@@ -8,7 +8,7 @@
 
 #include "dsl/debugger/interpretation.h"
 #include "dsl/language/kernel.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "tests/errors.h"
 
 namespace tilewright::dsl::mistakes_test {

@@ -8,7 +8,7 @@
 
 #include "dsl/language/kernel.h"
 #include "dsl/language/tile.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 
 namespace tilewright::dsl::remainder_test {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "dsl/interpret/interpret.h"
 #include "dsl/launch/compile.h"
+#include "dsl/launch/device.h"
 #include "dsl/launch/staged.h"
-#include "dsl/target/device.h"
 
 namespace tilewright::dsl {
 

@@ -9,7 +9,7 @@
 #include <limits>
 #include <numeric>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"

@@ -18,7 +18,7 @@
 #include "dsl/language/kernel.h"
 #include "dsl/language/words/math.h"
 #include "dsl/launch/compile.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "tests/property/seeds.h"

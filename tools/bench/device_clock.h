@@ -8,7 +8,7 @@
 #include <functional>
 #include <vector>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 
 namespace tilewright::tools {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "tools/programs/named_kernels.h"
 
 namespace tilewright::tools {

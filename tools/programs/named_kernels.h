@@ -8,7 +8,7 @@
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/ir/function.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/ir/ir.h"
 #include "graph/ir/matmul_precision.h"
 #include "graph/regions/fuse.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/compile/calls/contract.h"
 #include "graph/compile/calls/structure.h"
 #include "graph/compile/sizes/declared_sizes.h"

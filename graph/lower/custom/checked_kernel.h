@@ -9,7 +9,7 @@
 #include <source_location>
 
 #include "dsl/ir/function.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/regions/region.h"
 #include "runtime/plan/executable.h"
 

@@ -13,7 +13,7 @@
 #include "dsl/interpret/interpret.h"
 #include "dsl/language/kernel.h"
 #include "dsl/launch/compile.h"
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "tests/guarded.h"
 
 namespace tilewright::dsl {

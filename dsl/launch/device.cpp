@@ -1,4 +1,4 @@
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 
 #include <algorithm>
 #include <charconv>
