@@ -1,12 +1,9 @@
 #include "runtime/cuda/context.h"
 
-#include <algorithm>
-#include <cstdio>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/driver/error.h"
@@ -25,10 +22,6 @@ struct Contexts {
   std::map<int, std::unique_ptr<Context>> by_ordinal;
 };
 
-// The scope that a thread opened last. Scopes close in the opposite order in which they were
-// opened.
-constinit thread_local const StreamScope* innermost_scope = nullptr;
-
 DevicePointer pointer_of(const void* address) { return reinterpret_cast<DevicePointer>(address); }
 
 // What the driver knows of this memory; it says invalid_value of memory that it does not know.
@@ -42,57 +35,7 @@ std::optional<MemoryType> memory_type(const void* memory) {
 
 bool is_pinned(const void* memory) { return memory_type(memory) == MemoryType::host; }
 
-std::string describe_devices(int count) {
-  return count == 0   ? std::string("this machine has none that the driver knows")
-         : count == 1 ? std::string("there is one, cuda:0")
-                      : concat("there are cuda:0 to cuda:", count - 1);
-}
-
-int attribute(DeviceHandle device, DeviceAttribute which) {
-  int value = 0;
-  must(driver().cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
-  return value;
-}
-
-DeviceHandle device_handle(int ordinal) {
-  int count = 0;
-  must(driver().cuDeviceGetCount(&count), "cuDeviceGetCount");
-  require(ordinal >= 0 && ordinal < count, "[cuda] there is no GPU cuda:", ordinal, "; ",
-          describe_devices(count));
-  DeviceHandle device = 0;
-  must(driver().cuDeviceGet(&device, ordinal), "cuDeviceGet");
-  return device;
-}
-
 }  // namespace
-
-std::string DeviceFacts::compute_capability() const { return concat(major, ".", minor); }
-
-DeviceFacts device_facts(int ordinal) {
-  DeviceHandle device = device_handle(ordinal);
-  DeviceFacts facts;
-  facts.ordinal = ordinal;
-  char name[256] = {};
-  must(driver().cuDeviceGetName(name, sizeof name, device), "cuDeviceGetName");
-  facts.name = name;
-  std::size_t bytes = 0;
-  must(driver().cuDeviceTotalMem(&bytes, device), "cuDeviceTotalMem");
-  facts.memory_bytes = static_cast<std::int64_t>(bytes);
-  char bus[32];
-  std::snprintf(bus, sizeof bus, "%04x:%02x:%02x.0",
-                static_cast<unsigned>(attribute(device, DeviceAttribute::domain_of_pci)),
-                static_cast<unsigned>(attribute(device, DeviceAttribute::bus_of_pci)),
-                static_cast<unsigned>(attribute(device, DeviceAttribute::device_of_pci)));
-  facts.bus = bus;
-  facts.major = attribute(device, DeviceAttribute::compute_capability_major);
-  facts.minor = attribute(device, DeviceAttribute::compute_capability_minor);
-  facts.multiprocessors = attribute(device, DeviceAttribute::multiprocessor_count);
-  facts.l2_bytes = attribute(device, DeviceAttribute::l2_cache_bytes);
-  facts.shared_bytes = attribute(device, DeviceAttribute::shared_bytes_of_block);
-  facts.reaches_pageable_memory = attribute(device, DeviceAttribute::pageable_memory_access) != 0;
-  must(driver().cuDriverGetVersion(&facts.driver_version), "cuDriverGetVersion");
-  return facts;
-}
 
 // Segments as the driver gives them. Freeing one waits for all work on the device.
 class Context::Source final : public SegmentSource {
@@ -116,19 +59,7 @@ class Context::Source final : public SegmentSource {
   const Context& context_;
 };
 
-Context::Context(int ordinal) : facts_(device_facts(ordinal)), device_(device_handle(ordinal)) {
-  require(facts_.major >= 8, "[cuda] cuda:", ordinal, " (", facts_.name,
-          ") has compute capability ", facts_.compute_capability(),
-          "; 8.0 (Ampere) or newer is needed");
-  must(driver().cuDevicePrimaryCtxRetain(&handle_, device_), "cuDevicePrimaryCtxRetain");
-  try {
-    make_current();
-    must(driver().cuStreamCreateWithPriority(&own_stream_, stream_non_blocking, 0),
-         "cuStreamCreateWithPriority");
-  } catch (...) {
-    driver().cuDevicePrimaryCtxRelease(device_);
-    throw;
-  }
+Context::Context(int ordinal) : PrimaryContext(ordinal) {
   source_ = std::make_unique<Source>(*this);
   pool_ = std::make_unique<DevicePool>(*source_);
   small_copies_ = std::make_unique<StagingRing>(*this, StagingRing::small_half);
@@ -146,11 +77,10 @@ void Context::set_source(std::unique_ptr<SegmentSource> source) {
   source_ = std::move(source);
 }
 
-// Waits for all streams of the device, also those of the program. Errors are not looked at: a
-// context that was lost gives one at every call.
+// Waits for all streams of the device, also those of the program, before what they use goes.
 Context::~Context() {
   const Driver& table = driver();
-  table.cuCtxSetCurrent(handle_);
+  table.cuCtxSetCurrent(handle());
   table.cuCtxSynchronize();
   timeline_.reset();
   peers_.reset();
@@ -158,28 +88,14 @@ Context::~Context() {
   small_copies_.reset();
   modules_.reset();
   pool_.reset();
-  table.cuStreamDestroy(own_stream_);
-  table.cuDevicePrimaryCtxRelease(device_);
-  note_all_finished();  // the names of kernels go with their modules
 }
-
-void Context::make_current() const { must(driver().cuCtxSetCurrent(handle_), "cuCtxSetCurrent"); }
-
-StreamHandle Context::stream() const {
-  for (const StreamScope* scope = innermost_scope; scope != nullptr; scope = scope->outer_)
-    if (&scope->context_ == this) return scope->stream_;
-  return own_stream_;
-}
-
-// Asked for at every launch: no streams.
-std::string Context::name() const { return "cuda:" + std::to_string(facts_.ordinal); }
 
 void* Context::take(std::int64_t bytes) {
   void* block = pool_->take(bytes, stream(), MemoryOwner::current());
   if (block == nullptr) {
     std::size_t free = 0, total = 0;
     driver().cuMemGetInfo(&free, &total);
-    throw OutOfMemory(concat("[cuda] ", name(), " (", facts_.name, ") has no memory for ",
+    throw OutOfMemory(concat("[cuda] ", name(), " (", facts().name, ") has no memory for ",
                              bytes_text(bytes), " more: ", pool_->shortage(), ", and of its ",
                              bytes_text(static_cast<std::int64_t>(total)), " the driver has ",
                              bytes_text(static_cast<std::int64_t>(free)),
@@ -215,14 +131,14 @@ void Context::copy_to_host(void* to, const void* from, std::int64_t bytes) {
 }
 
 bool Context::reaches(const void* address) const {
-  if (facts_.reaches_pageable_memory) return true;
+  if (facts().reaches_pageable_memory) return true;
   make_current();
   return memory_type(address).has_value();
 }
 
 bool Context::copy_from(void* to, DeviceMemory& other, const void* from, std::int64_t bytes) {
   auto* source = dynamic_cast<Context*>(&other);
-  return source != nullptr && peers_->copy(to, *source, from, bytes);
+  return source != nullptr && peers_->copy(to, *source->peers_, from, bytes);
 }
 
 void Context::copy(void* to, const void* from, std::int64_t bytes) {
@@ -240,16 +156,6 @@ void Context::fill(void* to, unsigned char value, std::int64_t bytes) {
        "cuMemsetD8Async");
 }
 
-void Context::synchronize() {
-  make_current();
-  wait();
-}
-
-void Context::wait() {
-  must(driver().cuStreamSynchronize(stream()), "cuStreamSynchronize");
-  note_all_finished();
-}
-
 Context& context(int ordinal) {
   driver();  // or the reason why there is none
   std::shared_ptr<void>& belongings = belongings_of_driver();
@@ -262,11 +168,6 @@ Context& context(int ordinal) {
   return *found;
 }
 
-StreamScope::StreamScope(const Context& context, StreamHandle stream)
-    : context_(context), stream_(stream), outer_(std::exchange(innermost_scope, this)) {}
-
-StreamScope::~StreamScope() { innermost_scope = outer_; }
-
 Stream::Stream(const Context& context) : context_(context) {
   context_.make_current();
   must(driver().cuStreamCreateWithPriority(&handle_, stream_non_blocking, 0),
@@ -277,42 +178,8 @@ Stream::Stream(const Context& context) : context_(context) {
 Stream::~Stream() {
   driver().cuCtxSetCurrent(context_.handle());
   driver().cuStreamSynchronize(handle_);
-  context_.pool_->hand_over(handle_, context_.own_stream_);
+  context_.pool_->hand_over(handle_, context_.own_stream());
   driver().cuStreamDestroy(handle_);
-}
-
-Event::Event(const Context& context, bool is_timed) : context_(context) {
-  context_.make_current();
-  must(driver().cuEventCreate(&handle_, is_timed ? event_default : event_disable_timing),
-       "cuEventCreate");
-}
-
-Event::~Event() {
-  driver().cuCtxSetCurrent(context_.handle());
-  driver().cuEventDestroy(handle_);
-}
-
-void Event::record() {
-  context_.make_current();
-  must(driver().cuEventRecord(handle_, context_.stream()), "cuEventRecord");
-}
-
-void Event::wait() const {
-  context_.make_current();
-  must(driver().cuEventSynchronize(handle_), "cuEventSynchronize");
-}
-
-void Event::make_stream_wait() const { make_stream_wait(context_); }
-
-void Event::make_stream_wait(const Context& of) const {
-  of.make_current();
-  must(driver().cuStreamWaitEvent(of.stream(), handle_, 0), "cuStreamWaitEvent");
-}
-
-double Event::seconds_since(const Event& start) const {
-  float milliseconds = 0;
-  must(driver().cuEventElapsedTime(&milliseconds, start.handle_, handle_), "cuEventElapsedTime");
-  return static_cast<double>(milliseconds) * 1e-3;
 }
 
 }  // namespace tilewright::cuda

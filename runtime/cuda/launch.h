@@ -14,6 +14,8 @@
 
 namespace tilewright::cuda {
 
+class Context;
+
 // Thread-compatible: one thread at a time. The artifact must outlive it.
 class PreparedLaunch {
  public:

@@ -3,10 +3,10 @@
 #include <array>
 #include <chrono>
 
-#include "runtime/cuda/context.h"
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/driver/error.h"
 #include "runtime/cuda/machine_code_cache.h"
+#include "runtime/cuda/primary_context.h"
 #include "runtime/trace.h"
 
 namespace tilewright::cuda {

@@ -30,7 +30,7 @@
 
 namespace tilewright::cuda {
 
-class Context;
+class PrimaryContext;
 
 // A kernel that can be launched.
 struct LoadedKernel {
@@ -48,7 +48,7 @@ struct LoadedKernel {
 
 class ModuleTable {
  public:
-  explicit ModuleTable(Context& context) : context_(context) {}
+  explicit ModuleTable(PrimaryContext& context) : context_(context) {}
   // Raises `Error` with what the driver's compiler says. The kernel is loaded for as long as its
   // owner or the table has it, at most as long as its context. Thread safe.
   std::shared_ptr<const LoadedKernel> get(const GpuCode& code);
@@ -75,7 +75,7 @@ class ModuleTable {
   std::vector<char> compile(const GpuCode& code, const std::string& text);
   int blocks_in_clusters(const GpuCode& code, FunctionHandle function) const;
 
-  Context& context_;
+  PrimaryContext& context_;
   std::mutex mutex_;
   BoundedTable<const LoadedKernel> kernels_;  // that were launched last
 };

@@ -15,24 +15,24 @@
 
 namespace tilewright::cuda {
 
-class Context;
+class PrimaryContext;
 class Event;
 
 class PeerCopies {
  public:
-  explicit PeerCopies(Context& context) : context_(context) {}
+  explicit PeerCopies(PrimaryContext& context) : context_(context) {}
   ~PeerCopies();
-  // Into this context's memory. False where the driver refuses, and then nothing was done. Thread
-  // safe.
-  bool copy(void* to, Context& source, const void* from, std::int64_t bytes);
+  // From the memory of the source's context into this one's. False where the driver refuses, and
+  // then nothing was done. Thread safe.
+  bool copy(void* to, PeerCopies& source, const void* from, std::int64_t bytes);
 
  private:
-  void reach(const Context& source);
+  void reach(const PrimaryContext& source);
   // Makes later work in the thread's stream of the other context wait for all earlier work in this
   // context's stream.
-  void let_wait(const Context& other);
+  void let_wait(const PrimaryContext& other);
 
-  Context& context_;
+  PrimaryContext& context_;
   std::mutex mutex_;
   std::set<int> reached_;          // ordinals of GPUs that were asked for their memory
   std::unique_ptr<Event> so_far_;  // of this context's stream

@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "runtime/cpu/parallel.h"
-#include "runtime/cuda/context.h"
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/driver/error.h"
+#include "runtime/cuda/primary_context.h"
 
 namespace tilewright::cuda {
 namespace {

@@ -20,7 +20,7 @@
 
 namespace tilewright::cuda {
 
-class Context;
+class PrimaryContext;
 class Event;
 
 class StagingRing {
@@ -28,7 +28,7 @@ class StagingRing {
   static constexpr std::int64_t small_half = 128 << 10, large_half = 4 << 20;
   static constexpr std::int64_t largest_small = 16 << 10;  // of one copy
 
-  StagingRing(Context& context, std::int64_t half_bytes)
+  StagingRing(PrimaryContext& context, std::int64_t half_bytes)
       : context_(context), half_bytes_(half_bytes) {}
   ~StagingRing();
   // The caller's bytes are read when it returns, and on their way in the thread's stream. False
@@ -48,7 +48,7 @@ class StagingRing {
   void record(Half& half);
   char* place() const { return ring_ + static_cast<std::int64_t>(half_) * half_bytes_ + used_; }
 
-  Context& context_;
+  PrimaryContext& context_;
   const std::int64_t half_bytes_;
   std::mutex mutex_;
   char* ring_ = nullptr;

@@ -1,6 +1,6 @@
 #include "runtime/cuda/timeline.h"
 
-#include "runtime/cuda/context.h"
+#include "runtime/cuda/primary_context.h"
 #include "runtime/trace.h"
 
 namespace tilewright::cuda {
@@ -10,7 +10,7 @@ constexpr std::size_t most_waiting = 1024;
 
 }  // namespace
 
-Timeline::Timeline(Context& context)
+Timeline::Timeline(PrimaryContext& context)
     : context_(context),
       source_(add_trace_source([](void* self) { static_cast<Timeline*>(self)->collect(); }, this)) {
 }

@@ -14,13 +14,13 @@
 
 namespace tilewright::cuda {
 
-class Context;
+class PrimaryContext;
 class Event;
 
 // Thread safe.
 class Timeline {
  public:
-  explicit Timeline(Context& context);
+  explicit Timeline(PrimaryContext& context);
   ~Timeline();
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
@@ -37,7 +37,7 @@ class Timeline {
   std::unique_ptr<Event> event();
   void set_clock();
 
-  Context& context_;
+  PrimaryContext& context_;
   std::mutex mutex_;
   std::unique_ptr<Event> zero_;
   double zero_seconds_ = 0;
