@@ -6,6 +6,7 @@
 
 #include "autotune/database/row/statistics.h"
 #include "autotune/measure/clocks.h"
+#include "autotune/search/strategies.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {

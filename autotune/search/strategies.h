@@ -1,9 +1,15 @@
-// The strategies by their makers; from outside they are had by name (strategy.h).
+// The strategies, by name and by their makers.
 #pragma once
 
 #include "autotune/search/strategy.h"
 
 namespace tilewright::autotune {
+
+// By a name that strategy.h lists; raises `Error` for others. The problem must outlive the strategy.
+// Equal seeds and histories give equal proposals.
+std::unique_ptr<Strategy> make_strategy(std::string_view name, const Problem& problem,
+                                        std::uint64_t seed);
+std::vector<std::string> strategy_names();
 
 std::unique_ptr<Strategy> make_exhaustive(const Problem& problem, std::uint64_t seed);
 std::unique_ptr<Strategy> make_random(const Problem& problem, std::uint64_t seed);

@@ -1,24 +1,12 @@
 #include "autotune/search/strategy.h"
 
 #include <algorithm>
-
-#include "autotune/search/strategies.h"
-#include "runtime/base/error.h"
+#include <limits>
 
 namespace tilewright::autotune {
 namespace {
 
 constexpr std::int64_t most_estimated = 100'000;
-
-struct NamedStrategy {
-  const char* name;
-  std::unique_ptr<Strategy> (*make)(const Problem&, std::uint64_t seed);
-};
-const NamedStrategy strategies[] = {{"model_guided", make_model_guided},
-                                    {"exhaustive", make_exhaustive},
-                                    {"random", make_random},
-                                    {"evolutionary", make_evolutionary},
-                                    {"successive_halving", make_successive_halving}};
 
 }  // namespace
 
@@ -50,21 +38,6 @@ std::vector<const Trial*> History::ranked() const {
   std::vector<const Trial*> result;
   for (const auto& [point, index] : best_) result.push_back(&trials_[index]);
   std::ranges::stable_sort(result, {}, &Trial::seconds);
-  return result;
-}
-
-std::unique_ptr<Strategy> make_strategy(std::string_view name, const Problem& problem,
-                                        std::uint64_t seed) {
-  for (const NamedStrategy& known : strategies)
-    if (known.name == name) return known.make(problem, seed);
-  std::string names;
-  for (const std::string& known : strategy_names()) names += (names.empty() ? "" : ", ") + known;
-  raise_error(concat("[autotune] there is no strategy named \"", name, "\"; there are: ", names));
-}
-
-std::vector<std::string> strategy_names() {
-  std::vector<std::string> result;
-  for (const NamedStrategy& known : strategies) result.push_back(known.name);
   return result;
 }
 

@@ -75,12 +75,6 @@ class Strategy {
   virtual std::vector<Proposal> propose(const History& history, int count) = 0;
 };
 
-// By the names above; raises for others. The problem must outlive the strategy. Equal seeds and
-// histories give equal proposals.
-std::unique_ptr<Strategy> make_strategy(std::string_view name, const Problem& problem,
-                                        std::uint64_t seed);
-std::vector<std::string> strategy_names();
-
 // The point with the least estimate, or the preferred one where nothing is estimated: what is taken
 // when there is no time to measure. Looks at no more than 100,000 points.
 Point untried_choice(const Problem& problem);

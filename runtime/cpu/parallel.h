@@ -9,11 +9,9 @@
 #include <cstdint>
 #include <functional>
 
-namespace tilewright {
+#include "runtime/cpu/range_body.h"
 
-// Body of a parallel loop: handles [begin, end) on behalf of worker `worker`, 0 <= worker <
-// thread_count(). Two calls of one loop with the same worker index never overlap in time.
-using RangeBody = void (*)(void* context, std::int64_t begin, std::int64_t end, int worker);
+namespace tilewright {
 
 // Runs body over [0, count) in pieces, returns when all of them are done, rethrows nothing: bodies
 // must not throw.

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "runtime/base/fork_gate.h"
-#include "runtime/cpu/parallel.h"
+#include "runtime/cpu/range_body.h"
 
 namespace tilewright {
 

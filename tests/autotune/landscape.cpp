@@ -8,6 +8,7 @@
 #include <set>
 
 #include "autotune/database/row/statistics.h"
+#include "autotune/search/strategies.h"
 #include "runtime/base/error.h"
 #include "tests/source_folder.h"
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "autotune/database/row/statistics.h"
+#include "autotune/search/strategies.h"
 #include "tests/autotune/landscape.h"
 #include "tests/errors.h"
 

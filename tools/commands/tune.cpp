@@ -6,6 +6,7 @@
 
 #include "autotune/database/row/statistics.h"
 #include "autotune/policy.h"
+#include "autotune/search/strategies.h"
 #include "graph/tune/region_estimate.h"
 #include "graph/tune/region_tuner.h"
 #include "runtime/base/error.h"
