@@ -3,7 +3,7 @@
 // question that the database cannot answer.
 #pragma once
 
-#include "autotune/kernel_tuner.h"
+#include "autotune/kernel_tuning.h"
 #include "autotune/tuning.h"
 
 namespace tilewright::autotune {

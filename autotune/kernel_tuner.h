@@ -27,59 +27,13 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "autotune/database/tuning_database.h"
-#include "autotune/measure/child.h"
-#include "autotune/search/search.h"
-#include "dsl/language/kernel.h"
+#include "autotune/kernel_tuning.h"
 
 namespace tilewright::autotune {
-
-// A launch by names: integer scalars of the kernel, knobs, and Constexprs found by heuristics.
-class KernelCall {
- public:
-  // Raises `Error` naming what there is.
-  std::int64_t operator[](std::string_view name) const;
-
- private:
-  friend class TunedKernel;
-  struct Names;
-  std::shared_ptr<const Names> names_;
-  std::vector<std::optional<std::int64_t>> numbers_;  // by name
-  std::vector<bool>* read_ = nullptr;                 // by name: which were asked for
-};
-
-struct KernelTuning {
-  // Knobs have the names of the kernel's Constexprs, so the kernel must name its parameters; or
-  // those of a launch on a GPU: num_warps, num_stages, ... (dsl::Knobs). A knob of
-  // another name is for `grid`, `heuristics`, `keeps`, `estimate` or the hooks; the first launch
-  // raises `Error` where none of them asks for it.
-  Space space;
-  std::function<Grid(const KernelCall&)> grid;
-  std::vector<std::string> key = {};  // integer scalars whose values ask a new question
-  // Constexprs that are computed from a call instead of being chosen.
-  std::map<std::string, std::function<std::int64_t(const KernelCall&)>> heuristics = {};
-  std::string preferred = {};  // the default, as "rows=32 columns=64"
-  // Which points of the space fit a call; the default must.
-  std::function<bool(const KernelCall&)> keeps = {};
-  std::function<double(const KernelCall&)> estimate = {};  // seconds, in any unit
-  // Parameters whose memory, of known size, is zeroed before each timed run.
-  std::vector<std::string> reset_to_zero = {};
-  bool is_idempotent = false;
-  // Before and after each run that tuning makes, with its configuration.
-  std::function<void(const KernelCall&)> pre_hook = {}, post_hook = {};
-  std::string strategy = "model_guided";
-  Budget budget = {64, 10.0};
-  ChildLimits limits = {};  // of a first run; what takes much longer than the default ends before
-  double tolerance = 1e-4;  // of results, by the largest element of the default's
-  // Told of each configuration that was measured; infinite seconds and a reason where it failed.
-  std::function<void(const std::string& configuration, double seconds, const std::string& reason)>
-      listener = {};
-};
 
 // A regular value; copies share what was chosen. Thread safe.
 class TunedKernel {

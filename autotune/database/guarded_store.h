@@ -10,9 +10,9 @@
 #include <mutex>
 #include <optional>
 
+#include "autotune/database/diagnostics.h"
 #include "autotune/database/sql/location.h"
 #include "autotune/database/store.h"
-#include "autotune/database/tuning_database.h"
 
 namespace tilewright::autotune {
 

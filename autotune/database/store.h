@@ -5,9 +5,9 @@
 // shields callers from it. Not thread safe.
 #pragma once
 
+#include "autotune/database/diagnostics.h"
 #include "autotune/database/row/stored_row.h"
 #include "autotune/database/sql/sql_connection.h"
-#include "autotune/database/tuning_database.h"
 
 namespace tilewright::autotune {
 

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 
+#include "autotune/database/diagnostics.h"
 #include "autotune/database/row/tuning_row.h"
 #include "autotune/database/sql/access.h"
 
@@ -41,19 +42,6 @@ struct Miss {
   std::vector<Difference> differences;  // none: the key is there
   std::int64_t failed = 0;              // of the key itself: rows, none of which is ok
   std::string text() const;             // one or two sentences
-};
-
-struct Diagnostics {
-  std::string place;                  // "SQLite 3.40.1, journal wal, /home/..."
-  bool keeps = false;                 // what is stored outlives the process
-  std::int64_t rejected_rows = 0;     // wrong when they were read
-  std::int64_t failures = 0;          // of the database, whatever was done about them
-  std::int64_t unanswered = 0;        // calls for which it gave nothing, however often it was asked
-  std::vector<std::string> messages;  // the first of each kind, 20 at the most
-};
-
-struct DatabaseCounts {
-  std::int64_t rows = 0, keys = 0, builds = 0, size_bytes = 0;
 };
 
 // What became of `replace`.

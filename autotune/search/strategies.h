@@ -5,8 +5,8 @@
 
 namespace tilewright::autotune {
 
-// By a name that strategy.h lists; raises `Error` for others. The problem must outlive the strategy.
-// Equal seeds and histories give equal proposals.
+// By a name that strategy.h lists; raises `Error` for others. The problem must outlive the
+// strategy. Equal seeds and histories give equal proposals.
 std::unique_ptr<Strategy> make_strategy(std::string_view name, const Problem& problem,
                                         std::uint64_t seed);
 std::vector<std::string> strategy_names();

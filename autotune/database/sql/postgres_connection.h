@@ -5,7 +5,7 @@
 // the space to say (TuningDatabase::lookup).
 #pragma once
 
-#include "autotune/database/sql/location.h"
+#include "autotune/database/sql/access.h"
 #include "autotune/database/sql/sql_connection.h"
 
 namespace tilewright::autotune {
