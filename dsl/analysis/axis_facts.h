@@ -1,13 +1,29 @@
 // The algebra of axis_info: what is known of one value, and how operations change it.
 //
-// Beside the public facts, a value may be known to be nowhere negative, without which division and
-// remainder (which round towards zero) say nothing about runs. Walking the function is
-// axis_info.cpp's affair.
+// AxisInfo is what users of the analysis see. Beside it, a value may be known to be nowhere
+// negative, without which division and remainder (which round towards zero) say nothing about runs.
+// Walking the function is axis_info.cpp's affair.
 #pragma once
 
-#include "dsl/analysis/axis_info.h"
+#include <optional>
+#include <vector>
+
+#include "dsl/ir/function.h"
 
 namespace tilewright::dsl {
+
+// An axis falls into groups of `contiguity` neighbours, counted from its start (the last may be
+// cut off by the end of the axis); likewise for `constancy`. Sizes need not be powers of two. Index
+// arithmetic is assumed not to wrap around; pointer parameters are assumed to be aligned to 64
+// bytes, as buffers are.
+struct AxisInfo {
+  // Per axis: groups of this many neighbours count up by one; groups that are equal; the largest
+  // power of two (at most 2^30) that divides the first element of each contiguous group (for a
+  // pointer in elements of what it points to). A scalar has one entry, as if it had an axis.
+  Shape contiguity, constancy, divisibility;
+  std::optional<std::int64_t> constant;  // all elements are this integer
+  bool operator==(const AxisInfo&) const = default;
+};
 
 struct AxisFacts {
   AxisInfo info;

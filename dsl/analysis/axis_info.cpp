@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "dsl/analysis/axis_facts.h"
-
 namespace tilewright::dsl {
 namespace {
 

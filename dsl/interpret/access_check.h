@@ -5,8 +5,9 @@
 #include <span>
 #include <string>
 
-#include "dsl/interpret/interpret.h"
+#include "dsl/interpret/memory.h"
 #include "dsl/interpret/observer.h"
+#include "runtime/artifact.h"
 
 namespace tilewright::ir {
 

@@ -4,19 +4,13 @@
 
 #include <span>
 
+#include "dsl/interpret/memory.h"
 #include "dsl/ir/function.h"
 #include "runtime/artifact.h"
 
 namespace tilewright::ir {
 
 struct Observer;  // dsl/interpret/observer.h
-
-// Memory a kernel may touch through one pointer parameter; accesses outside raise `Error` with the
-// line, the program, the parameter and the index. `bytes` may be 0 for "unknown, do not check".
-struct Memory {
-  const void* data;
-  std::int64_t size_bytes;
-};
 
 // Runs all programs of the grid in order (axis 0 fastest). `arguments` has one entry a parameter.
 // `memories` has one entry a parameter, ignored for scalars; it may be empty.

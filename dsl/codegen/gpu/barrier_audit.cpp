@@ -9,6 +9,7 @@
 #include <chrono>
 
 #include "dsl/codegen/gpu/emit/grid_wait.h"
+#include "dsl/codegen/gpu/plan/warp_specialisation.h"
 #include "dsl/codegen/gpu/proof/barrier_proof.h"
 #include "runtime/base/error.h"
 

@@ -3,15 +3,30 @@
 // left is proved again. If the proof still holds, nothing needs it.
 #pragma once
 
-#include <llvm/IR/Function.h>
-
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "dsl/codegen/gpu/gpu_code.h"
-#include "dsl/codegen/gpu/plan/warp_specialisation.h"
+namespace llvm {
+class Function;
+}  // namespace llvm
 
 namespace tilewright::dsl::gpu {
 
+struct WarpSpecialisation;  // plan/warp_specialisation.h
+
+// What puts the accesses of a kernel in order, each with what the proof says of the kernel without
+// it (barrier_proof.h): nothing, if the kernel does not need it.
+struct BarrierAudit {
+  struct Order {
+    std::string operation;
+    int line;
+    std::string problem;
+  };
+  std::string problem;  // of the kernel as it is: empty
+  double proof_s = 0;
+  std::vector<Order> orders;
+};
 // Leaves the kernel as it was.
 BarrierAudit audit_barriers(llvm::Function& kernel, const std::optional<WarpSpecialisation>& roles);
 

@@ -1,6 +1,5 @@
 #include "dsl/codegen/gpu/gpu_code.h"
 
-#include "dsl/codegen/gpu/barrier_audit.h"
 #include "dsl/codegen/gpu/device/device_ops.h"
 #include "dsl/codegen/gpu/emit/emitter.h"
 #include "dsl/codegen/gpu/emit/grid_wait.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/codegen/gpu/barrier_audit.h"
 #include "dsl/emulator/options.h"
 #include "dsl/ir/function.h"
 #include "dsl/target/target.h"
@@ -56,18 +57,7 @@ std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
                                                   emulator::EmulatorOptions options = {},
                                                   const std::optional<LaunchTable>& table = {});
 
-// What puts the accesses of a kernel in order, each with what the proof says of the kernel without
-// it (barrier_proof.h): nothing, if the kernel does not need it.
-struct BarrierAudit {
-  struct Order {
-    std::string operation;
-    int line;
-    std::string problem;
-  };
-  std::string problem;  // of the kernel as it is: empty
-  double proof_s = 0;
-  std::vector<Order> orders;
-};
+// Of the kernel that is made of the function.
 BarrierAudit audit_barriers(const ir::Function& function, const Target& target);
 
 }  // namespace tilewright::dsl::gpu

@@ -8,7 +8,6 @@
 
 #include "dsl/language/operands.h"
 #include "dsl/language/term.h"
-#include "dsl/language/words/math.h"
 
 namespace tilewright::dsl::words {
 
@@ -69,7 +68,5 @@ inline Term bits_of(const Term& x) { return bits_as(x, bits_type(x.dtype())); }
 // Whether the bit of the sign is set, of zeros and NaN too.
 inline Term is_negative(const Term& x) { return bits_of(x) < 0; }
 inline Term negated_where(const Term& condition, const Term& x) { return choice(condition, -x, x); }
-inline Term log1p(const Term& x) { return {dsl::log1p(x.operand()), x.where()}; }
-inline Term expm1(const Term& x) { return {dsl::expm1(x.operand()), x.where()}; }
 
 }  // namespace tilewright::dsl::words

@@ -4,10 +4,19 @@
 #include <numbers>
 
 #include "dsl/language/words/floating.h"
+#include "dsl/language/words/math.h"
 #include "dsl/math/angles.h"
 #include "dsl/math/hyperbolic.h"
 
 namespace tilewright::dsl {
+namespace words {
+
+// As dsl/math/hyperbolic.h asks for them.
+static Term log1p(const Term& x) { return {dsl::log1p(x.operand()), x.where()}; }
+static Term expm1(const Term& x) { return {dsl::expm1(x.operand()), x.where()}; }
+
+}  // namespace words
+
 namespace {
 
 using words::choice;

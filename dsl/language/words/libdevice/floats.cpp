@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dsl/language/words/floating.h"
+#include "dsl/language/words/math.h"
 
 namespace tilewright::dsl {
 namespace {
