@@ -2,7 +2,7 @@
 #pragma once
 
 #include "dsl/codegen/host/codegen.h"
-#include "dsl/codegen/host/plan/schedule.h"
+#include "dsl/codegen/host/plan/make_schedule.h"
 #include "dsl/interpret/interpret.h"
 #include "dsl/launch/compile.h"
 #include "dsl/launch/device.h"

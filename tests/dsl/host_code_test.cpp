@@ -6,7 +6,7 @@
 #include <random>
 
 #include "dsl/codegen/host/codegen.h"
-#include "dsl/codegen/host/plan/schedule.h"
+#include "dsl/codegen/host/plan/make_schedule.h"
 #include "dsl/interpret/interpret.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"

@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "dsl/codegen/host/passes/host_passes.h"
-#include "dsl/codegen/host/plan/schedule.h"
+#include "dsl/codegen/host/plan/make_schedule.h"
 #include "dsl/ir/rewrite.h"
 #include "runtime/base/error.h"
 

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "dsl/codegen/host/plan/schedule.h"
+#include "dsl/codegen/host/plan/definitions.h"
 
 namespace tilewright::dsl {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "dsl/codegen/host/plan/schedule.h"
+#include "dsl/codegen/host/plan/definitions.h"
 #include "dsl/codegen/llvm/scalar_facts.h"
 #include "dsl/target/target.h"
 

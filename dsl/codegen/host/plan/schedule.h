@@ -18,15 +18,15 @@
 // nests, or again in each iteration of a loop, and computing it costs more than writing and reading
 // it. Results of dots and loops, and results of reductions that have axes, are always materialised.
 //
-// The schedule is decided here, written into the program by the pass form_loop_nests, as an order
-// and as marks (ir/loop_nests.h), read from there and emitted as LLVM IR by emitter.h. Nothing here
-// depends on LLVM.
+// The schedule is decided by make_schedule.h, written into the program by the pass form_loop_nests,
+// as an order and as marks (ir/loop_nests.h), read from there and emitted as LLVM IR by emitter.h.
+// Nothing in this folder depends on LLVM.
 #pragma once
 
-#include <optional>
-#include <unordered_map>
+#include <string>
 #include <vector>
 
+#include "dsl/codegen/host/plan/definitions.h"
 #include "dsl/ir/function.h"
 #include "dsl/ir/loop_nests.h"
 
@@ -54,55 +54,14 @@ struct Step {
   std::vector<std::vector<Step>> bodies;  // loops and branches
 };
 
-// Facts about values that planning and emission share.
-class Definitions {
- public:
-  explicit Definitions(const ir::Function& function);
-  const ir::Inst* inst(ir::Value value) const { return defining_[value]; }
-  const ir::Type& type(ir::Value value) const { return function_.type(value); }
-  bool is_tile(ir::Value value) const {
-    return !type(value).is_scalar() && !type(value).is_descriptor();
-  }
-  // The pointer parameter that a pointer or descriptor leads back to; nothing if several may.
-  std::optional<ir::Value> base(ir::Value value) const;
-  bool is_written(std::optional<ir::Value> base) const;
-  const ir::Function& function() const { return function_; }
-
- private:
-  void visit(const ir::Block& block);
-  const ir::Function& function_;
-  std::vector<const ir::Inst*> defining_;
-  std::vector<ir::Value> written_;
-  bool writes_unknown_ = false;
-};
-
 struct Schedule {
   std::vector<Step> steps;
   std::vector<bool> materialised;  // indexed by Value: has scratch memory
 };
 
-// How a tile program reads a weight that was packed beforehand (packed_product.h): it loads a block
-// of an array of panels, and permutes and reshapes it to a matrix that is the right operand of a
-// dot.
-struct PanelBlock {
-  const ir::Inst* load;     // [panels, depth, width], in pairs [panels, depth / 2, width, 2]
-  const ir::Inst* permute;  // [depth, panels, width], in pairs [depth / 2, 2, panels, width]
-  bool in_pairs;
-};
-std::optional<PanelBlock> panel_block(const Definitions& definitions, ir::Value matrix);
-
-// For a traced function.
-Schedule make_schedule(const Definitions& definitions);
-// The steps of one that is scheduled.
+// The steps of a function that is scheduled.
 std::vector<Step> scheduled_steps(const Definitions& definitions);
 // For people and tests: one line a step.
 std::string to_string(const Schedule& schedule, const ir::Function& function);
-
-// Whether a reshape only adds or drops axes of one element, which moves nothing. A reshape that
-// joins axes is looked through if the last of each group has whole vectors; others read the operand
-// in row-major order from scratch memory.
-bool only_moves_unit_axes(const Shape& from, const Shape& to);
-// For each axis of `to` the axes of `from` that it is made of, except those of one element.
-std::optional<std::vector<std::vector<int>>> joined_axes(const Shape& from, const Shape& to);
 
 }  // namespace tilewright::dsl

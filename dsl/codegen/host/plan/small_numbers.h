@@ -10,7 +10,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "dsl/codegen/host/plan/schedule.h"
+#include "dsl/codegen/host/plan/definitions.h"
 
 namespace tilewright::dsl {
 
