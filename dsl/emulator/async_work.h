@@ -18,7 +18,7 @@
 
 namespace tilewright::dsl::emulator {
 
-class Cluster;
+struct ClusterState;
 
 // What a thread issues in groups: those of no group yet, and the groups, oldest first.
 template <typename Work>
@@ -69,7 +69,7 @@ struct MemoryBarrier {
 using MemoryBarriers = std::map<std::int64_t, MemoryBarrier>;  // by offset
 
 // Finishes one load, chosen at random; false if there is none.
-bool finish_a_load(Cluster& cluster);
+bool finish_a_load(ClusterState& cluster);
 
 // One wgmma: operands as they were issued; accumulators before, and after it is finished.
 struct Product {

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "dsl/emulator/thread_block.h"
+#include "dsl/emulator/cluster.h"
 
 namespace tilewright::dsl::emulator {
 
@@ -34,13 +34,15 @@ void check_atomic(const Call& call) {
 
 void check_cluster_load(const Call& call) {
   const std::byte* address = call.operands[0].pointer;
-  ThreadBlock::owner_of(call, address)
+  call.block.cluster()
+      .owner_of(call, address)
       .access_shared(call, AccessMode::read, address, call.site.bytes, call.site.alignment);
 }
 
 void check_cluster_store(const Call& call) {
   const std::byte* address = call.operands[0].pointer;
-  ThreadBlock::owner_of(call, address)
+  call.block.cluster()
+      .owner_of(call, address)
       .access_shared(call, AccessMode::write, address, call.site.bytes, call.site.alignment);
 }
 

@@ -97,7 +97,7 @@ void cp_async(const Call& call);
 void cp_async_commit(const Call& call);
 void cp_async_wait(const Call& call);
 
-// memory_barriers.cpp
+// meanings/memory_barriers.cpp
 void mbarrier_init(const Call& call);
 void mbarrier_inval(const Call& call);
 void mbarrier_arrive(const Call& call);

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "dsl/emulator/cluster.h"
-#include "dsl/emulator/memory_barriers.h"
-
 namespace tilewright::dsl::emulator {
 namespace {
 
@@ -13,12 +10,18 @@ std::string described(const CallSite& site) {
   return site.location.empty() ? site.operation : site.operation + " (" + site.location + ")";
 }
 
-}  // namespace
+// The barriers that somebody waits for, and what they lack.
+std::string describe_barriers(const MemoryBarriers& barriers) {
+  std::string text;
+  for (const auto& [offset, barrier] : barriers)
+    if (!barrier.waiting.empty())
+      text += concat("; the mbarrier at shared address ", offset, " is in a phase of parity ",
+                     barrier.phase, " and lacks ", barrier.pending, " of ", barrier.expected,
+                     " arrivals and ", barrier.bytes, " bytes");
+  return text;
+}
 
-const EmulatedKernel& ThreadBlock::kernel() const { return cluster_.kernel(); }
-Clocks& ThreadBlock::clocks() const { return cluster_.clocks(); }
-void ThreadBlock::wait(const Call& call) { cluster_.wait(call); }
-void ThreadBlock::wake(Thread& thread) { cluster_.wake(thread); }
+}  // namespace
 
 void ThreadBlock::reset(const std::array<std::int64_t, 3>& place,
                         const std::array<std::int64_t, 3>& grid) {
@@ -66,7 +69,7 @@ void ThreadBlock::finish(Thread& thread) {
 // All threads have finished; no copy may still be under way to their shared memory, which is gone
 // now.
 void ThreadBlock::end() {
-  for (const TensorLoad& load : cluster_.loads())
+  for (const TensorLoad& load : loads())
     if (load.block == this)
       fault(*load.issuer, *load.site, "the block ends before the load is finished");
   for (const Visit& visit : visits_)
@@ -112,15 +115,6 @@ void ThreadBlock::visit(const Call& call) {
   if (found == visits_.end()) found = visits_.insert(found, Visit{visitor.number});
   found->time = clocks().now(visitor.number);
   found->site = &call.site;
-}
-
-ThreadBlock& ThreadBlock::owner_of(const Call& call, const void* address) {
-  ThreadBlock* owner = call.block.cluster_.block_with(address);
-  if (!owner)
-    call.block.fault(call.thread, call.site,
-                     "out of bounds: the address is in no block's shared memory");
-  if (owner != &call.block) owner->visit(call);
-  return *owner;
 }
 
 std::string ThreadBlock::describe_thread(int number) const {
@@ -202,7 +196,7 @@ void ThreadBlock::complete_barrier(NamedBarrier& barrier, bool is_all) {
   if (is_all) clocks().meet_all(rank_);
   for (const Call* waiting : barrier.waiting) {
     clocks().acquire(waiting->thread.number, barrier.knowledge);
-    if (&waiting->thread != cluster_.running()) wake(waiting->thread);
+    if (&waiting->thread != state_.scheduler.running()) wake(waiting->thread);
   }
   barrier = NamedBarrier{};
 }

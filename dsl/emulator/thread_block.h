@@ -1,5 +1,5 @@
 // One block of an emulated kernel: its threads, and what they alone share: memory, barriers by
-// number, lanes that wait for each other. Who runs when is the cluster's (cluster.h).
+// number, lanes that wait for each other. Who runs when is the scheduler's (scheduler.h).
 #pragma once
 
 #include <array>
@@ -11,33 +11,13 @@
 #include "dsl/emulator/access_counter.h"
 #include "dsl/emulator/async_work.h"
 #include "dsl/emulator/call_site.h"
-#include "dsl/emulator/fiber.h"
-#include "dsl/emulator/options.h"
+#include "dsl/emulator/cluster_state.h"
 #include "dsl/emulator/shared_memory.h"
+#include "dsl/emulator/thread.h"
 
 namespace tilewright::dsl::emulator {
 
-inline constexpr int warp_lanes = 32;
-inline constexpr int warpgroup_threads = 128;
-
 class Cluster;
-struct EmulatedKernel;
-
-// One thread of the block.
-struct Thread {
-  ThreadBlock* block = nullptr;
-  int index = 0;   // in the block
-  int number = 0;  // in the cluster: by it clocks and histories know the thread
-  Context context;
-  bool is_started = false, is_finished = false;
-  const Call* waits_in = nullptr;  // the call, while the thread waits
-  int calls = 0;                   // since others had their turn
-  int turns = 0;                   // that it has had since anything happened in the cluster
-  std::uint64_t seen_events = 0;
-  std::int64_t awaited_phase = 0;  // of the cluster's barrier, once it has arrived there
-  Groups<SharedCopy> copies;
-  Groups<TensorStore> stores;
-};
 
 // Threads that must all arrive before any goes on.
 struct Gathering {
@@ -54,20 +34,22 @@ struct NamedBarrier {
 
 class ThreadBlock {
  public:
-  ThreadBlock(Cluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
+  ThreadBlock(Cluster& cluster, ClusterState& state, int rank)
+      : cluster_(cluster), state_(state), rank_(rank) {}
 
   // Made ready to run at `place` of a grid.
   void reset(const std::array<std::int64_t, 3>& place, const std::array<std::int64_t, 3>& grid);
   // A thread has come to its end; after the last one the block is gone.
   void finish(Thread& thread);
 
-  Cluster& cluster() const { return cluster_; }
-  const EmulatedKernel& kernel() const;
+  Cluster& cluster() const { return cluster_; }  // for operations that reach other blocks
+  const EmulatedKernel& kernel() const { return *state_.kernel; }
   int rank() const { return rank_; }
   const std::array<std::int64_t, 3>& place() const { return place_; }
   const std::array<std::int64_t, 3>& grid() const { return grid_; }
   SharedMemory& shared() { return shared_; }
-  Clocks& clocks() const;
+  Clocks& clocks() const { return state_.clocks; }
+  std::vector<TensorLoad>& loads() const { return state_.loads; }
   MemoryBarriers& barriers() { return memory_barriers_; }
   AccessCounter& counter() { return counter_; }
   ProductQueue& products(const Thread& thread) {
@@ -87,8 +69,8 @@ class ThreadBlock {
   void barrier(const Call& call, int id, int expected, bool waits);
 
   // Stops the calling thread until `wake`.
-  void wait(const Call& call);
-  void wake(Thread& thread);
+  void wait(const Call& call) { state_.scheduler.wait(call); }
+  void wake(Thread& thread) { state_.scheduler.wake(thread); }
 
   // Raises EmulationFault with place and line.
   [[noreturn]] void fault(const Thread& thread, const CallSite& site,
@@ -107,8 +89,6 @@ class ThreadBlock {
   // The same, and this block must not end before one of its threads knows of the access by
   // synchronisation.
   void visit(const Call& call);
-  // The block of the cluster whose shared memory an address belongs to; visited, if another one.
-  static ThreadBlock& owner_of(const Call& call, const void* address);
   void check_global(const Call& call, const void* address, std::int64_t bytes, int alignment) const;
   // Counts an access of a lane, where a report was asked for.
   void count(const Call& call, AccessCounter::Memory memory, const void* address, int bytes);
@@ -129,6 +109,7 @@ class ThreadBlock {
   bool is_known_here(int thread, Time time) const;  // by any thread of this block
 
   Cluster& cluster_;
+  ClusterState& state_;
   int rank_;
   std::array<std::int64_t, 3> place_{}, grid_{};
   SharedMemory shared_;

@@ -6,7 +6,7 @@
 #include "dsl/emulator/cluster.h"
 #include "dsl/emulator/known_memory.h"
 #include "dsl/emulator/meanings.h"
-#include "dsl/emulator/memory_barriers.h"
+#include "dsl/emulator/meanings/memory_barriers.h"
 #include "runtime/base/tf32.h"
 
 namespace tilewright::dsl::emulator {
@@ -123,7 +123,7 @@ void begin(const Call& call, const TensorLoad& load) {
   block.raise_if(block.shared().begin_write(load.target, bytes, call.thread.number, call.site.index,
                                             block.clocks()),
                  call, AccessMode::write, load.target);
-  block.cluster().loads().push_back(load);
+  block.loads().push_back(load);
 }
 
 void round_to_tf32(void* floats, int bytes) {
@@ -163,10 +163,10 @@ template void tma_load<3, true>(const Call&);
 template void tma_load<4, true>(const Call&);
 template void tma_load<5, true>(const Call&);
 
-bool finish_a_load(Cluster& cluster) {
-  auto& loads = cluster.loads();
+bool finish_a_load(ClusterState& cluster) {
+  auto& loads = cluster.loads;
   if (loads.empty()) return false;
-  std::swap(loads[cluster.random_below(loads.size())], loads.back());
+  std::swap(loads[cluster.scheduler.random_below(loads.size())], loads.back());
   TensorLoad load = loads.back();
   loads.pop_back();
   ThreadBlock& block = *load.block;

@@ -1,5 +1,5 @@
 // Barriers in shared memory: they count arrivals and bytes, phase after phase.
-#include "dsl/emulator/memory_barriers.h"
+#include "dsl/emulator/meanings/memory_barriers.h"
 
 #include "dsl/emulator/cluster.h"
 #include "dsl/emulator/meanings.h"
@@ -20,7 +20,7 @@ struct Place {
 void complete_if_all_came(const Place& place) {
   MemoryBarrier& barrier = place.barrier;
   if (barrier.pending != 0 || barrier.bytes != 0) return;
-  for (const TensorLoad& load : place.block.cluster().loads())
+  for (const TensorLoad& load : place.block.loads())
     if (load.block == &place.block && load.barrier == place.offset)
       load.issuer->block->fault(
           *load.issuer, *load.site,
@@ -70,16 +70,6 @@ void bytes_came(ThreadBlock& block, std::int64_t barrier_offset, std::int64_t by
   complete_if_all_came({block, barrier_offset, barrier});
 }
 
-std::string describe_barriers(const MemoryBarriers& barriers) {
-  std::string text;
-  for (const auto& [offset, barrier] : barriers)
-    if (!barrier.waiting.empty())
-      text += concat("; the mbarrier at shared address ", offset, " is in a phase of parity ",
-                     barrier.phase, " and lacks ", barrier.pending, " of ", barrier.expected,
-                     " arrivals and ", barrier.bytes, " bytes");
-  return text;
-}
-
 void mbarrier_init(const Call& call) {
   ThreadBlock& block = call.block;
   std::byte* address = call.operands[0].pointer;
@@ -104,7 +94,7 @@ void mbarrier_arrive(const Call& call) { arrive(call, place_of(call)); }
 
 void mbarrier_arrive_cluster(const Call& call) {
   const std::byte* address = call.operands[0].pointer;
-  arrive(call, place_of(call, ThreadBlock::owner_of(call, address), address));
+  arrive(call, place_of(call, call.block.cluster().owner_of(call, address), address));
 }
 
 void mbarrier_arrive_expect_tx(const Call& call) {

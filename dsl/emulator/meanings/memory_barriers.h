@@ -1,8 +1,7 @@
-// What tensor copies and reports of deadlocks need of the barriers in shared memory.
+// What tensor copies need of the barriers in shared memory.
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "dsl/emulator/thread_block.h"
 
@@ -12,7 +11,5 @@ namespace tilewright::dsl::emulator {
 void check_barrier_of_load(const Call& call, ThreadBlock& block, const std::byte* address);
 // A load into a block is finished.
 void bytes_came(ThreadBlock& block, std::int64_t barrier_offset, std::int64_t bytes);
-// The barriers that somebody waits for, and what they lack.
-std::string describe_barriers(const MemoryBarriers& barriers);
 
 }  // namespace tilewright::dsl::emulator
