@@ -20,8 +20,8 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 Kernel::Kernel(std::string name, std::vector<ParameterKind> kinds, std::vector<std::string> names,
-               Body body)
-    : state_(std::make_shared<State>()) {
+               detail::KernelBody body)
+    : state_(std::make_shared<KernelState>()) {
   require(names.empty() || names.size() == kinds.size(), "[", name, "] there are ", names.size(),
           " parameter names; the kernel takes ", kinds.size(), " parameters");
   for (std::size_t i = names.size(); i < kinds.size(); ++i) names.push_back(concat("p", i));
@@ -60,7 +60,7 @@ ir::Function Kernel::trace(const Signature& signature) const {
 
 ir::Function Kernel::trace(const Signature& signature, std::span<const Fact> facts,
                            const Knobs& knobs) const {
-  const State& kernel = *state_;
+  const KernelState& kernel = *state_;
   require(signature.size() == kernel.kinds.size(), "[", kernel.name, "] the signature has ",
           signature.size(), " entries; the kernel takes ", kernel.kinds.size(), " parameters");
   Tracer tracer(kernel.name);
@@ -91,7 +91,7 @@ void Kernel::trace_into(std::span<const detail::BoundParameter> values) const {
 }
 
 Signature Kernel::signature_of(std::span<const LaunchArgument> arguments) const {
-  const State& kernel = *state_;
+  const KernelState& kernel = *state_;
   require(arguments.size() == kernel.kinds.size(), "[", kernel.name, "] there are ",
           arguments.size(), " arguments; the kernel takes ", kernel.kinds.size());
   Signature signature;

@@ -38,6 +38,7 @@
 #include <vector>
 
 #include "dsl/language/kernel_knobs.h"
+#include "dsl/language/kernel_signature.h"
 #include "dsl/language/tile.h"
 #include "runtime/artifact.h"
 #include "runtime/base/divide_up.h"
@@ -59,15 +60,11 @@ constexpr bool is_element_type() {
   return is_one;
 }
 
-// What a kernel is specialised for, an entry a parameter: the element type of a Pointer or Scalar,
-// the number of a Constexpr. For `add` above: {f32, f32, f32, i64, 128}.
-using Signature = std::vector<std::variant<DType, std::int64_t>>;
-
 class Kernel;
+struct CompiledKernel;  // kernel_state.h
+struct KernelState;
 class LaunchArgument;
 class Config;
-// What is known of an argument besides its type: a pointer of its bytes, an integer of itself.
-enum class Fact : std::uint8_t { none, multiple_of_16, one };
 using LaunchArguments = std::span<const LaunchArgument>;
 // Takes a launch over from the kernel; false: it is to run as usual.
 using RecordLaunch = bool (*)(const Kernel& kernel, const Grid& grid, LaunchArguments arguments,
@@ -231,11 +228,7 @@ class LaunchGrid {
   std::source_location where_;
 };
 
-enum class ParameterKind : std::uint8_t { pointer, scalar, constexpr_number };
-
 namespace detail {
-
-using BoundParameter = std::variant<Tile, std::int64_t>;
 
 template <typename P>
 concept KernelParameter =
@@ -319,24 +312,6 @@ void call_with(const F& function, std::span<const BoundParameter> values) {
 
 }  // namespace detail
 
-// What is checked while kernels run.
-//
-//   bounds   each load, store and atomic on the host is compared with the memory that the launch
-//            knows (vectors, arrays, spans, tensors). What lies outside is not touched, and the
-//            launch raises `Error` with the kernel's line, program, array and index. It costs
-//            about as much again as the kernel does, or several times that where it did little
-//            else than go through memory (dsl/README.md). Pointers made from several parameters
-//            are not checked.
-//
-//            The emulator does so always, if all sizes are known; a GPU never. A kernel that is a
-//            custom op, or is launched inside compile(), is looked at as in a launch of its own.
-//   asserts  what the kernel says with device_assert (language/tile.h) is looked at, on the host
-//            and on emulated GPUs, and the launch raises `Error` once all programs have run. A
-//            GPU never does.
-//
-//   all      both
-enum class Check : std::uint8_t { none, bounds, asserts, all };
-
 // What a launch runs, and with which arguments.
 struct BoundLaunch {
   std::shared_ptr<const Artifact> artifact;
@@ -414,11 +389,8 @@ class Kernel {
   std::size_t compiled_count() const;
 
  private:
-  using Body = std::function<void(std::span<const detail::BoundParameter>)>;
-  struct State;
-  struct Compiled;
   Kernel(std::string name, std::vector<ParameterKind> kinds, std::vector<std::string> names,
-         Body body);
+         detail::KernelBody body);
   Kernel copy() const;
   bool fits(LaunchArguments arguments) const;
   std::vector<LaunchArgument> without_constexprs(LaunchArguments arguments) const;
@@ -430,13 +402,14 @@ class Kernel {
                           const Knobs& knobs) const;
   Device device_of(LaunchArguments arguments) const;
   void run(const LaunchGrid& grid, LaunchArguments arguments, const Knobs& knobs) const;
-  static void run_checked(const Compiled& compiled, const Grid& grid,
+  static void run_checked(const CompiledKernel& compiled, const Grid& grid,
                           std::span<const Argument> values,
                           std::span<const LaunchArgument> of_params);
-  std::shared_ptr<const Compiled> compiled_for(LaunchArguments arguments, const Device& device,
-                                               const Knobs& knobs) const;
+  std::shared_ptr<const CompiledKernel> compiled_for(LaunchArguments arguments,
+                                                     const Device& device,
+                                                     const Knobs& knobs) const;
 
-  std::shared_ptr<State> state_;
+  std::shared_ptr<KernelState> state_;
 };
 
 }  // namespace tilewright::dsl

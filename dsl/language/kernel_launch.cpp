@@ -4,6 +4,7 @@
 
 #include "dsl/emulator/known_memory.h"
 #include "dsl/language/check_setting.h"
+#include "dsl/language/kernel.h"
 #include "dsl/language/kernel_knobs.h"
 #include "dsl/language/kernel_state.h"
 #include "dsl/language/launch_checks.h"
@@ -158,7 +159,7 @@ Check check_setting() {
 Check Kernel::checks() const { return state_->check ? *state_->check : check_setting(); }
 
 Fact Kernel::known_fact(const LaunchArgument& argument, std::size_t i) const {
-  const State& kernel = *state_;
+  const KernelState& kernel = *state_;
   if (i < kernel.is_not_known.size() && kernel.is_not_known[i]) return Fact::none;
   return fact_of(argument, kernel.kinds[i] == ParameterKind::constexpr_number);
 }
@@ -181,18 +182,18 @@ ir::Function Kernel::program_of(LaunchArguments arguments, const Device& device,
   return trace(signature, facts, device.target().is_gpu() ? knobs : Knobs{});
 }
 
-std::shared_ptr<const Kernel::Compiled> Kernel::compiled_for(LaunchArguments arguments,
-                                                             const Device& device,
-                                                             const Knobs& given) const {
-  std::vector<std::shared_ptr<const Compiled>> given_up;  // destroyed when the lock is free
+std::shared_ptr<const CompiledKernel> Kernel::compiled_for(LaunchArguments arguments,
+                                                           const Device& device,
+                                                           const Knobs& given) const {
+  std::vector<std::shared_ptr<const CompiledKernel>> given_up;  // destroyed when the lock is free
   const Knobs knobs = given == Knobs{} ? state_->knobs : joined(given, state_->knobs);
   // Held while compiling, so that threads that meet a new signature together compile it once.
   GatedLock lock(state_->mutex);
-  std::shared_ptr<const Compiled>& latest = state_->latest;
+  std::shared_ptr<const CompiledKernel>& latest = state_->latest;
   if (latest != nullptr && latest->device == device && latest->knobs == knobs && fits(arguments) &&
       answers(latest->signature, arguments) && have_facts(arguments, latest->facts)) [[likely]]
     return latest;
-  auto made = std::make_shared<Compiled>();
+  auto made = std::make_shared<CompiledKernel>();
   made->signature = signature_of(arguments);
   for (std::size_t i = 0; i < arguments.size(); ++i)
     made->facts.push_back(known_fact(arguments[i], i));
@@ -237,7 +238,7 @@ std::vector<LaunchArgument> Kernel::without_constexprs(
 }
 
 BoundLaunch Kernel::bind(LaunchArguments arguments, const Knobs& knobs) const {
-  std::shared_ptr<const Compiled> compiled =
+  std::shared_ptr<const CompiledKernel> compiled =
       compiled_for(arguments, state_->device.value_or(default_device()), knobs);
   std::vector<LaunchArgument> of_params = without_constexprs(arguments);
   BoundLaunch launch{compiled->artifact, {}, {}};
@@ -248,7 +249,7 @@ BoundLaunch Kernel::bind(LaunchArguments arguments, const Knobs& knobs) const {
   return launch;
 }
 
-void Kernel::run_checked(const Compiled& compiled, const Grid& grid,
+void Kernel::run_checked(const CompiledKernel& compiled, const Grid& grid,
                          std::span<const Argument> values,
                          std::span<const LaunchArgument> of_params) {
   std::vector<Argument> all(values.begin(), values.end());
@@ -287,8 +288,8 @@ void Kernel::launch_with(const LaunchGrid& grid, LaunchArguments arguments,
 void Kernel::run(const LaunchGrid& launch_grid, LaunchArguments arguments,
                  const Knobs& knobs) const {
   const Device device = device_of(arguments);
-  std::shared_ptr<const Compiled> compiled = compiled_for(arguments, device, knobs);
-  const State& kernel = *state_;
+  std::shared_ptr<const CompiledKernel> compiled = compiled_for(arguments, device, knobs);
+  const KernelState& kernel = *state_;
   const Grid grid = launch_grid.of(*this, arguments);
   if (require_grid(kernel.name, grid) == 0) return;
   Few<Argument> values;

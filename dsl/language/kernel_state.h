@@ -5,18 +5,22 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "dsl/analysis/parameter_use.h"
-#include "dsl/language/kernel.h"
+#include "dsl/language/kernel_knobs.h"
+#include "dsl/language/kernel_signature.h"
 #include "dsl/launch/device.h"
 #include "dsl/passes/check_asserts.h"
 #include "dsl/passes/check_bounds.h"
+#include "runtime/artifact.h"
 #include "runtime/kept/bounded_table.h"
 
 namespace tilewright::dsl {
 
 // The program of one signature on one device.
-struct Kernel::Compiled {
+struct CompiledKernel {
   Signature signature;
   std::vector<Fact> facts;  // an entry a parameter
   Device device;
@@ -27,19 +31,19 @@ struct Kernel::Compiled {
   std::optional<AssertChecks> asserts;
 };
 
-struct Kernel::State {
+struct KernelState {
   std::string name;
   std::vector<ParameterKind> kinds;
   std::vector<std::string> names;  // of all parameters
-  Body body;
+  detail::KernelBody body;
   std::optional<Check> check;  // nothing: as TILEWRIGHT_CHECK says
   Knobs knobs;
   std::optional<Device> device;    // nothing: where the tensors lie
   std::vector<bool> is_not_known;  // by parameter: nothing is known of it; may be shorter
   std::mutex mutex;
   // Guarded by `mutex`; by signature and device: those that launches used last.
-  BoundedTable<const Compiled> compiled;
-  std::shared_ptr<const Compiled> latest;  // that a launch has used
+  BoundedTable<const CompiledKernel> compiled;
+  std::shared_ptr<const CompiledKernel> latest;  // that a launch has used
 };
 
 }  // namespace tilewright::dsl
