@@ -44,6 +44,13 @@ constexpr std::array table = {
 #undef TILEWRIGHT_GRAPH_OP
 };
 
+constexpr std::array compares = {
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
+  std::string_view(#rule) == "compare",
+#include "graph/ir/ops.def"
+#undef TILEWRIGHT_GRAPH_OP
+};
+
 constexpr bool consistent(const OpInfo& row) {
   return (row.kind == Kind::pointwise) == row.tile_op.has_value() &&
          (row.max_operands < 0 || row.min_operands <= row.max_operands);
@@ -55,6 +62,8 @@ static_assert(std::ranges::all_of(table, consistent),
 
 const OpInfo& info(Op op) { return table[static_cast<std::size_t>(op)]; }
 std::span<const OpInfo> all_ops() { return table; }
+
+bool is_comparison(Op op) { return compares[static_cast<std::size_t>(op)]; }
 
 bool chooses_dtype(Op op) {
   const OpInfo& row = info(op);

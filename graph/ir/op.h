@@ -59,6 +59,7 @@ std::span<const OpInfo> all_ops();  // indexed by Op
 // Whether a node has a dtype that its operands do not say: of what is made from nothing, converted,
 // or added up by a product or element by element.
 bool chooses_dtype(Op op);
+bool is_comparison(Op op);  // of numbers; gives bool
 std::optional<Op> parse_op(std::string_view name);
 
 }  // namespace tilewright::graph

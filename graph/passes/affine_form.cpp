@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "dsl/ir/scalar.h"
@@ -154,51 +155,66 @@ Form AffineForms::computed(const Node& node) const {
       return std::nullopt;
     return whole ? view_of(node.op, node.attributes, *whole) : std::nullopt;
   }
-  switch (node.op) {
-    case Op::full: return everywhere(node.shape, value_of_full(node).integer);
-    case Op::arange: return AffineForm{node.shape, {node.attributes.step}, node.attributes.start};
-    case Op::to: {
-      const Form& from = unshaped_[node.operands[0]];
-      if (!from || !is_boolean(node.dtype)) return from;
-      const auto number = constant_of(*from);
-      return number ? Form(everywhere(node.shape, *number != 0)) : std::nullopt;
-    }
-    case Op::neg:
-    case Op::add:
-    case Op::sub:
-    case Op::mul: return of_arithmetic(node);
-    case Op::eq:
-    case Op::ne:
-    case Op::lt:
-    case Op::le:
-    case Op::gt:
-    case Op::ge: return of_comparison(node);
-    case Op::logical_not: {
-      const auto truth = constant(node.operands[0]);
-      return truth ? Form(everywhere(node.shape, 1 - *truth)) : std::nullopt;
-    }
-    case Op::logical_and:
-    case Op::logical_or:
-    case Op::bitwise_and:
-    case Op::bitwise_or: return of_junction(node);
-    case Op::where: {
-      const auto chosen = constant(node.operands[0]);
-      return chosen ? unshaped_[node.operands[*chosen != 0 ? 1 : 2]] : std::nullopt;
-    }
-    case Op::minimum:
-    case Op::maximum: return of_bound(node);
-    case Op::floor_divide:
-    case Op::remainder: return of_division(node);
-    case Op::cat: return of_concatenation(node);
-    case Op::embedding: return of_gather(node);
-    case Op::sum:
-    case Op::amax:
-    case Op::amin:
-    case Op::any:
-    case Op::all:
-    case Op::cumulate: return of_reduction(node);
-    default: return std::nullopt;
-  }
+  using Rule = Form (AffineForms::*)(const Node&) const;
+  // Of other ops nothing is known.
+  static const std::map<Op, Rule> rules = {{Op::full, &AffineForms::of_full},
+                                           {Op::arange, &AffineForms::of_arange},
+                                           {Op::to, &AffineForms::of_conversion},
+                                           {Op::neg, &AffineForms::of_arithmetic},
+                                           {Op::add, &AffineForms::of_arithmetic},
+                                           {Op::sub, &AffineForms::of_arithmetic},
+                                           {Op::mul, &AffineForms::of_arithmetic},
+                                           {Op::eq, &AffineForms::of_comparison},
+                                           {Op::ne, &AffineForms::of_comparison},
+                                           {Op::lt, &AffineForms::of_comparison},
+                                           {Op::le, &AffineForms::of_comparison},
+                                           {Op::gt, &AffineForms::of_comparison},
+                                           {Op::ge, &AffineForms::of_comparison},
+                                           {Op::logical_not, &AffineForms::of_negation},
+                                           {Op::logical_and, &AffineForms::of_junction},
+                                           {Op::logical_or, &AffineForms::of_junction},
+                                           {Op::bitwise_and, &AffineForms::of_junction},
+                                           {Op::bitwise_or, &AffineForms::of_junction},
+                                           {Op::where, &AffineForms::of_choice},
+                                           {Op::minimum, &AffineForms::of_bound},
+                                           {Op::maximum, &AffineForms::of_bound},
+                                           {Op::floor_divide, &AffineForms::of_division},
+                                           {Op::remainder, &AffineForms::of_division},
+                                           {Op::cat, &AffineForms::of_concatenation},
+                                           {Op::embedding, &AffineForms::of_gather},
+                                           {Op::sum, &AffineForms::of_reduction},
+                                           {Op::amax, &AffineForms::of_reduction},
+                                           {Op::amin, &AffineForms::of_reduction},
+                                           {Op::any, &AffineForms::of_reduction},
+                                           {Op::all, &AffineForms::of_reduction},
+                                           {Op::cumulate, &AffineForms::of_reduction}};
+  const auto rule = rules.find(node.op);
+  return rule == rules.end() ? std::nullopt : (this->*rule->second)(node);
+}
+
+Form AffineForms::of_full(const Node& node) const {
+  return everywhere(node.shape, value_of_full(node).integer);
+}
+
+Form AffineForms::of_arange(const Node& node) const {
+  return AffineForm{node.shape, {node.attributes.step}, node.attributes.start};
+}
+
+Form AffineForms::of_conversion(const Node& node) const {
+  const Form& from = unshaped_[node.operands[0]];
+  if (!from || !is_boolean(node.dtype)) return from;
+  const auto number = constant_of(*from);
+  return number ? Form(everywhere(node.shape, *number != 0)) : std::nullopt;
+}
+
+Form AffineForms::of_negation(const Node& node) const {
+  const auto truth = constant(node.operands[0]);
+  return truth ? Form(everywhere(node.shape, 1 - *truth)) : std::nullopt;
+}
+
+Form AffineForms::of_choice(const Node& node) const {
+  const auto chosen = constant(node.operands[0]);
+  return chosen ? unshaped_[node.operands[*chosen != 0 ? 1 : 2]] : std::nullopt;
 }
 
 Form AffineForms::of_arithmetic(const Node& node) const {
@@ -237,15 +253,11 @@ Form AffineForms::of_comparison(const Node& node) const {
     return std::nullopt;
   };
   const bool is_apart = least > 0 || greatest < 0, is_same = least == 0 && greatest == 0;
-  switch (node.op) {
-    case Op::eq: return decided(is_same, is_apart, true);
-    case Op::ne: return decided(is_same, is_apart, false);
-    case Op::lt: return decided(greatest < 0, least >= 0, true);
-    case Op::ge: return decided(greatest < 0, least >= 0, false);
-    case Op::gt: return decided(least > 0, greatest <= 0, true);
-    case Op::le: return decided(least > 0, greatest <= 0, false);
-    default: return std::nullopt;
-  }
+  if (node.op == Op::eq) return decided(is_same, is_apart, true);
+  if (node.op == Op::ne) return decided(is_same, is_apart, false);
+  if (node.op == Op::lt) return decided(greatest < 0, least >= 0, true);
+  if (node.op == Op::ge) return decided(greatest < 0, least >= 0, false);
+  return decided(least > 0, greatest <= 0, node.op == Op::gt);
 }
 
 Form AffineForms::of_junction(const Node& node) const {

@@ -40,6 +40,11 @@ class AffineForms {
 
  private:
   std::optional<AffineForm> computed(const Node& node) const;
+  std::optional<AffineForm> of_full(const Node& node) const;
+  std::optional<AffineForm> of_arange(const Node& node) const;
+  std::optional<AffineForm> of_conversion(const Node& node) const;
+  std::optional<AffineForm> of_negation(const Node& node) const;
+  std::optional<AffineForm> of_choice(const Node& node) const;
   std::optional<AffineForm> of_arithmetic(const Node& node) const;
   std::optional<AffineForm> of_comparison(const Node& node) const;
   std::optional<AffineForm> of_junction(const Node& node) const;

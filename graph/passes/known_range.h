@@ -30,6 +30,19 @@ class KnownRanges {
  private:
   KnownRange of(NodeId id, int depth);
   KnownRange computed(const Node& node, int depth);
+  KnownRange places_along(NodeId id, int axis) const;
+  KnownRange of_full(const Node& node, int depth);
+  KnownRange of_arange(const Node& node, int depth);
+  KnownRange of_places(const Node& node, int depth);
+  KnownRange of_result(const Node& node, int depth);
+  KnownRange of_conversion(const Node& node, int depth);
+  KnownRange of_parts(const Node& node, int depth);
+  KnownRange of_first_operand(const Node& node, int depth);
+  KnownRange of_rows(const Node& node, int depth);
+  KnownRange of_bound(const Node& node, int depth);
+  KnownRange of_arithmetic(const Node& node, int depth);
+  KnownRange of_division(const Node& node, int depth);
+  KnownRange of_mask(const Node& node, int depth);
   KnownRange of_choice(const Node& node, int depth);
   std::optional<bool> truth_of(NodeId condition, int depth);
   std::optional<bool> of_comparison(const Node& node, int depth);
