@@ -327,34 +327,11 @@ void evaluate_elements(Op op, DType operand, DType result, std::span<const Colum
     case Op::ge_: return w.compare([](auto a, auto b) { return a >= b; });
     case Op::fma_: return fma(w);
     case Op::select_: return select(w);
-    case Op::constant_:
-    case Op::arange_:
-    case Op::program_id_:
-    case Op::num_programs_:
-    case Op::splat_:
-    case Op::expand_dims_:
-    case Op::broadcast_:
-    case Op::reshape_:
-    case Op::permute_:
-    case Op::convert_layout_:
-    case Op::gather_:
     case Op::inline_asm_:
     case Op::offset_:
-    case Op::load_:
-    case Op::store_:
-    case Op::atomic_:
-    case Op::make_desc_:
-    case Op::load_desc_:
-    case Op::store_desc_:
-    case Op::prefetch_desc_:
-    case Op::print_:
-    case Op::assert_:
-    case Op::reduce_:
-    case Op::cluster_reduce_:
-    case Op::dot_:
-    case Op::loop_:
-    case Op::if_:
-    case Op::yield_: break;
+#define TILEWRIGHT_CASES_BESIDE_ELEMENTWISE
+#include "dsl/ir/ops.def"
+      break;
   }
   check(false, "the op has no meaning on single elements");
 }

@@ -224,54 +224,47 @@ std::optional<std::int64_t> Emitter::lane_stride(Value value, int lane) const {
   };
   const bool is_elementwise = info(inst->op).op_class == ir::OpClass::elementwise;
   if (is_elementwise && type.is_value() && is_floating(type.dtype)) return of_equal_lanes();
-  switch (inst->op) {
-    case Op::arange_: return 1;
-    case Op::splat_: return 0;
-    case Op::expand_dims_: {
-      int axis = inst->get<ir::Axis>().axis;
-      if (lane == axis) return 0;
-      return lane_stride(inst->operands[0], lane > axis ? lane - 1 : lane);
-    }
-    case Op::broadcast_:
-      if (function_.type(inst->operands[0]).shape[lane] == 1) return 0;
-      return operand(0);
-    case Op::permute_:
-      return lane_stride(inst->operands[0],
-                         inst->get<ir::Permutation>().dims[static_cast<std::size_t>(lane)]);
-    case Op::offset_:
-    case Op::add_: {
-      auto a = operand(0), b = operand(1);
-      return a && b ? std::optional(*a + *b) : std::nullopt;
-    }
-    case Op::sub_: {
-      auto a = operand(0), b = operand(1);
-      return a && b ? std::optional(*a - *b) : std::nullopt;
-    }
-    case Op::mul_: {
-      auto a = operand(0), b = operand(1);
-      if (a && b && *a == 0 && *b == 0) return 0;
-      auto factor = [&](std::size_t i) -> std::optional<std::int64_t> {
-        const Inst* f = defs_.inst(inst->operands[i]);
-        while (f != nullptr &&
-               (f->op == Op::splat_ || f->op == Op::broadcast_ || f->op == Op::expand_dims_))
-          f = defs_.inst(f->operands[0]);
-        if (f == nullptr || f->op != Op::constant_) return std::nullopt;
-        return f->get<ir::Scalar>().integer;
-      };
-      if (auto k = factor(1); k && a) return *a * *k;
-      if (auto k = factor(0); k && b) return *b * *k;
-      return std::nullopt;
-    }
-    case Op::cast_: {
-      // Widening keeps steps; a narrower type may wrap, and floats are rounded.
-      DType from = function_.type(inst->operands[0]).dtype;
-      if (bit_width(type.dtype) >= bit_width(from) && !is_floating(from)) return operand(0);
-      return of_equal_lanes();
-    }
-    default: break;
+  const Op op = inst->op;
+  if (op == Op::arange_) return 1;
+  if (op == Op::splat_) return 0;
+  if (op == Op::expand_dims_) {
+    int axis = inst->get<ir::Axis>().axis;
+    if (lane == axis) return 0;
+    return lane_stride(inst->operands[0], lane > axis ? lane - 1 : lane);
   }
-  if (!is_elementwise) return std::nullopt;
-  return of_equal_lanes();
+  if (op == Op::broadcast_)
+    return function_.type(inst->operands[0]).shape[lane] == 1 ? 0 : operand(0);
+  if (op == Op::permute_)
+    return lane_stride(inst->operands[0],
+                       inst->get<ir::Permutation>().dims[static_cast<std::size_t>(lane)]);
+  if (op == Op::offset_ || op == Op::add_ || op == Op::sub_) {
+    auto a = operand(0), b = operand(1);
+    if (!a || !b) return std::nullopt;
+    return op == Op::sub_ ? *a - *b : *a + *b;
+  }
+  if (op == Op::mul_) return lane_stride_of_product(*inst, lane);
+  if (op == Op::cast_) {
+    // Widening keeps steps; a narrower type may wrap, and floats are rounded.
+    DType from = function_.type(inst->operands[0]).dtype;
+    if (bit_width(type.dtype) >= bit_width(from) && !is_floating(from)) return operand(0);
+  }
+  return is_elementwise ? of_equal_lanes() : std::nullopt;
+}
+
+std::optional<std::int64_t> Emitter::lane_stride_of_product(const Inst& inst, int lane) const {
+  auto a = lane_stride(inst.operands[0], lane), b = lane_stride(inst.operands[1], lane);
+  if (a && b && *a == 0 && *b == 0) return 0;
+  auto factor = [&](std::size_t i) -> std::optional<std::int64_t> {
+    const Inst* f = defs_.inst(inst.operands[i]);
+    while (f != nullptr &&
+           (f->op == Op::splat_ || f->op == Op::broadcast_ || f->op == Op::expand_dims_))
+      f = defs_.inst(f->operands[0]);
+    if (f == nullptr || f->op != Op::constant_) return std::nullopt;
+    return f->get<ir::Scalar>().integer;
+  };
+  if (auto k = factor(1); k && a) return *a * *k;
+  if (auto k = factor(0); k && b) return *b * *k;
+  return std::nullopt;
 }
 
 llvm::Value* Emitter::spread(const Lanes& lanes) {

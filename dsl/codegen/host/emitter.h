@@ -166,6 +166,7 @@ class Emitter : Arithmetic {
   void write_slot(const Slot& slot, const Position& position, Lanes lanes);
   Address slot_address(const Slot& slot, DType dtype, const Position& position);
   std::optional<std::int64_t> lane_stride(ir::Value value, int lane) const;
+  std::optional<std::int64_t> lane_stride_of_product(const ir::Inst& inst, int lane) const;
   std::size_t level_of(const Position& position) const;
   llvm::Value* spread(const Lanes& lanes);  // as a vector of lanes_ (or the element if 1)
   llvm::Value* iota(llvm::Type* element);

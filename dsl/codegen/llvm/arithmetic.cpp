@@ -1,6 +1,8 @@
 // Elementwise operations on vectors or single elements; their meaning is ir/scalar.h's.
 #include "dsl/codegen/llvm/arithmetic.h"
 
+#include <algorithm>
+
 #include "dsl/assembly/assembly.h"
 #include "dsl/ir/message.h"
 #include "dsl/ir/scalar.h"
@@ -51,35 +53,29 @@ llvm::Constant* Arithmetic::constant(const ir::Scalar& scalar) {
 llvm::Value* Arithmetic::elementwise(const ir::Function& function, const Inst& inst,
                                      const std::vector<llvm::Value*>& operands) {
   const ir::Type& type = function.type(inst.results[0]);
-  switch (inst.op) {
-    case Op::constant_: return constant(inst.get<ir::Scalar>());
-    case Op::inline_asm_:
-      require_meaning(ir::assembly_of(inst.get<ir::Text>().text), ir::source_place(inst),
-                      function.name);
-      return operands[0];
-    case Op::select_: return b_.CreateSelect(operands[0], operands[1], operands[2]);
-    case Op::cast_: return convert(operands[0], function.type(inst.operands[0]).dtype, type.dtype);
-    case Op::bitcast_: {
-      llvm::Type* to = element_type(type.dtype);
-      if (operands[0]->getType()->isPointerTy()) return b_.CreatePtrToInt(operands[0], to);
-      if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType()))
-        to = llvm::FixedVectorType::get(to, vector->getNumElements());
-      return b_.CreateBitCast(operands[0], to);
-    }
-    default: break;
+  if (inst.op == Op::constant_) return constant(inst.get<ir::Scalar>());
+  const DType dtype = function.type(inst.operands[0]).dtype;
+  if (inst.op == Op::inline_asm_) {
+    require_meaning(ir::assembly_of(inst.get<ir::Text>().text), ir::source_place(inst),
+                    function.name);
+    return operands[0];
   }
-  DType dtype = function.type(inst.operands[0]).dtype;
-  bool narrow = is_float16(dtype);
+  if (inst.op == Op::select_) return b_.CreateSelect(operands[0], operands[1], operands[2]);
+  if (inst.op == Op::cast_) return convert(operands[0], dtype, type.dtype);
+  if (inst.op == Op::bitcast_) {
+    llvm::Type* to = element_type(type.dtype);
+    if (operands[0]->getType()->isPointerTy()) return b_.CreatePtrToInt(operands[0], to);
+    if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType()))
+      to = llvm::FixedVectorType::get(to, vector->getNumElements());
+    return b_.CreateBitCast(operands[0], to);
+  }
+  check(!ir::info(inst.op).has(is_floating(dtype) ? ir::integer_only : ir::float_only),
+        "an operation on numbers of another kind");
+  if (!is_float16(dtype)) return number_op(inst.op, dtype, operands);
   std::vector<llvm::Value*> wide = operands;
-  if (narrow)
-    for (auto*& operand : wide) operand = convert(operand, dtype, DType::f32);
-  if (is_boolean(type.dtype) &&
-      (!is_boolean(dtype) || inst.op == Op::eq_ || inst.op == Op::ne_ || inst.op == Op::lt_ ||
-       inst.op == Op::le_ || inst.op == Op::gt_ || inst.op == Op::ge_))
-    return compare(inst.op, narrow ? DType::f32 : dtype, wide[0], wide[1]);
-  if (!is_floating(dtype)) return integer_op(inst.op, dtype, operands);
-  llvm::Value* result = floating_op(inst.op, wide);
-  return narrow ? convert(result, DType::f32, dtype) : result;
+  for (auto*& operand : wide) operand = convert(operand, dtype, DType::f32);
+  llvm::Value* result = number_op(inst.op, DType::f32, wide);
+  return type.dtype == dtype ? convert(result, DType::f32, dtype) : result;
 }
 
 llvm::Value* Arithmetic::call_libm(const char* name, llvm::Value* x) {
@@ -116,13 +112,16 @@ bool is_number_but_zero(const llvm::Value* value) {
 
 }  // namespace
 
-// f32 and f64. Functions that expand_math expands arrive here only in f64, or where it was skipped.
-llvm::Value* Arithmetic::floating_op(Op op, const std::vector<llvm::Value*>& v) {
+// Functions that expand_math expands arrive here only in f64, or where it was skipped.
+llvm::Value* Arithmetic::number_op(Op op, DType dtype, const std::vector<llvm::Value*>& v) {
+  const bool floats = is_floating(dtype);
+  if (is_boolean(dtype))
+    if (auto* result = boolean_op(op, v)) return result;
   auto unary = [&](llvm::Intrinsic::ID id) { return b_.CreateUnaryIntrinsic(id, v[0]); };
   auto one = [&] { return llvm::ConstantFP::get(v[0]->getType(), 1.0); };
   switch (op) {
-    case Op::neg_: return b_.CreateFNeg(v[0]);
-    case Op::abs_: return unary(llvm::Intrinsic::fabs);
+    case Op::neg_: return floats ? b_.CreateFNeg(v[0]) : b_.CreateNeg(v[0]);
+    case Op::abs_: return floats ? unary(llvm::Intrinsic::fabs) : magnitude(dtype, v[0]);
     case Op::exp_: return call_libm("exp", v[0]);
     case Op::exp2_: return call_libm("exp2", v[0]);
     case Op::log_: return call_libm("log", v[0]);
@@ -138,91 +137,113 @@ llvm::Value* Arithmetic::floating_op(Op op, const std::vector<llvm::Value*>& v) 
     case Op::floor_: return unary(llvm::Intrinsic::floor);
     case Op::ceil_: return unary(llvm::Intrinsic::ceil);
     case Op::round_: return unary(llvm::Intrinsic::roundeven);
-    case Op::add_: return b_.CreateFAdd(v[0], v[1]);
-    case Op::sub_: return b_.CreateFSub(v[0], v[1]);
-    case Op::mul_: return b_.CreateFMul(v[0], v[1]);
-    case Op::div_: return b_.CreateFDiv(v[0], v[1]);
-    case Op::rem_: return remainder(v[0], v[1]);
-    case Op::min_:
-    case Op::max_: {
-      if (is_number_but_zero(v[1])) return extremum_of_any_zero(b_, op, v[0], v[1]);
-      // The comparison and the first choice are one instruction of x86.
-      auto* takes_second =
-          op == Op::max_ ? b_.CreateFCmpOLT(v[0], v[1]) : b_.CreateFCmpOGT(v[0], v[1]);
-      auto* better = b_.CreateSelect(takes_second, v[1], v[0]);
-      return b_.CreateSelect(b_.CreateFCmpUNO(v[1], v[1]), v[1], better);
-    }
-    case Op::fma_:
-      return b_.CreateIntrinsic(llvm::Intrinsic::fma, {v[0]->getType()}, {v[0], v[1], v[2]});
-    case Op::ldexp_: return scale(v[0], v[1]);
-    default: break;
-  }
-  check(false, "not an operation on floating numbers");
-  return nullptr;
-}
-
-llvm::Value* Arithmetic::integer_op(Op op, DType dtype, const std::vector<llvm::Value*>& v) {
-  bool sign = is_signed(dtype);
-  llvm::Type* type = v[0]->getType();
-  auto number = [&](std::int64_t n) {
-    return llvm::ConstantInt::get(type, static_cast<std::uint64_t>(n), true);
-  };
-  switch (op) {
-    case Op::neg_: return b_.CreateNeg(v[0]);
-    case Op::abs_: {
-      if (!sign) return v[0];
-      return b_.CreateSelect(b_.CreateICmpSLT(v[0], number(0)), b_.CreateNeg(v[0]), v[0]);
-    }
     case Op::not_: return b_.CreateNot(v[0]);
-    case Op::add_: return is_boolean(dtype) ? b_.CreateOr(v[0], v[1]) : b_.CreateAdd(v[0], v[1]);
-    case Op::sub_: return is_boolean(dtype) ? b_.CreateXor(v[0], v[1]) : b_.CreateSub(v[0], v[1]);
-    case Op::mul_: return is_boolean(dtype) ? b_.CreateAnd(v[0], v[1]) : b_.CreateMul(v[0], v[1]);
-    case Op::umulhi_: {
-      unsigned width = type->getScalarSizeInBits();
-      llvm::Type* wide = type->getExtendedType();
-      auto* product = b_.CreateMul(b_.CreateZExt(v[0], wide), b_.CreateZExt(v[1], wide));
-      return b_.CreateTrunc(b_.CreateLShr(product, width), type);
-    }
+    case Op::add_: return floats ? b_.CreateFAdd(v[0], v[1]) : b_.CreateAdd(v[0], v[1]);
+    case Op::sub_: return floats ? b_.CreateFSub(v[0], v[1]) : b_.CreateSub(v[0], v[1]);
+    case Op::mul_: return floats ? b_.CreateFMul(v[0], v[1]) : b_.CreateMul(v[0], v[1]);
+    case Op::umulhi_: return upper_product(v[0], v[1]);
     case Op::random_bits_: return random_bits(v[0], v[1]);
-    case Op::div_:
-    case Op::rem_: {
-      // By zero it is 0; the one signed division that overflows wraps.
-      bool division = op == Op::div_;
-      auto* zero = b_.CreateICmpEQ(v[1], number(0));
-      llvm::Value* unsafe = zero;
-      if (sign) unsafe = b_.CreateOr(zero, b_.CreateICmpEQ(v[1], number(-1)));
-      auto* by = b_.CreateSelect(unsafe, number(1), v[1]);
-      llvm::Value* result = division ? (sign ? b_.CreateSDiv(v[0], by) : b_.CreateUDiv(v[0], by))
-                                     : (sign ? b_.CreateSRem(v[0], by) : b_.CreateURem(v[0], by));
-      if (sign && division)
-        result = b_.CreateSelect(b_.CreateICmpEQ(v[1], number(-1)), b_.CreateNeg(v[0]), result);
-      return b_.CreateSelect(zero, number(0), result);
-    }
+    case Op::div_: return floats ? b_.CreateFDiv(v[0], v[1]) : division(op, dtype, v[0], v[1]);
+    case Op::rem_: return floats ? remainder(v[0], v[1]) : division(op, dtype, v[0], v[1]);
     case Op::min_:
-    case Op::max_: {
-      if (is_boolean(dtype))
-        return op == Op::max_ ? b_.CreateOr(v[0], v[1]) : b_.CreateAnd(v[0], v[1]);
-      auto id = op == Op::min_ ? (sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin)
-                               : (sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
-      return b_.CreateBinaryIntrinsic(id, v[0], v[1]);
-    }
+    case Op::max_: return extremum(op, dtype, v[0], v[1]);
+    case Op::ldexp_: return scale(v[0], v[1]);
     case Op::and_: return b_.CreateAnd(v[0], v[1]);
     case Op::or_: return b_.CreateOr(v[0], v[1]);
     case Op::xor_: return b_.CreateXor(v[0], v[1]);
     case Op::shl_:
-    case Op::shr_: {
-      std::int64_t width = type->getScalarSizeInBits();
-      auto* in = b_.CreateICmpULT(v[1], number(width));
-      if (op == Op::shr_ && sign)
-        return b_.CreateAShr(v[0], b_.CreateSelect(in, v[1], number(width - 1)));
-      auto* by = b_.CreateSelect(in, v[1], number(0));
-      auto* shifted = op == Op::shl_ ? b_.CreateShl(v[0], by) : b_.CreateLShr(v[0], by);
-      return b_.CreateSelect(in, shifted, number(0));
-    }
-    default: break;
+    case Op::shr_: return shift(op, dtype, v[0], v[1]);
+    case Op::eq_:
+    case Op::ne_:
+    case Op::lt_:
+    case Op::le_:
+    case Op::gt_:
+    case Op::ge_: return compare(op, dtype, v[0], v[1]);
+    case Op::fma_:
+      return b_.CreateIntrinsic(llvm::Intrinsic::fma, {v[0]->getType()}, {v[0], v[1], v[2]});
+    case Op::cast_:
+    case Op::bitcast_:
+    case Op::select_:
+    case Op::offset_:
+    case Op::inline_asm_:
+#define TILEWRIGHT_CASES_BESIDE_ELEMENTWISE
+#include "dsl/ir/ops.def"
+      break;
   }
-  check(false, "not an operation on integers");
+  check(false, "not an operation on numbers");
   return nullptr;
+}
+
+// What is another operation on truth values; null: what is the same as on integers of one bit.
+llvm::Value* Arithmetic::boolean_op(Op op, const std::vector<llvm::Value*>& v) {
+  if (op == Op::add_ || op == Op::max_) return b_.CreateOr(v[0], v[1]);
+  if (op == Op::mul_ || op == Op::min_) return b_.CreateAnd(v[0], v[1]);
+  return op == Op::sub_ ? b_.CreateXor(v[0], v[1]) : nullptr;
+}
+
+llvm::Value* Arithmetic::floating_op(Op op, const std::vector<llvm::Value*>& v) {
+  return number_op(op, v[0]->getType()->getScalarType()->isDoubleTy() ? DType::f64 : DType::f32, v);
+}
+
+llvm::Value* Arithmetic::integer_op(Op op, DType dtype, const std::vector<llvm::Value*>& v) {
+  return number_op(op, dtype, v);
+}
+
+llvm::Value* Arithmetic::magnitude(DType dtype, llvm::Value* x) {
+  if (!is_signed(dtype)) return x;
+  auto* zero = llvm::ConstantInt::get(x->getType(), 0, true);
+  return b_.CreateSelect(b_.CreateICmpSLT(x, zero), b_.CreateNeg(x), x);
+}
+
+llvm::Value* Arithmetic::upper_product(llvm::Value* x, llvm::Value* y) {
+  unsigned width = x->getType()->getScalarSizeInBits();
+  llvm::Type* wide = x->getType()->getExtendedType();
+  auto* product = b_.CreateMul(b_.CreateZExt(x, wide), b_.CreateZExt(y, wide));
+  return b_.CreateTrunc(b_.CreateLShr(product, width), x->getType());
+}
+
+// By zero it is 0; the one signed division that overflows wraps.
+llvm::Value* Arithmetic::division(Op op, DType dtype, llvm::Value* x, llvm::Value* y) {
+  const bool sign = is_signed(dtype), division = op == Op::div_;
+  auto number = [&](std::int64_t n) {
+    return llvm::ConstantInt::get(x->getType(), static_cast<std::uint64_t>(n), true);
+  };
+  auto* zero = b_.CreateICmpEQ(y, number(0));
+  llvm::Value* unsafe = zero;
+  if (sign) unsafe = b_.CreateOr(zero, b_.CreateICmpEQ(y, number(-1)));
+  auto* by = b_.CreateSelect(unsafe, number(1), y);
+  llvm::Value* result = division ? (sign ? b_.CreateSDiv(x, by) : b_.CreateUDiv(x, by))
+                                 : (sign ? b_.CreateSRem(x, by) : b_.CreateURem(x, by));
+  if (sign && division)
+    result = b_.CreateSelect(b_.CreateICmpEQ(y, number(-1)), b_.CreateNeg(x), result);
+  return b_.CreateSelect(zero, number(0), result);
+}
+
+llvm::Value* Arithmetic::extremum(Op op, DType dtype, llvm::Value* x, llvm::Value* y) {
+  const bool sign = is_signed(dtype);
+  if (!is_floating(dtype)) {
+    auto id = op == Op::min_ ? (sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin)
+                             : (sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
+    return b_.CreateBinaryIntrinsic(id, x, y);
+  }
+  if (is_number_but_zero(y)) return extremum_of_any_zero(b_, op, x, y);
+  // The comparison and the first choice are one instruction of x86.
+  auto* takes_second = op == Op::max_ ? b_.CreateFCmpOLT(x, y) : b_.CreateFCmpOGT(x, y);
+  auto* better = b_.CreateSelect(takes_second, y, x);
+  return b_.CreateSelect(b_.CreateFCmpUNO(y, y), y, better);
+}
+
+llvm::Value* Arithmetic::shift(Op op, DType dtype, llvm::Value* x, llvm::Value* y) {
+  std::int64_t width = x->getType()->getScalarSizeInBits();
+  auto number = [&](std::int64_t n) {
+    return llvm::ConstantInt::get(x->getType(), static_cast<std::uint64_t>(n), true);
+  };
+  auto* in = b_.CreateICmpULT(y, number(width));
+  if (op == Op::shr_ && is_signed(dtype))
+    return b_.CreateAShr(x, b_.CreateSelect(in, y, number(width - 1)));
+  auto* by = b_.CreateSelect(in, y, number(0));
+  auto* shifted = op == Op::shl_ ? b_.CreateShl(x, by) : b_.CreateLShr(x, by);
+  return b_.CreateSelect(in, shifted, number(0));
 }
 
 // A word is the lower half of an element of 64 bits, whose upper half may hold anything: so a
@@ -247,20 +268,29 @@ llvm::Value* Arithmetic::random_bits(llvm::Value* seed, llvm::Value* place) {
   return b_.CreateOr(low(counter[0]), b_.CreateShl(counter[1], number(32)));
 }
 
+namespace {
+
+struct Comparison {
+  Op op;
+  llvm::CmpInst::Predicate floating, of_signed, of_unsigned;
+};
+constexpr Comparison comparisons[] = {
+    {Op::eq_, llvm::CmpInst::FCMP_OEQ, llvm::CmpInst::ICMP_EQ, llvm::CmpInst::ICMP_EQ},
+    {Op::ne_, llvm::CmpInst::FCMP_UNE, llvm::CmpInst::ICMP_NE, llvm::CmpInst::ICMP_NE},
+    {Op::lt_, llvm::CmpInst::FCMP_OLT, llvm::CmpInst::ICMP_SLT, llvm::CmpInst::ICMP_ULT},
+    {Op::le_, llvm::CmpInst::FCMP_OLE, llvm::CmpInst::ICMP_SLE, llvm::CmpInst::ICMP_ULE},
+    {Op::gt_, llvm::CmpInst::FCMP_OGT, llvm::CmpInst::ICMP_SGT, llvm::CmpInst::ICMP_UGT},
+    {Op::ge_, llvm::CmpInst::FCMP_OGE, llvm::CmpInst::ICMP_SGE, llvm::CmpInst::ICMP_UGE}};
+
+}  // namespace
+
 llvm::Value* Arithmetic::compare(Op op, DType dtype, llvm::Value* a, llvm::Value* b) {
-  using P = llvm::CmpInst::Predicate;
-  bool floating = is_floating(dtype), sign = is_signed(dtype);
-  auto pick = [&](P f, P s, P u) { return floating ? f : sign ? s : u; };
-  P predicate = P::BAD_ICMP_PREDICATE;
-  switch (op) {
-    case Op::eq_: predicate = pick(P::FCMP_OEQ, P::ICMP_EQ, P::ICMP_EQ); break;
-    case Op::ne_: predicate = pick(P::FCMP_UNE, P::ICMP_NE, P::ICMP_NE); break;
-    case Op::lt_: predicate = pick(P::FCMP_OLT, P::ICMP_SLT, P::ICMP_ULT); break;
-    case Op::le_: predicate = pick(P::FCMP_OLE, P::ICMP_SLE, P::ICMP_ULE); break;
-    case Op::gt_: predicate = pick(P::FCMP_OGT, P::ICMP_SGT, P::ICMP_UGT); break;
-    case Op::ge_: predicate = pick(P::FCMP_OGE, P::ICMP_SGE, P::ICMP_UGE); break;
-    default: check(false, "not a comparison");
-  }
+  const bool floating = is_floating(dtype);
+  const auto* row = std::ranges::find(comparisons, op, &Comparison::op);
+  check(row != std::ranges::end(comparisons), "not a comparison");
+  const auto predicate = floating           ? row->floating
+                         : is_signed(dtype) ? row->of_signed
+                                            : row->of_unsigned;
   if (floating && bit_width(dtype) == 16) {
     a = convert(a, dtype, DType::f32);
     b = convert(b, dtype, DType::f32);

@@ -103,6 +103,14 @@ class Arithmetic {
   // (LLVM's own operation takes such vectors apart.)
   llvm::Value* narrow_integers(llvm::Value* value, DType to);
   llvm::Value* narrow_to_float8(llvm::Value* value, DType dtype);
+  // An op on numbers of one type, of f32 or f64 if they are floating.
+  llvm::Value* number_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
+  llvm::Value* boolean_op(ir::Op op, const std::vector<llvm::Value*>& operands);
+  llvm::Value* magnitude(DType dtype, llvm::Value* x);  // of integers, as the next two
+  llvm::Value* upper_product(llvm::Value* x, llvm::Value* y);
+  llvm::Value* division(ir::Op op, DType dtype, llvm::Value* x, llvm::Value* y);
+  llvm::Value* extremum(ir::Op op, DType dtype, llvm::Value* x, llvm::Value* y);
+  llvm::Value* shift(ir::Op op, DType dtype, llvm::Value* x, llvm::Value* y);
   llvm::Value* random_bits(llvm::Value* seed, llvm::Value* place);
   llvm::Value* call_libm(const char* name, llvm::Value* x);
 };

@@ -100,32 +100,30 @@ class ScalarAnalysis {
     bool known = bounded(a) && bounded(b);
     auto wide = [](std::int64_t x) { return static_cast<__int128>(x); };
     std::int64_t common = std::gcd(a.divisor, b.divisor);
-    switch (op) {
-      case Op::add_:
-        if (!known) return {unbounded_low, unbounded_high, common};
-        return interval({wide(a.low) + b.low, wide(a.high) + b.high}, common);
-      case Op::sub_:
-        if (!known) return {unbounded_low, unbounded_high, common};
-        return interval({wide(a.low) - b.high, wide(a.high) - b.low}, common);
-      case Op::mul_: {
-        std::int64_t divisor = capped_product(a.divisor, b.divisor);
-        if (!known) return {unbounded_low, unbounded_high, divisor};
-        return interval({wide(a.low) * b.low, wide(a.low) * b.high, wide(a.high) * b.low,
-                         wide(a.high) * b.high},
-                        divisor);
-      }
-      case Op::div_:
-        if (auto by = b.constant(); by && *by > 0 && a.low >= 0)
-          return {a.low / *by, a.high == unbounded_high ? unbounded_high : a.high / *by, 1};
-        return {};
-      case Op::rem_:
-        if (auto by = b.constant(); by && *by > 0 && a.low >= 0)
-          return {0, std::min(a.high, *by - 1), std::gcd(a.divisor, *by)};
-        return {};
-      case Op::min_: return {std::min(a.low, b.low), std::min(a.high, b.high), common};
-      case Op::max_: return {std::max(a.low, b.low), std::max(a.high, b.high), common};
-      default: return {};
+    if (op == Op::add_) {
+      if (!known) return {unbounded_low, unbounded_high, common};
+      return interval({wide(a.low) + b.low, wide(a.high) + b.high}, common);
     }
+    if (op == Op::sub_) {
+      if (!known) return {unbounded_low, unbounded_high, common};
+      return interval({wide(a.low) - b.high, wide(a.high) - b.low}, common);
+    }
+    if (op == Op::mul_) {
+      std::int64_t divisor = capped_product(a.divisor, b.divisor);
+      if (!known) return {unbounded_low, unbounded_high, divisor};
+      return interval(
+          {wide(a.low) * b.low, wide(a.low) * b.high, wide(a.high) * b.low, wide(a.high) * b.high},
+          divisor);
+    }
+    if (op == Op::div_ || op == Op::rem_) {
+      auto by = b.constant();
+      if (!by || *by <= 0 || a.low < 0) return {};
+      if (op == Op::rem_) return {0, std::min(a.high, *by - 1), std::gcd(a.divisor, *by)};
+      return {a.low / *by, a.high == unbounded_high ? unbounded_high : a.high / *by, 1};
+    }
+    if (op == Op::min_) return {std::min(a.low, b.low), std::min(a.high, b.high), common};
+    if (op == Op::max_) return {std::max(a.low, b.low), std::max(a.high, b.high), common};
+    return {};
   }
 
   const ir::Function& function_;

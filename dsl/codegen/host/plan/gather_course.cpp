@@ -36,27 +36,24 @@ std::optional<Course> moving_course(const Definitions& defs, Value index, int ax
     course->distance += sign * *by;
     return std::abs(course->distance) > far ? std::nullopt : course;
   };
-  switch (inst->op) {
-    case Op::arange_: return Course{inst->get<ir::Bounds>().start, 0};
-    case Op::expand_dims_: {
-      const int added = inst->get<ir::Axis>().axis;
-      return added == axis ? std::nullopt : inner(0, axis > added ? axis - 1 : axis);
-    }
-    case Op::broadcast_:
-      if (defs.type(inst->operands[0]).shape[axis] != defs.type(index).shape[axis])
-        return std::nullopt;
-      return inner(0, axis);
-    case Op::cast_: return defs.type(index).dtype == DType::i64 ? inner(0, axis) : std::nullopt;
-    case Op::add_:
-      return known(1) ? moved(inner(0, axis), known(1), 1) : moved(inner(1, axis), known(0), 1);
-    case Op::sub_: return moved(inner(0, axis), known(1), -1);
-    case Op::xor_: {
-      auto course = inner(0, axis);
-      if (!course || !known(1) || course->distance != 0 || course->bits != 0) return std::nullopt;
-      return Course{0, *known(1)};
-    }
-    default: return std::nullopt;
+  const Op op = inst->op;
+  if (op == Op::arange_) return Course{inst->get<ir::Bounds>().start, 0};
+  if (op == Op::expand_dims_) {
+    const int added = inst->get<ir::Axis>().axis;
+    return added == axis ? std::nullopt : inner(0, axis > added ? axis - 1 : axis);
   }
+  if (op == Op::broadcast_) {
+    const bool repeats = defs.type(inst->operands[0]).shape[axis] != defs.type(index).shape[axis];
+    return repeats ? std::nullopt : inner(0, axis);
+  }
+  if (op == Op::cast_) return defs.type(index).dtype == DType::i64 ? inner(0, axis) : std::nullopt;
+  if (op == Op::add_)
+    return known(1) ? moved(inner(0, axis), known(1), 1) : moved(inner(1, axis), known(0), 1);
+  if (op == Op::sub_) return moved(inner(0, axis), known(1), -1);
+  if (op != Op::xor_) return std::nullopt;
+  auto course = inner(0, axis);
+  if (!course || !known(1) || course->distance != 0 || course->bits != 0) return std::nullopt;
+  return Course{0, *known(1)};
 }
 
 }  // namespace
