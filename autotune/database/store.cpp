@@ -61,7 +61,7 @@ class RowReader {
 };
 
 // Where a row lies in the table.
-struct Place {
+struct RowAddress {
   const KeyNames* names;
   const TuningRow* row;
   auto order() const { return std::tie(names->key, names->build, row->configuration); }
@@ -241,13 +241,13 @@ void Store::replace(const TuningKey& key, const std::vector<TuningRow>& rows) {
 std::int64_t Store::put_in_transaction(const std::vector<TuningRow>& rows) {
   // One order for all writers: two of them never wait for each other.
   std::deque<KeyNames> names;
-  std::vector<Place> places;
+  std::vector<RowAddress> places;
   for (const TuningRow& row : rows) {
     bool is_alike = !places.empty() && places.back().row->key == row.key;
     if (!is_alike) names.emplace_back(row.key);
     places.push_back({&names.back(), &row});
   }
-  std::ranges::sort(places, {}, &Place::order);
+  std::ranges::sort(places, {}, &RowAddress::order);
   std::int64_t changed = 0;
   const KeyNames* before = nullptr;
   std::string name;

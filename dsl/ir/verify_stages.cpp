@@ -121,18 +121,18 @@ class LayoutVerifier {
 };
 
 // Bytes of shared memory from `begin` on.
-struct Place {
+struct SharedRange {
   std::int64_t begin = 0, end = 0;
-  bool overlaps(const Place& other) const { return begin < other.end && other.begin < end; }
-  bool operator==(const Place&) const = default;
+  bool overlaps(const SharedRange& other) const { return begin < other.end && other.begin < end; }
+  bool operator==(const SharedRange&) const = default;
 };
 
-Place place_of(const Inst& inst) {
+SharedRange place_of(const Inst& inst) {
   std::int64_t begin = inst.schedule.shared_offset;
   return {begin, begin + inst.schedule.shared_bytes};
 }
 
-std::string to_string(const Place& place) { return concat(place.begin, " to ", place.end); }
+std::string to_string(const SharedRange& place) { return concat(place.begin, " to ", place.end); }
 
 class PlaceVerifier {
  public:
@@ -166,7 +166,7 @@ class PlaceVerifier {
   }
 
   void place(const Inst& inst) const {
-    const Place own = place_of(inst);
+    const SharedRange own = place_of(inst);
     expect(own.begin >= function_.shared.reserved && own.end <= function_.shared.bytes, inst,
            "its bytes of shared memory, ", to_string(own), ", lie outside those that there are, ",
            function_.shared.reserved, " to ", function_.shared.bytes);
@@ -191,16 +191,16 @@ class BarrierVerifier {
  private:
   struct State {
     std::vector<Value> read, written;  // arrays; sorted
-    std::vector<Place> scratch;        // that may still be read; sorted
+    std::vector<SharedRange> scratch;  // that may still be read; sorted
     bool operator==(const State&) const = default;
     void merge(const State& other) {
       for (Value array : other.read) insert(read, array);
       for (Value array : other.written) insert(written, array);
-      for (const Place& place : other.scratch) insert(scratch, place);
+      for (const SharedRange& place : other.scratch) insert(scratch, place);
     }
   };
   static auto key(Value array) { return array; }
-  static auto key(const Place& place) { return std::pair(place.begin, place.end); }
+  static auto key(const SharedRange& place) { return std::pair(place.begin, place.end); }
   template <typename T>
   static void insert(std::vector<T>& list, const T& item) {
     auto at = std::ranges::lower_bound(list, key(item), {}, [](const T& t) { return key(t); });
@@ -260,7 +260,7 @@ class BarrierVerifier {
 
   static void scratch(const Inst& inst, State& state) {
     if (inst.schedule.barrier == Barrier::scratch) state = {};
-    for (const Place& place : state.scratch)
+    for (const SharedRange& place : state.scratch)
       expect(!place.overlaps(place_of(inst)), inst, "writes bytes ", to_string(place_of(inst)),
              " of shared memory, of which other threads may still read ", to_string(place),
              "; there must be a barrier before");

@@ -47,7 +47,7 @@ class AssertCheck {
   }
 
   // Appends instructions for one assert.
-  struct Site {
+  struct AssertCode {
     math::InsertionPoint at;
     const Shape& shape;
 
@@ -70,7 +70,7 @@ class AssertCheck {
   void check(const Inst& inst, std::vector<Inst>& code) {
     ir::Function& f = checks_.function;
     const Shape shape = f.type(inst.operands[0]).shape;
-    Site site{{f, code, shape, inst.where}, shape};
+    AssertCode site{{f, code, shape, inst.where}, shape};
     AssertSite made{inst.get<ir::Text>().text, inst.where, shape, {}, checks_.words};
     const std::int64_t count = element_count(shape);
     Value places = shape.empty() ? site.number(0) : numbered(site, count);
@@ -109,13 +109,13 @@ class AssertCheck {
     checks_.sites.push_back(std::move(made));
   }
 
-  static Value numbered(Site& site, std::int64_t count) {
+  static Value numbered(AssertCode& site, std::int64_t count) {
     Value line = site.append(Op::arange_, {}, ir::Bounds{0, count});
     line = site.append(Op::cast_, {line}, DType::i64);
     return site.append(Op::reshape_, {line}, ir::Extent{site.shape});
   }
 
-  Value as_word(Site& site, Value value) {
+  Value as_word(AssertCode& site, Value value) {
     const DType dtype = checks_.function.type(value).dtype;
     if (!is_floating(dtype))
       return dtype == DType::i64 ? value : site.append(Op::cast_, {value}, DType::i64);

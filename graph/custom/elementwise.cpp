@@ -25,13 +25,13 @@ std::optional<Op> op_of(ir::Op tile_op, DType dtype) {
 }
 
 // An integer of every lane of every program: program * of_program + lane * of_lane + number.
-struct Place {
+struct LaneIndex {
   std::int64_t of_program = 0, of_lane = 0, number = 0;
   bool is_number() const { return of_program == 0 && of_lane == 0; }
-  Place times(std::int64_t factor) const {
+  LaneIndex times(std::int64_t factor) const {
     return {of_program * factor, of_lane * factor, number * factor};
   }
-  Place plus(const Place& other, std::int64_t sign) const {
+  LaneIndex plus(const LaneIndex& other, std::int64_t sign) const {
     return {of_program + sign * other.of_program, of_lane + sign * other.of_lane,
             number + sign * other.number};
   }
@@ -42,7 +42,7 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 31;
 
 // What is known of a value.
 struct Known {
-  std::optional<Place> place;        // an integer that is known
+  std::optional<LaneIndex> place;    // an integer that is known
   std::optional<std::size_t> param;  // the pointer that is this parameter's, at its own elements or
   bool is_at_element = false;        //   at the first one
   bool is_mask = false;              // whether the element is there
@@ -106,15 +106,15 @@ class KernelReader {
     if (inst.op == ir::Op::splat_) return copy(inst);
     if (inst.op == ir::Op::constant_) {
       const ir::Scalar& scalar = inst.get<ir::Scalar>();
-      if (is_integer(scalar.dtype)) result.place = Place{0, 0, scalar.integer};
+      if (is_integer(scalar.dtype)) result.place = LaneIndex{0, 0, scalar.integer};
       return true;
     }
     if (inst.op == ir::Op::program_id_) {
-      result.place = Place{1, 0, 0};
+      result.place = LaneIndex{1, 0, 0};
       return inst.get<ir::Axis>().axis == 0;
     }
     if (inst.op != ir::Op::arange_) return false;
-    result.place = Place{0, 1, inst.get<ir::Bounds>().start};
+    result.place = LaneIndex{0, 1, inst.get<ir::Bounds>().start};
     return true;
   }
   bool point(const ir::Inst& inst, Known& result) {
@@ -148,7 +148,7 @@ class KernelReader {
     if (x.size() != 2 || !x[0].place || !x[1].place) return false;
     if (inst.op == ir::Op::lt_ || inst.op == ir::Op::gt_) {
       const bool is_less = inst.op == ir::Op::lt_;
-      const Place &at = *x[is_less ? 0 : 1].place, &end = *x[is_less ? 1 : 0].place;
+      const LaneIndex &at = *x[is_less ? 0 : 1].place, &end = *x[is_less ? 1 : 0].place;
       const Shape& shape = function_.type(inst.results[0]).shape;
       result.is_mask = end.is_number() && end.number == count_ && at.of_lane == 1 &&
                        at.number == 0 && shape.rank() == 1 && at.of_program == shape[0];
@@ -157,8 +157,8 @@ class KernelReader {
     result.place = combined(inst.op, x);
     return result.place.has_value();
   }
-  static std::optional<Place> combined(ir::Op op, const std::vector<Known>& x) {
-    const Place &a = *x[0].place, &b = *x[1].place;
+  static std::optional<LaneIndex> combined(ir::Op op, const std::vector<Known>& x) {
+    const LaneIndex &a = *x[0].place, &b = *x[1].place;
     if (op == ir::Op::add_) return a.plus(b, 1);
     if (op == ir::Op::sub_) return a.plus(b, -1);
     if (op == ir::Op::mul_ && b.is_number()) return a.times(b.number);

@@ -55,7 +55,7 @@ Value value_of(const Shape& given, const Shape& padded) {
 }
 
 // One node of both graphs, with what is known of its operands.
-struct Site {
+struct NodePair {
   const Node &given, &padded;
   const std::vector<Value>& operands;
   const std::vector<Shape>& shapes;  // of the operands, as given
@@ -87,13 +87,13 @@ void move_factor(Axis& axis, Factor& left, Axis& rest) {
   left = {1, 1};
 }
 
-Value reshaped(const Site& site) {
+Value reshaped(const NodePair& pair) {
   Axis rest;
-  for (const Axis& axis : site.operands[0])
+  for (const Axis& axis : pair.operands[0])
     for (const Factor& factor : axis) add(rest, factor);
   Value result;
-  for (int i = 0; i < site.given.shape.rank(); ++i) {
-    Factor left{site.given.shape[i], site.padded.shape[i]};
+  for (int i = 0; i < pair.given.shape.rank(); ++i) {
+    Factor left{pair.given.shape[i], pair.padded.shape[i]};
     Axis axis;
     while (left != Factor{1, 1}) {
       need(!rest.empty(), "it joins or parts a padded axis so that elements change their places");
@@ -104,43 +104,43 @@ Value reshaped(const Site& site) {
   return result;
 }
 
-Value expanded(const Site& site) {
-  Value result = site.plain();
+Value expanded(const NodePair& pair) {
+  Value result = pair.plain();
   for (std::size_t i = 0; i < result.size(); ++i) {
-    const Axis& operand = site.operands[0][i];
+    const Axis& operand = pair.operands[0][i];
     if (operand.empty()) continue;  // of one element in both
-    need(site.shapes[0][static_cast<int>(i)] == site.given.shape[static_cast<int>(i)],
+    need(pair.shapes[0][static_cast<int>(i)] == pair.given.shape[static_cast<int>(i)],
          "it repeats a padded axis");
     result[i] = operand;
   }
   return result;
 }
 
-Value sliced(const Site& site) {
-  auto axis = static_cast<std::size_t>(site.given.attributes.axes.at(0));
-  need(is_simple(site.operands[0][axis]), "it takes a part of an axis that was joined with others");
-  need(site.given.attributes.step > 0 || !is_padded(site.operands[0][axis]),
+Value sliced(const NodePair& pair) {
+  auto axis = static_cast<std::size_t>(pair.given.attributes.axes.at(0));
+  need(is_simple(pair.operands[0][axis]), "it takes a part of an axis that was joined with others");
+  need(pair.given.attributes.step > 0 || !is_padded(pair.operands[0][axis]),
        "it goes backwards along an axis that is padded");
-  Value result = site.operands[0];
-  result[axis] = site.plain()[axis];
+  Value result = pair.operands[0];
+  result[axis] = pair.plain()[axis];
   return result;
 }
 
-Value viewed(const Site& site) {
-  const Op op = site.given.op;
-  if (op == Op::reshape) return reshaped(site);
-  if (op == Op::expand) return expanded(site);
-  if (op == Op::slice) return sliced(site);
+Value viewed(const NodePair& pair) {
+  const Op op = pair.given.op;
+  if (op == Op::reshape) return reshaped(pair);
+  if (op == Op::expand) return expanded(pair);
+  if (op == Op::slice) return sliced(pair);
   need(op == Op::permute, "what it makes of padded values is not known");
   Value result;
-  for (int axis : site.given.attributes.axes)
-    result.push_back(site.operands[0][static_cast<std::size_t>(axis)]);
+  for (int axis : pair.given.attributes.axes)
+    result.push_back(pair.operands[0][static_cast<std::size_t>(axis)]);
   return result;
 }
 
-Value reduced(const Site& site) {
-  Value result = site.operands[0];
-  for (int axis : site.given.attributes.axes) {
+Value reduced(const NodePair& pair) {
+  Value result = pair.operands[0];
+  for (int axis : pair.given.attributes.axes) {
     Axis& over = result[static_cast<std::size_t>(axis)];
     need(!is_padded(over), goes_over);
     over.clear();
@@ -148,8 +148,8 @@ Value reduced(const Site& site) {
   return result;
 }
 
-Value multiplied(const Site& site) {
-  Value a = site.operands[0], b = site.operands[1];
+Value multiplied(const NodePair& pair) {
+  Value a = pair.operands[0], b = pair.operands[1];
   need(!is_padded(a.back()) && !is_padded(b[b.size() - 2]), goes_over);
   a.back() = b.back();
   b[b.size() - 2] = a[a.size() - 2];
@@ -158,95 +158,95 @@ Value multiplied(const Site& site) {
   return a;
 }
 
-Value looked_up(const Site& site) {
-  need(!is_padded(site.operands[0]), "its table is padded");
-  Value result = site.operands[1];
-  result.push_back(site.operands[0][1]);
+Value looked_up(const NodePair& pair) {
+  need(!is_padded(pair.operands[0]), "its table is padded");
+  Value result = pair.operands[1];
+  result.push_back(pair.operands[0][1]);
   return result;
 }
 
-Value joined(const Site& site) {
-  auto along = static_cast<std::size_t>(site.given.attributes.axes.at(0));
-  Value result = site.operands.back();
-  for (const Value& operand : site.operands) {
-    const bool is_last = &operand == &site.operands.back();
+Value joined(const NodePair& pair) {
+  auto along = static_cast<std::size_t>(pair.given.attributes.axes.at(0));
+  Value result = pair.operands.back();
+  for (const Value& operand : pair.operands) {
+    const bool is_last = &operand == &pair.operands.back();
     need(is_last ? is_simple(operand[along]) : !is_padded(operand[along]),
          "it joins something behind a padded axis");
     Value others = operand;
     others[along] = result[along];
     need_equal_axes(others, result);
   }
-  result[along] = site.plain()[along];
+  result[along] = pair.plain()[along];
   return result;
 }
 
 // Rows of q see, where causal, the keys up to their own.
-Value attended(const Site& site) {
-  const Value &q = site.operands[0], &k = site.operands[1];
-  need_equal_axes(k, site.operands[2]);
+Value attended(const NodePair& pair) {
+  const Value &q = pair.operands[0], &k = pair.operands[1];
+  need_equal_axes(k, pair.operands[2]);
   need(q[0] == k[0], "it takes values together that are padded in different places");
   need(!is_padded(q[1]) && !is_padded(k[1]) && !is_padded(q[3]), goes_over);
-  const Attributes& a = site.given.attributes;
+  const Attributes& a = pair.given.attributes;
   if (a.causal) need(is_simple(q[2]), "its rows were joined with another axis");
-  const AttentionOperands given(a, site.operands.size(),
-                                site.operands.size() > 3 ? site.operands[3].size() : 0);
+  const AttentionOperands given(a, pair.operands.size(),
+                                pair.operands.size() > 3 ? pair.operands[3].size() : 0);
   need(a.bodies.empty(), "what its function makes of padded scores is not known");
-  need(given.mask == 0 || !is_padded(site.operands[given.mask]), "its mask is padded");
+  need(given.mask == 0 || !is_padded(pair.operands[given.mask]), "its mask is padded");
   if (is_padded(k[2])) {
     need(a.causal && is_simple(k[2]),
          "its rows see all keys, padded ones too; causal ones would not");
     need(given.position == 0, "its position is not known");
-    need(site.shapes[0][2] - 1 + a.start < site.shapes[1][2], "its rows see padded keys");
+    need(pair.shapes[0][2] - 1 + a.start < pair.shapes[1][2], "its rows see padded keys");
   }
   return q;
 }
 
-Value ordered(const Site& site) {
-  Value result = site.operands[0];
+Value ordered(const NodePair& pair) {
+  Value result = pair.operands[0];
   need(!is_padded(result.back()), goes_over);
-  result.back() = site.plain().back();
+  result.back() = pair.plain().back();
   return result;
 }
 
 // What is padded lies behind all that counts.
-Value accumulated(const Site& site) {
-  const auto along = static_cast<std::size_t>(site.given.attributes.axes.at(0));
-  need(is_simple(site.operands[0][along]), "its axis was joined with another one");
-  return site.operands[0];
+Value accumulated(const NodePair& pair) {
+  const auto along = static_cast<std::size_t>(pair.given.attributes.axes.at(0));
+  need(is_simple(pair.operands[0][along]), "its axis was joined with another one");
+  return pair.operands[0];
 }
 
 // Of a batch each by itself.
-Value convolved(const Site& site) {
-  Value result = site.plain();
-  result[0] = site.operands[0][0];
+Value convolved(const NodePair& pair) {
+  Value result = pair.plain();
+  result[0] = pair.operands[0][0];
   for (std::size_t i = 1; i < result.size(); ++i)
-    need(!is_padded(site.operands[0][i]) && !is_padded(result[i]), goes_over);
-  for (std::size_t i = 1; i < site.operands.size(); ++i)
-    need(!is_padded(site.operands[i]), "its filters are padded");
+    need(!is_padded(pair.operands[0][i]) && !is_padded(result[i]), goes_over);
+  for (std::size_t i = 1; i < pair.operands.size(); ++i)
+    need(!is_padded(pair.operands[i]), "its filters are padded");
   return result;
 }
 
-Value rule(const Site& site) {
-  const Value plain = site.plain();
+Value rule(const NodePair& pair) {
+  const Value plain = pair.plain();
   // What is the same throughout is the same whatever is computed of it.
-  if (std::ranges::none_of(site.operands, [](const Value& value) { return is_padded(value); }) &&
-      !is_padded(plain) && !site.operands.empty())
+  if (std::ranges::none_of(pair.operands, [](const Value& value) { return is_padded(value); }) &&
+      !is_padded(plain) && !pair.operands.empty())
     return plain;
-  switch (info(site.given.op).kind) {
+  switch (info(pair.given.op).kind) {
     case Kind::input:
     case Kind::constant: return plain;
     case Kind::pointwise:
-      for (const Value& operand : site.operands) need_equal_axes(operand, site.operands[0]);
-      return site.operands[0];
-    case Kind::view: return viewed(site);
-    case Kind::reduction: return reduced(site);
-    case Kind::contraction: return multiplied(site);
-    case Kind::gather: return looked_up(site);
-    case Kind::concat: return joined(site);
-    case Kind::attention: return attended(site);
-    case Kind::convolution: return convolved(site);
-    case Kind::ordering: return ordered(site);
-    case Kind::cumulation: return accumulated(site);
+      for (const Value& operand : pair.operands) need_equal_axes(operand, pair.operands[0]);
+      return pair.operands[0];
+    case Kind::view: return viewed(pair);
+    case Kind::reduction: return reduced(pair);
+    case Kind::contraction: return multiplied(pair);
+    case Kind::gather: return looked_up(pair);
+    case Kind::concat: return joined(pair);
+    case Kind::attention: return attended(pair);
+    case Kind::convolution: return convolved(pair);
+    case Kind::ordering: return ordered(pair);
+    case Kind::cumulation: return accumulated(pair);
     case Kind::custom:
     case Kind::control:
     case Kind::scatter:

@@ -84,7 +84,7 @@ class BodyRunner {
 };
 
 // What the three have in common.
-struct Site {
+struct ControlNode {
   std::vector<Piece> operands, results;
   std::vector<BodyRunner> bodies;
   DeviceMemory* memory = nullptr;
@@ -128,12 +128,12 @@ class CallMemory {
   Address next_;
 };
 
-void run_cond(const Site& site, const Argument* arguments) {
-  CallMemory memory(site.memory, site.arena_bytes());
-  std::vector<Address> inputs = site.addresses(site.operands, arguments);
-  const BodyRunner& body = site.bodies[site.is_true(inputs[0]) ? 0 : 1];
-  body.run(std::span(inputs).subspan(1), site.addresses(site.results, arguments),
-           memory.take(site.arena_bytes()));
+void run_cond(const ControlNode& control, const Argument* arguments) {
+  CallMemory memory(control.memory, control.arena_bytes());
+  std::vector<Address> inputs = control.addresses(control.operands, arguments);
+  const BodyRunner& body = control.bodies[control.is_true(inputs[0]) ? 0 : 1];
+  body.run(std::span(inputs).subspan(1), control.addresses(control.results, arguments),
+           memory.take(control.arena_bytes()));
 }
 
 // Carried values: two places each, of which one is read and the other written.
@@ -141,62 +141,64 @@ struct Carried {
   std::vector<Address> now, next;
   void turn() { std::swap(now, next); }
 };
-std::int64_t carried_bytes(const Site& site) {
+std::int64_t carried_bytes(const ControlNode& control) {
   std::int64_t bytes = 0;
-  for (std::int64_t i = 0; i < site.carried; ++i)
-    bytes += 2 * aligned(site.operands[static_cast<std::size_t>(i)].bytes);
+  for (std::int64_t i = 0; i < control.carried; ++i)
+    bytes += 2 * aligned(control.operands[static_cast<std::size_t>(i)].bytes);
   return bytes;
 }
-Carried carried_in(const Site& site, CallMemory& memory) {
+Carried carried_in(const ControlNode& control, CallMemory& memory) {
   Carried result;
-  for (std::int64_t i = 0; i < site.carried; ++i) {
-    const std::int64_t bytes = site.operands[static_cast<std::size_t>(i)].bytes;
+  for (std::int64_t i = 0; i < control.carried; ++i) {
+    const std::int64_t bytes = control.operands[static_cast<std::size_t>(i)].bytes;
     result.now.push_back(memory.take(bytes));
     result.next.push_back(memory.take(bytes));
   }
   return result;
 }
 
-void run_while(const Site& site, const Argument* arguments) {
-  CallMemory memory(site.memory, carried_bytes(site) + site.arena_bytes() + alignment);
-  Carried carried = carried_in(site, memory);
-  Address arena = memory.take(site.arena_bytes()), condition = memory.take(1);
-  std::vector<Address> inputs = site.addresses(site.operands, arguments);
-  const BodyRunner& body = site.bodies[1];
+void run_while(const ControlNode& control, const Argument* arguments) {
+  CallMemory memory(control.memory, carried_bytes(control) + control.arena_bytes() + alignment);
+  Carried carried = carried_in(control, memory);
+  Address arena = memory.take(control.arena_bytes()), condition = memory.take(1);
+  std::vector<Address> inputs = control.addresses(control.operands, arguments);
+  const BodyRunner& body = control.bodies[1];
   const LoopStop stop("while_loop");
   for (std::int64_t turns = 0;; ++turns) {
     stop.look(turns);
-    site.bodies[0].run(inputs, {&condition, 1}, arena);
-    if (!site.is_true(condition)) break;
+    control.bodies[0].run(inputs, {&condition, 1}, arena);
+    if (!control.is_true(condition)) break;
     body.run(inputs, carried.next, arena);
     carried.turn();
     std::ranges::copy(carried.now, inputs.begin());
   }
   for (std::size_t i = 0; i < carried.now.size(); ++i)
-    body.copy(Site::address(site.results[i], arguments), inputs[i], site.results[i].bytes);
+    body.copy(ControlNode::address(control.results[i], arguments), inputs[i],
+              control.results[i].bytes);
 }
 
 // A slice that does not begin where programs may write is written beside and copied.
-void run_scan(const Site& site, const Argument* arguments) {
-  const BodyRunner& body = site.bodies[0];
-  const auto count = static_cast<std::size_t>(site.carried);
+void run_scan(const ControlNode& control, const Argument* arguments) {
+  const BodyRunner& body = control.bodies[0];
+  const auto count = static_cast<std::size_t>(control.carried);
   std::int64_t slices = 0;
   for (std::size_t i = count; i < body.results(); ++i) slices += aligned(body.bytes(i));
-  CallMemory memory(site.memory, carried_bytes(site) + site.arena_bytes() + slices);
-  Carried carried = carried_in(site, memory);
-  Address arena = memory.take(site.arena_bytes());
+  CallMemory memory(control.memory, carried_bytes(control) + control.arena_bytes() + slices);
+  Carried carried = carried_in(control, memory);
+  Address arena = memory.take(control.arena_bytes());
   std::vector<Address> beside(body.results());
   for (std::size_t i = count; i < beside.size(); ++i) beside[i] = memory.take(body.bytes(i));
-  std::vector<Address> inputs = site.addresses(site.operands, arguments);
-  const std::vector<Address> first = inputs, results = site.addresses(site.results, arguments);
+  std::vector<Address> inputs = control.addresses(control.operands, arguments);
+  const std::vector<Address> first = inputs,
+                             results = control.addresses(control.results, arguments);
   std::vector<Address> outputs(beside.size());
   const LoopStop stop("scan");
-  for (std::int64_t turn = 0; turn < site.turns; ++turn) {
+  for (std::int64_t turn = 0; turn < control.turns; ++turn) {
     stop.look(turn);
-    const std::int64_t at = site.descending ? site.turns - 1 - turn : turn;
-    for (std::size_t i = count; i < count + static_cast<std::size_t>(site.sliced); ++i)
-      inputs[i] = first[i] + at * (site.operands[i].bytes / site.turns);
-    const bool is_last = turn == site.turns - 1;
+    const std::int64_t at = control.descending ? control.turns - 1 - turn : turn;
+    for (std::size_t i = count; i < count + static_cast<std::size_t>(control.sliced); ++i)
+      inputs[i] = first[i] + at * (control.operands[i].bytes / control.turns);
+    const bool is_last = turn == control.turns - 1;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (i < count)
         outputs[i] = is_last ? results[i] : carried.next[i];
@@ -237,13 +239,13 @@ Piece piece_of(const TaskList& list, const std::vector<StorageId>& storages, Sto
 }
 
 // Of what the inputs of a body begin at; those that are sliced begin where each slice does.
-std::vector<InputMemory> inputs_of(const Site& site, std::size_t first) {
+std::vector<InputMemory> inputs_of(const ControlNode& control, std::size_t first) {
   std::vector<InputMemory> result;
-  for (std::size_t i = first; i < site.operands.size(); ++i) {
-    const Piece& piece = site.operands[i];
+  for (std::size_t i = first; i < control.operands.size(); ++i) {
+    const Piece& piece = control.operands[i];
     const auto number = static_cast<std::int64_t>(i);
-    const bool is_sliced = number >= site.carried && number < site.carried + site.sliced;
-    const bool stays = !is_sliced || (piece.bytes / site.turns) % alignment == 0;
+    const bool is_sliced = number >= control.carried && number < control.carried + control.sliced;
+    const bool stays = !is_sliced || (piece.bytes / control.turns) % alignment == 0;
     result.push_back({.is_aligned = piece.is_aligned && stays});
   }
   return result;
@@ -259,26 +261,26 @@ bool is_control_flow(const TaskList& list, const Region& region) {
 HostCall control_flow_call(const TaskList& list, const Region& region, const PlanOptions& options) {
   const Task& task = list.tasks[region.tasks[0]];
   const std::vector<StorageId> storages = storages_of(list, region);
-  auto site = std::make_shared<Site>();
-  site->memory = options.device.memory();
-  site->carried = task.attributes.carried;
-  site->sliced = task.attributes.sliced;
-  site->turns = task.attributes.end;
-  site->descending = task.attributes.descending;
+  auto control = std::make_shared<ControlNode>();
+  control->memory = options.device.memory();
+  control->carried = task.attributes.carried;
+  control->sliced = task.attributes.sliced;
+  control->turns = task.attributes.end;
+  control->descending = task.attributes.descending;
   for (const TaskOperand& operand : task.operands)
-    site->operands.push_back(piece_of(list, storages, operand.storage, operand.view));
-  site->results.push_back(piece_of(list, storages, task.storage, task.place));
+    control->operands.push_back(piece_of(list, storages, operand.storage, operand.view));
+  control->results.push_back(piece_of(list, storages, task.storage, task.place));
   for (const TaskResult& other : task.others)
-    site->results.push_back(piece_of(list, storages, other.storage, row_major(other.shape)));
+    control->results.push_back(piece_of(list, storages, other.storage, row_major(other.shape)));
   PlanOptions body = options_of_body(options);
-  body.inputs = inputs_of(*site, *task.op == Op::cond ? 1 : 0);
+  body.inputs = inputs_of(*control, *task.op == Op::cond ? 1 : 0);
   for (std::size_t i = 0; i < task.attributes.bodies.size(); ++i)
-    site->bodies.emplace_back(make_plan(
+    control->bodies.emplace_back(make_plan(
         run_passes(task.attributes.bodies[i], {.target = options.device.target()}), body));
-  void (*run)(const Site&, const Argument*) = *task.op == Op::cond         ? run_cond
-                                              : *task.op == Op::while_loop ? run_while
-                                                                           : run_scan;
-  return [site, run](const Grid&, const Argument* arguments) { run(*site, arguments); };
+  void (*run)(const ControlNode&, const Argument*) = *task.op == Op::cond         ? run_cond
+                                                     : *task.op == Op::while_loop ? run_while
+                                                                                  : run_scan;
+  return [control, run](const Grid&, const Argument* arguments) { run(*control, arguments); };
 }
 
 }  // namespace tilewright::graph

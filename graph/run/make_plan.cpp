@@ -78,14 +78,14 @@ class PlanMaker {
 
  private:
   // What a region becomes: programs, one after the other, and what they need between them.
-  struct Step {
+  struct RegionProgram {
     std::uint32_t program = 0;
     Grid grid;
     std::vector<std::uint32_t> memory;
     std::vector<std::int64_t> sizes;
   };
-  struct Steps {
-    std::vector<Step> steps;
+  struct RegionPrograms {
+    std::vector<RegionProgram> steps;
     std::vector<Scratch> scratch;
   };
 
@@ -111,7 +111,7 @@ class PlanMaker {
       list_.storages.back().dtype = scratch.dtype;
       list_.storages.back().elements = scratch.elements;
     }
-    for (const Step& step : known->second.steps) {
+    for (const RegionProgram& step : known->second.steps) {
       PlanProgram& program = body_->programs[step.program];
       ++program.instances;
       if (MarkId mark = mark_of(graph_, list_, region))
@@ -190,7 +190,7 @@ class PlanMaker {
         .finish();
   }
 
-  Steps steps_of(std::size_t number) {
+  RegionPrograms steps_of(std::size_t number) {
     const FusedRegion& region = regions_[number];
     LoweredRegion lowered = blocks_->lowered(region.region, keys_[number]);
     if (is_control_flow(list_, region.region))
@@ -202,10 +202,10 @@ class PlanMaker {
       lowered.programs[0].call =
           checked_kernel_call(list_, region.region, options_.device, lowered.programs[0].function,
                               lowered.blocks.configuration, line_of(region.region));
-    Steps result;
+    RegionPrograms result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
-      Step step{0, program.grid, program.memory, program.sizes};
+      RegionProgram step{0, program.grid, program.memory, program.sizes};
       step.program = add_program(region, lowered, program, shared_key(number));
       result.steps.push_back(std::move(step));
     }
@@ -370,9 +370,9 @@ class PlanMaker {
   dsl::Target target_;
   TaskList list_;
   std::vector<FusedRegion> regions_;
-  std::vector<Hash> keys_;                // of each region's program (program_key)
-  std::optional<RegionBlocks> blocks_;    // once the keys are known
-  std::unordered_map<Hash, Steps> like_;  // by key
+  std::vector<Hash> keys_;                         // of each region's program (program_key)
+  std::optional<RegionBlocks> blocks_;             // once the keys are known
+  std::unordered_map<Hash, RegionPrograms> like_;  // by key
   std::vector<PendingLaunch> launches_;
   std::vector<std::vector<std::uint32_t>> batches_;  // launches
   std::vector<ProgramUse> uses_;                     // by program

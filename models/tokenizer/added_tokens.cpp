@@ -54,8 +54,8 @@ const AddedToken* AddedTokens::longest_at(std::string_view text) const {
   return longest;
 }
 
-AddedTokens::Place AddedTokens::place_of(const AddedToken& token, std::string_view text,
-                                         std::size_t at, std::size_t done) const {
+AddedTokens::TokenSpan AddedTokens::place_of(const AddedToken& token, std::string_view text,
+                                             std::size_t at, std::size_t done) const {
   std::size_t begin = at, end = at + token.content.size(), bytes = 0;
   bool in_word = token.single_word && (is_word(last_of(text.substr(0, begin), bytes)) ||
                                        is_word(first_of(text.substr(end), bytes)));

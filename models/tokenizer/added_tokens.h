@@ -37,12 +37,12 @@ class AddedTokens {
  private:
   const AddedToken* longest_at(std::string_view text) const;
   // The part of the text that a token found there takes, or nothing where it is none.
-  struct Place {
+  struct TokenSpan {
     std::size_t begin, end;
     bool is_taken;
   };
-  Place place_of(const AddedToken& token, std::string_view text, std::size_t at,
-                 std::size_t done) const;
+  TokenSpan place_of(const AddedToken& token, std::string_view text, std::size_t at,
+                     std::size_t done) const;
 
   std::vector<AddedToken> tokens_;  // sorted by content
   std::array<bool, 256> begins_ = {};
@@ -58,7 +58,7 @@ void AddedTokens::split(std::string_view text, bool with_special, const Visit& v
       ++at;
       continue;
     }
-    Place place = place_of(*token, text, at, done);
+    TokenSpan place = place_of(*token, text, at, done);
     at += token->content.size();
     if (!place.is_taken || (token->is_special && !with_special)) continue;
     if (done < place.begin) visit(text.substr(done, place.begin - done), nullptr);

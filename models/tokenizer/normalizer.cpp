@@ -92,53 +92,53 @@ Replacement read_replacement(Fields& fields) {
   return result;
 }
 
-Normalizer::Step Normalizer::read(Component& component) {
-  using Kind = Step::Kind;
+Normalizer::Change Normalizer::read(Component& component) {
+  using Kind = Change::Kind;
   Fields& fields = component.fields;
   const std::string& type = component.type;
-  Step step{Kind::form};
+  Change change{Kind::form};
   for (const auto& [name, form] : forms)
     if (type == name) {
-      step.form = form;
-      return step;
+      change.form = form;
+      return change;
     }
   if (type == "Prepend") {
-    step.kind = Kind::prepend;
-    step.prepended = fields.string("prepend");
-    fields.expect(step.prepended.size() <= max_rule_bytes, fields.role(), " has more than ",
+    change.kind = Kind::prepend;
+    change.prepended = fields.string("prepend");
+    fields.expect(change.prepended.size() <= max_rule_bytes, fields.role(), " has more than ",
                   max_rule_bytes, " bytes");
   } else if (type == "Replace") {
-    step.kind = Kind::replace;
-    step.replacement = read_replacement(fields);
+    change.kind = Kind::replace;
+    change.replacement = read_replacement(fields);
   } else if (type == "Strip") {
-    step.kind = Kind::strip;
-    step.left = fields.flag("strip_left", true);
-    step.right = fields.flag("strip_right", true);
+    change.kind = Kind::strip;
+    change.left = fields.flag("strip_left", true);
+    change.right = fields.flag("strip_right", true);
   } else if (type == "StripAccents") {
-    step.kind = Kind::strip_accents;
+    change.kind = Kind::strip_accents;
   } else if (type == "Lowercase") {
-    step.kind = Kind::lowercase;
+    change.kind = Kind::lowercase;
   } else if (type == "ByteLevel") {
-    step.kind = Kind::byte_level;
+    change.kind = Kind::byte_level;
   } else {
     component.refuse(
         "NFC, NFD, NFKC, NFKD, Prepend, Replace, Strip, StripAccents, Lowercase, ByteLevel, "
         "BertNormalizer and Sequence");
   }
-  return step;
+  return change;
 }
 
 // Several steps, each of which the file may turn off.
 void Normalizer::read_bert(Fields& fields) {
-  using Kind = Step::Kind;
-  if (fields.flag("clean_text", true)) steps_.push_back({Kind::clean});
-  if (fields.flag("handle_chinese_chars", true)) steps_.push_back({Kind::space_ideographs});
+  using Kind = Change::Kind;
+  if (fields.flag("clean_text", true)) changes_.push_back({Kind::clean});
+  if (fields.flag("handle_chinese_chars", true)) changes_.push_back({Kind::space_ideographs});
   bool lowercase = fields.flag("lowercase", true);
   if (fields.flag("strip_accents", lowercase)) {
-    steps_.push_back({Kind::form, Form::nfd});
-    steps_.push_back({Kind::strip_nonspacing});
+    changes_.push_back({Kind::form, Form::nfd});
+    changes_.push_back({Kind::strip_nonspacing});
   }
-  if (lowercase) steps_.push_back({Kind::lowercase});
+  if (lowercase) changes_.push_back({Kind::lowercase});
 }
 
 Normalizer::Normalizer(std::string_view what, const json::Node* node) {
@@ -146,14 +146,14 @@ Normalizer::Normalizer(std::string_view what, const json::Node* node) {
     if (component.type == "BertNormalizer")
       read_bert(component.fields);
     else
-      steps_.push_back(read(component));
+      changes_.push_back(read(component));
     component.fields.finish();
   }
 }
 
 // The steps that look at one character after the other.
-void Normalizer::rewrite(Step::Kind kind, Normalized& to) {
-  using Kind = Step::Kind;
+void Normalizer::rewrite(Change::Kind kind, Normalized& to) {
+  using Kind = Change::Kind;
   std::string result;
   result.reserve(to.text.size());
   for_each_character(to.text, [&](std::string_view bytes, char32_t value) {
@@ -174,17 +174,17 @@ void Normalizer::rewrite(Step::Kind kind, Normalized& to) {
   to.text = std::move(result);
 }
 
-void Normalizer::apply(const Step& step, Normalized& to) {
-  using Kind = Step::Kind;
+void Normalizer::apply(const Change& change, Normalized& to) {
+  using Kind = Change::Kind;
   std::string& text = to.text;
-  switch (step.kind) {
-    case Kind::form: text = normalized(text, step.form, max_normalized_bytes); return;
+  switch (change.kind) {
+    case Kind::form: text = normalized(text, change.form, max_normalized_bytes); return;
     case Kind::prepend:
-      if (!text.empty()) text.insert(0, step.prepended);
+      if (!text.empty()) text.insert(0, change.prepended);
       return;
-    case Kind::replace: text = step.replacement.run(text); return;
+    case Kind::replace: text = change.replacement.run(text); return;
     case Kind::strip: {
-      std::string_view rest = stripped(text, step.left, step.right);
+      std::string_view rest = stripped(text, change.left, change.right);
       to.keeps_begin = to.keeps_begin && rest.data() == text.data();
       text = std::string(rest);
       return;
@@ -193,7 +193,7 @@ void Normalizer::apply(const Step& step, Normalized& to) {
     case Kind::strip_nonspacing:
     case Kind::lowercase:
     case Kind::clean:
-    case Kind::space_ideographs: rewrite(step.kind, to); return;
+    case Kind::space_ideographs: rewrite(change.kind, to); return;
     case Kind::byte_level: {
       std::string result;
       append_byte_characters(result, text);
@@ -205,8 +205,8 @@ void Normalizer::apply(const Step& step, Normalized& to) {
 
 Normalized Normalizer::run(std::string_view text) const {
   Normalized result{std::string(text)};
-  for (const Step& step : steps_) {
-    apply(step, result);
+  for (const Change& change : changes_) {
+    apply(change, result);
     check_size(result.text.size());
   }
   return result;

@@ -40,7 +40,7 @@ class Normalizer {
   Normalized run(std::string_view text) const;
 
  private:
-  struct Step {
+  struct Change {
     enum class Kind : unsigned char {
       form,
       prepend,
@@ -58,11 +58,11 @@ class Normalizer {
     Replacement replacement;
     bool left = false, right = false;
   };
-  static Step read(Component& component);
+  static Change read(Component& component);
   void read_bert(Fields& fields);
-  static void apply(const Step& step, Normalized& to);
-  static void rewrite(Step::Kind kind, Normalized& to);
-  std::vector<Step> steps_;
+  static void apply(const Change& change, Normalized& to);
+  static void rewrite(Change::Kind kind, Normalized& to);
+  std::vector<Change> changes_;
 };
 
 }  // namespace tilewright::tokenizer

@@ -39,45 +39,45 @@ PreTokenizer::Behavior PreTokenizer::read_behavior(Fields& fields, std::string_v
 
 void PreTokenizer::read_split(Fields& fields) {
   Pattern pattern = read_pattern(fields);
-  Step step{pattern.is_regex ? Step::Kind::regex : Step::Kind::literal,
+  Rule rule{pattern.is_regex ? Rule::Kind::regex : Rule::Kind::literal,
             read_behavior(fields, "Isolated"), fields.flag("invert", false)};
   if (pattern.is_regex)
-    step.regex.emplace(pattern.text, fields.where());
+    rule.regex.emplace(pattern.text, fields.where());
   else
-    step.literal = pattern.text;
-  steps_.push_back(std::move(step));
+    rule.literal = pattern.text;
+  rules_.push_back(std::move(rule));
 }
 
 void PreTokenizer::read_byte_level(Fields& fields) {
   fields.ignore("trim_offsets");
-  if (fields.flag("add_prefix_space", true)) steps_.push_back({Step::Kind::space_before});
+  if (fields.flag("add_prefix_space", true)) rules_.push_back({Rule::Kind::space_before});
   if (fields.flag("use_regex", true)) {
-    Step step{Step::Kind::regex};
-    step.regex.emplace(byte_level_words, fields.where());
-    steps_.push_back(std::move(step));
+    Rule rule{Rule::Kind::regex};
+    rule.regex.emplace(byte_level_words, fields.where());
+    rules_.push_back(std::move(rule));
   }
-  steps_.push_back({Step::Kind::byte_characters});
+  rules_.push_back({Rule::Kind::byte_characters});
 }
 
 void PreTokenizer::read_metaspace(Fields& fields) {
-  Step step{Step::Kind::metaspace};
-  step.literal = fields.character("replacement", metaspace_mark);
+  Rule rule{Rule::Kind::metaspace};
+  rule.literal = fields.character("replacement", metaspace_mark);
   std::string scheme = fields.string("prepend_scheme", "always");
   fields.expect(scheme == "always" || scheme == "first" || scheme == "never", fields.role(),
                 " has the prepend_scheme \"", json::excerpt(scheme),
                 "\"; always, first or never is needed");
   if (!fields.flag("add_prefix_space", true)) scheme = "never";
   fields.ignore("str_rep");
-  step.always = scheme == "always";
-  step.first_only = scheme == "first";
-  Step cut{Step::Kind::literal, Behavior::merged_with_next};
-  cut.literal = step.literal;
-  steps_.push_back(std::move(step));
-  if (fields.flag("split", true)) steps_.push_back(std::move(cut));
+  rule.always = scheme == "always";
+  rule.first_only = scheme == "first";
+  Rule cut{Rule::Kind::literal, Behavior::merged_with_next};
+  cut.literal = rule.literal;
+  rules_.push_back(std::move(rule));
+  if (fields.flag("split", true)) rules_.push_back(std::move(cut));
 }
 
 void PreTokenizer::read(Component& component) {
-  using Kind = Step::Kind;
+  using Kind = Rule::Kind;
   Fields& fields = component.fields;
   const std::string& type = component.type;
   if (type == "Split") {
@@ -94,16 +94,16 @@ void PreTokenizer::read(Component& component) {
   } else if (type == "WhitespaceSplit") {
     cut_at(Kind::white_space, Behavior::removed);
   } else if (type == "Whitespace") {
-    Step step{Kind::regex, Behavior::removed, true};
-    step.regex.emplace(words_and_signs, fields.where());
-    steps_.push_back(std::move(step));
+    Rule rule{Kind::regex, Behavior::removed, true};
+    rule.regex.emplace(words_and_signs, fields.where());
+    rules_.push_back(std::move(rule));
   } else if (type == "BertPreTokenizer") {
     cut_at(Kind::white_space, Behavior::removed);
     cut_at(Kind::punctuation, Behavior::isolated);
   } else if (type == "CharDelimiterSplit") {
-    Step step{Kind::literal, Behavior::removed};
-    step.literal = fields.character("delimiter");
-    steps_.push_back(std::move(step));
+    Rule rule{Kind::literal, Behavior::removed};
+    rule.literal = fields.character("delimiter");
+    rules_.push_back(std::move(rule));
   } else {
     component.refuse(
         "Split, ByteLevel, Metaspace, Digits, Punctuation, Whitespace, WhitespaceSplit, "
@@ -118,25 +118,25 @@ PreTokenizer::PreTokenizer(std::string_view what, const json::Node* node) {
   }
 }
 
-// Cuts the whole piece into parts: those that the step looks for, and those between them.
-void PreTokenizer::find_parts(const Step& step, RegexSearch* search, std::string_view text,
+// Cuts the whole piece into parts: those that the rule looks for, and those between them.
+void PreTokenizer::find_parts(const Rule& rule, RegexSearch* search, std::string_view text,
                               std::vector<Part>& parts) {
   std::uint32_t done = 0;
   auto match = [&](std::size_t begin, std::size_t end) {
     auto from = static_cast<std::uint32_t>(begin), to = static_cast<std::uint32_t>(end);
-    if (done != from) parts.push_back({done, from, step.invert});
-    parts.push_back({from, to, !step.invert});
+    if (done != from) parts.push_back({done, from, rule.invert});
+    parts.push_back({from, to, !rule.invert});
     done = to;
   };
-  if (step.kind == Step::Kind::regex) {
+  if (rule.kind == Rule::Kind::regex) {
     for (Range found : search->run(text)) match(found.begin, found.end);
-  } else if (step.kind == Step::Kind::literal) {
-    for (std::size_t at = text.find(step.literal); at != text.npos;
-         at = text.find(step.literal, done))
-      match(at, at + step.literal.size());
+  } else if (rule.kind == Rule::Kind::literal) {
+    for (std::size_t at = text.find(rule.literal); at != text.npos;
+         at = text.find(rule.literal, done))
+      match(at, at + rule.literal.size());
   } else {
-    auto* is_found = step.kind == Step::Kind::numbers       ? is_number
-                     : step.kind == Step::Kind::punctuation ? is_punctuation
+    auto* is_found = rule.kind == Rule::Kind::numbers       ? is_number
+                     : rule.kind == Rule::Kind::punctuation ? is_punctuation
                                                             : is_white_space;
     std::size_t at = 0;
     for_each_character(text, [&](std::string_view bytes, char32_t value) {
@@ -145,7 +145,7 @@ void PreTokenizer::find_parts(const Step& step, RegexSearch* search, std::string
     });
   }
   if (done != text.size())
-    parts.push_back({done, static_cast<std::uint32_t>(text.size()), step.invert});
+    parts.push_back({done, static_cast<std::uint32_t>(text.size()), rule.invert});
 }
 
 // Leaves the parts that become pieces.
@@ -174,9 +174,9 @@ void PreTokenizer::join_parts(Behavior behavior, std::vector<Part>& parts) {
   parts = std::move(joined);
 }
 
-void PreTokenizer::cut(const Step& step, Pieces& pieces) {
+void PreTokenizer::cut(const Rule& rule, Pieces& pieces) {
   std::optional<RegexSearch> search;
-  if (step.regex) search.emplace(*step.regex, pieces.text.size());
+  if (rule.regex) search.emplace(*rule.regex, pieces.text.size());
   std::vector<Piece> result;
   result.reserve(pieces.pieces.size());
   std::vector<Part> parts;
@@ -186,8 +186,8 @@ void PreTokenizer::cut(const Step& step, Pieces& pieces) {
       continue;
     }
     parts.clear();
-    find_parts(step, search ? &*search : nullptr, pieces.of(piece), parts);
-    join_parts(step.behavior, parts);
+    find_parts(rule, search ? &*search : nullptr, pieces.of(piece), parts);
+    join_parts(rule.behavior, parts);
     for (const Part& part : parts)
       if (part.begin != part.end)
         result.push_back({piece.begin + part.begin, piece.begin + part.end, -1,
@@ -196,7 +196,7 @@ void PreTokenizer::cut(const Step& step, Pieces& pieces) {
   pieces.pieces = std::move(result);
 }
 
-void PreTokenizer::rewrite(const Step& step, Pieces& pieces) {
+void PreTokenizer::rewrite(const Rule& rule, Pieces& pieces) {
   std::string text;
   text.reserve(pieces.text.size());
   for (Piece& piece : pieces.pieces) {
@@ -204,16 +204,16 @@ void PreTokenizer::rewrite(const Step& step, Pieces& pieces) {
     auto begin = static_cast<std::uint32_t>(text.size());
     if (piece.id >= 0) {
       text += before;
-    } else if (step.kind == Step::Kind::byte_characters) {
+    } else if (rule.kind == Rule::Kind::byte_characters) {
       append_byte_characters(text, before);
-    } else if (step.kind == Step::Kind::space_before) {
+    } else if (rule.kind == Rule::Kind::space_before) {
       if (!before.starts_with(' ')) text += ' ';
       text += before;
     } else {
-      bool is_marked = before.starts_with(' ') || before.starts_with(step.literal);
-      if (!is_marked && (step.always || (step.first_only && piece.begins_text)))
-        text += step.literal;
-      for (char c : before) c == ' ' ? text += step.literal : text += c;
+      bool is_marked = before.starts_with(' ') || before.starts_with(rule.literal);
+      if (!is_marked && (rule.always || (rule.first_only && piece.begins_text)))
+        text += rule.literal;
+      for (char c : before) c == ' ' ? text += rule.literal : text += c;
     }
     require(text.size() <= 4 * max_normalized_bytes, "[encode] the text grows beyond ",
             4 * max_normalized_bytes, " bytes where it is cut into pieces");
@@ -224,10 +224,10 @@ void PreTokenizer::rewrite(const Step& step, Pieces& pieces) {
 }
 
 void PreTokenizer::run(Pieces& pieces) const {
-  for (const Step& step : steps_) {
-    bool writes = step.kind == Step::Kind::space_before || step.kind == Step::Kind::metaspace ||
-                  step.kind == Step::Kind::byte_characters;
-    writes ? rewrite(step, pieces) : cut(step, pieces);
+  for (const Rule& rule : rules_) {
+    bool writes = rule.kind == Rule::Kind::space_before || rule.kind == Rule::Kind::metaspace ||
+                  rule.kind == Rule::Kind::byte_characters;
+    writes ? rewrite(rule, pieces) : cut(rule, pieces);
   }
 }
 

@@ -54,7 +54,7 @@ class PreTokenizer {
     std::uint32_t begin, end;
     bool is_match;
   };
-  struct Step {
+  struct Rule {
     enum class Kind : unsigned char {
       regex,
       literal,
@@ -77,14 +77,14 @@ class PreTokenizer {
   void read_byte_level(Fields& fields);
   void read_metaspace(Fields& fields);
   static Behavior read_behavior(Fields& fields, std::string_view otherwise);
-  void cut_at(Step::Kind kind, Behavior behavior) { steps_.push_back({kind, behavior}); }
+  void cut_at(Rule::Kind kind, Behavior behavior) { rules_.push_back({kind, behavior}); }
 
-  static void find_parts(const Step& step, RegexSearch* search, std::string_view text,
+  static void find_parts(const Rule& rule, RegexSearch* search, std::string_view text,
                          std::vector<Part>& parts);
   static void join_parts(Behavior behavior, std::vector<Part>& parts);
-  static void cut(const Step& step, Pieces& pieces);
-  static void rewrite(const Step& step, Pieces& pieces);
-  std::vector<Step> steps_;
+  static void cut(const Rule& rule, Pieces& pieces);
+  static void rewrite(const Rule& rule, Pieces& pieces);
+  std::vector<Rule> rules_;
 };
 
 }  // namespace tilewright::tokenizer

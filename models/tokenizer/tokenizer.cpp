@@ -51,7 +51,7 @@ class PieceEncoder {
       encode_anew(piece, ids);
       return;
     }
-    auto [known, is_new] = known_.try_emplace(piece, Place{ids.size(), 0});
+    auto [known, is_new] = known_.try_emplace(piece, IdRange{ids.size(), 0});
     if (is_new) {
       encode_anew(piece, ids);
       known->second.count = ids.size() - known->second.begin;
@@ -63,7 +63,7 @@ class PieceEncoder {
 
  private:
   static constexpr std::size_t max_known_bytes = 64, max_known = 1 << 18;
-  struct Place {
+  struct IdRange {
     std::size_t begin, count;  // among the ids of the text
   };
   void encode_anew(std::string_view piece, std::vector<TokenId>& ids) {
@@ -73,7 +73,7 @@ class PieceEncoder {
   }
 
   const tokenizer::Model& model_;
-  std::unordered_map<std::string_view, Place> known_;
+  std::unordered_map<std::string_view, IdRange> known_;
   std::vector<Id> found_;
 };
 

@@ -74,8 +74,9 @@ void Weights::add(std::shared_ptr<const Safetensors> file) {
   places_.reserve(places_.size() + file->entries().size());
   for (std::uint32_t i = 0; i < file->entries().size(); ++i) places_.push_back({number, i});
   files_.push_back(std::move(file));
-  std::ranges::inplace_merge(places_, places_.begin() + middle, {},
-                             [&](Place place) -> const std::string& { return entry(place).name; });
+  std::ranges::inplace_merge(
+      places_, places_.begin() + middle, {},
+      [&](EntryIndex place) -> const std::string& { return entry(place).name; });
 }
 
 std::optional<Weights::Item> Weights::find(std::string_view name) const {
@@ -84,7 +85,7 @@ std::optional<Weights::Item> Weights::find(std::string_view name) const {
   if (auto tensor = tensors_.find(name); tensor != tensors_.end())
     return Item{.tensor = &tensor->second};
   auto place = std::ranges::lower_bound(
-      places_, name, {}, [&](Place at) -> std::string_view { return entry(at).name; });
+      places_, name, {}, [&](EntryIndex at) -> std::string_view { return entry(at).name; });
   if (place == places_.end() || entry(*place).name != name) return std::nullopt;
   return Item{.entry = &entry(*place), .file = files_[place->file].get()};
 }
@@ -100,7 +101,7 @@ std::vector<std::string> Weights::names() const {
   std::vector<std::string> names;
   names.reserve(tensors_.size() + places_.size());
   for (const auto& [name, tensor] : tensors_) names.push_back(prefix_ + name);
-  for (Place place : places_) names.push_back(prefix_ + entry(place).name);
+  for (EntryIndex place : places_) names.push_back(prefix_ + entry(place).name);
   return names;
 }
 

@@ -53,7 +53,7 @@ class Weights {
             const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
 
  private:
-  struct Place {
+  struct EntryIndex {
     std::uint32_t file, entry;  // which of `files_`, and which of its entries
   };
   struct Item {  // one of both
@@ -63,7 +63,7 @@ class Weights {
   };
   std::optional<Item> find(std::string_view name) const;
   Item at(std::string_view name) const;
-  const SafetensorsEntry& entry(Place place) const {
+  const SafetensorsEntry& entry(EntryIndex place) const {
     return files_[place.file]->entries()[place.entry];
   }
   void add(std::shared_ptr<const Safetensors> file);
@@ -71,7 +71,7 @@ class Weights {
   std::string prefix_;  // before each name
   std::map<std::string, Tensor, std::less<>> tensors_;
   std::vector<std::shared_ptr<const Safetensors>> files_;
-  std::vector<Place> places_;  // of all tensors of the files, by name; few bytes for each
+  std::vector<EntryIndex> places_;  // of all tensors of the files, by name; few bytes for each
 };
 
 }  // namespace tilewright

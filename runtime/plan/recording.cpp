@@ -11,7 +11,7 @@ namespace tilewright {
 
 struct Recording::Body {
   // A kernel that runs on the calling thread alone is called directly.
-  struct Step {
+  struct RecordedLaunch {
     HostFunction host;  // null: through the pool, or a host call
     const Argument* arguments;
     Grid grid;
@@ -25,7 +25,7 @@ struct Recording::Body {
   ExecutableMemory memory;
   std::vector<std::shared_ptr<Buffer>> results;
   std::vector<Argument> arguments;
-  std::vector<Step> steps;
+  std::vector<RecordedLaunch> steps;
   std::vector<std::vector<std::uint32_t>> patches;  // arguments that are input i
   std::vector<void*> known;                         // addresses that the arguments hold
   int threads = 0;
@@ -47,7 +47,7 @@ struct Recording::Body {
   void set_fixed_addresses();
   void set_addresses(std::span<void* const> inputs);
   void run_on_host(std::int64_t times, LaunchTimes* measured);
-  void run_one(const Step& step, void* scratch_memory) const {
+  void run_one(const RecordedLaunch& step, void* scratch_memory) const {
     if (step.host != nullptr && !is_tracing())
       step.host(step.arguments, step.grid.size, 0, step.count, scratch_memory);
     else
@@ -131,7 +131,7 @@ void Recording::Body::run_on_host(std::int64_t times, LaunchTimes* measured) {
     --times;
   }
   for (; times > 0; --times)
-    for (const Step& step : steps) run_one(step, scratch_memory);
+    for (const RecordedLaunch& step : steps) run_one(step, scratch_memory);
 }
 
 const std::vector<std::shared_ptr<Buffer>>& Recording::run(std::span<void* const> inputs,

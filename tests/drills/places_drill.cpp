@@ -25,7 +25,7 @@ enum class End {
   continued,  // the command needs no database, and gives its result
 };
 
-struct Place {
+struct DatabasePlace {
   const char* name;
   Words words;
   Setting arrange;
@@ -116,10 +116,10 @@ void lock_input_away(const Workplace& place, Command& command) {
 
 void nothing(const Workplace&, Command&) {}
 
-const std::vector<Place>& places() {
+const std::vector<DatabasePlace>& places() {
   const Words import = {"db", "import", "new.jsonl"}, list = {"db", "list"};
   const Words merge = {"db", "merge", "new.db"}, write = {"db", "export", "out.jsonl"};
-  static const std::vector<Place> all = {
+  static const std::vector<DatabasePlace> all = {
       {"a file that may only be read", import, as_nobody(fs::perms(0755), fs::perms(0444)),
        End::refused},
       {"a file that may only be read, to look at", list,
@@ -163,7 +163,7 @@ const std::vector<Place>& places() {
 
 TEST(Places, GetAWordAndLoseNothing) {
   each_case(places().size(), [](std::uint64_t number) {
-    const Place& one = places()[number];
+    const DatabasePlace& one = places()[number];
     SCOPED_TRACE(one.name);
     Workplace place;
     fs::permissions(place.path(), fs::perms(0755));

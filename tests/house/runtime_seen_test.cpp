@@ -4,6 +4,8 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "tests/house/source_tree.h"
 

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <optional>
+#include <cctype>
 #include <regex>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "tests/house/source_tree.h"
 

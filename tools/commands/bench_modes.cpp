@@ -32,34 +32,34 @@ struct BenchModesArguments {
 constexpr std::array modes = {Mode::reduce_overhead, Mode::max_autotune};
 
 // What is timed in one mode, and how many tokens, or calls, that is.
-struct Step {
+struct TimedWork {
   std::function<void()> run;
   double work = 1;
 };
-using MakeStep = std::function<Step(Options)>;
+using MakeTimedWork = std::function<TimedWork(Options)>;
 
-MakeStep tutorial_step() {
+MakeTimedWork tutorial_step() {
   auto model = std::make_shared<TutorialModel>(64);
   Tensor x = tutorial_input();
   return [=](Options options) {
     Compiled fast = compile(*model, options);
-    return Step{[=] { fast(x); }};
+    return TimedWork{[=] { fast(x); }};
   };
 }
 
 // A text of 400 tokens by the trained model.
-MakeStep stories_step() {
+MakeTimedWork stories_step() {
   std::filesystem::path folder = trained_model("bench modes");
   std::shared_ptr<LanguageModel> model = load_model(folder);
   return [=](Options options) {
     auto generator = std::make_shared<TextGenerator>(
         *model, Tokenizer::open(folder / "tokenizer.json"), options);
     GenerateOptions wanted{.max_tokens = 400};
-    return Step{[=] { generator->generate("Once upon a time", wanted); }, 400};
+    return TimedWork{[=] { generator->generate("Once upon a time", wanted); }, 400};
   };
 }
 
-MakeStep gpt2_step(BenchSettings settings) {
+MakeTimedWork gpt2_step(BenchSettings settings) {
   DecoderConfig config = decoder_config("gpt2");
   auto model = std::make_shared<Decoder>(config, ModelOptions{.max_positions = 128});
   fill_parameters(*model, f32, settings);
@@ -69,11 +69,11 @@ MakeStep gpt2_step(BenchSettings settings) {
   return [=](Options options) {
     options.freezing = true;
     Compiled forward = compile(*model, options);
-    return Step{[=] { forward(ids, at); }, 128};
+    return TimedWork{[=] { forward(ids, at); }, 128};
   };
 }
 
-MakeStep llama_step(BenchSettings settings) {
+MakeTimedWork llama_step(BenchSettings settings) {
   std::shared_ptr<Decoder> model = model_on_device("llama3_2_1b", {"", std::nullopt}, settings);
   Tensor ids = ids_of(1, model->config(), Device::cpu());
   Tensor at = position_of(step_sizes(settings).context, Device::cpu());
@@ -81,13 +81,13 @@ MakeStep llama_step(BenchSettings settings) {
     options.freezing = true;
     Compiled step = compile(
         [=](const Tensor& i, const Tensor& p) { return model->forward_last(i, p); }, options);
-    return Step{[=] { step(ids, at); }};
+    return TimedWork{[=] { step(ids, at); }};
   };
 }
 
 struct Case {
   const char *name, *what;
-  MakeStep (*make)(BenchSettings settings);
+  MakeTimedWork (*make)(BenchSettings settings);
 };
 constexpr Case cases[] = {
     {"stories260K", "400 tokens of the trained model, greedily",
@@ -110,8 +110,8 @@ const Case& case_named(const std::string& name) {
 void time_here(const BenchModesArguments& a) {
   BenchSettings settings{.device = Device::cpu()};
   Options options = a.run.compile_options();
-  MakeStep make = case_named(a.cold).make(settings);
-  std::array<std::optional<Step>, modes.size()> steps;
+  MakeTimedWork make = case_named(a.cold).make(settings);
+  std::array<std::optional<TimedWork>, modes.size()> steps;
   for (std::size_t i = 0; i < modes.size(); ++i) {
     std::size_t mode = a.reversed ? modes.size() - 1 - i : i;
     options.mode = modes[mode];

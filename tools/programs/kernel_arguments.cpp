@@ -33,7 +33,7 @@ std::vector<std::string> parts_of(const std::string& word, char mark) {
 }
 
 // What one word of the command line is for, for messages.
-struct Place {
+struct ArgumentWord {
   std::string parameter, word;
   template <typename... Parts>
   void expect(bool condition, const Parts&... parts) const {
@@ -42,7 +42,7 @@ struct Place {
   }
 };
 
-Shape shape_in(const Place& place, const std::string& text) {
+Shape shape_in(const ArgumentWord& place, const std::string& text) {
   Shape shape;
   std::int64_t count = 1;
   for (const std::string& part : parts_of(text, 'x')) {
@@ -64,7 +64,7 @@ dsl::ElementValue random_element(std::mt19937_64& generator) {
 
 const std::vector<std::string> makers = {"random", "zeros", "ones", "range", "empty"};
 
-Tensor made_tensor(const Place& place, const std::vector<std::string>& parts) {
+Tensor made_tensor(const ArgumentWord& place, const std::vector<std::string>& parts) {
   const std::string& maker = parts[0];
   const bool is_random = maker == "random";
   place.expect(parts.size() == 3 || (is_random && parts.size() == 4), "it has ", parts.size(),
@@ -87,7 +87,7 @@ Tensor made_tensor(const Place& place, const std::vector<std::string>& parts) {
   return tensor;
 }
 
-Tensor tensor_in(const Place& place) {
+Tensor tensor_in(const ArgumentWord& place) {
   const std::vector<std::string> parts = parts_of(place.word, ':');
   if (std::ranges::find(makers, parts[0]) != makers.end()) return made_tensor(place, parts);
   const std::size_t colon = place.word.rfind(':');
@@ -103,7 +103,7 @@ Tensor tensor_in(const Place& place) {
   return file.tensor(name);
 }
 
-dsl::LaunchArgument number_argument(const Place& place, DType dtype) {
+dsl::LaunchArgument number_argument(const ArgumentWord& place, DType dtype) {
   if (is_boolean(dtype)) {
     place.expect(place.word == "true" || place.word == "false", "a bool is true or false");
     return place.word == "true";
@@ -119,7 +119,7 @@ dsl::LaunchArgument number_argument(const Place& place, DType dtype) {
   return *number;
 }
 
-KernelArgument argument_of(const ir::Type& type, const Place& place) {
+KernelArgument argument_of(const ir::Type& type, const ArgumentWord& place) {
   if (!type.is_pointer()) return {place.parameter, {}, false, number_argument(place, type.dtype)};
   Tensor tensor = tensor_in(place);
   place.expect(tensor.dtype() == type.dtype, "it holds ", name_of(tensor.dtype()),

@@ -11,13 +11,13 @@ constexpr int barrier_bytes = 8;
 constexpr int most_arrivals = (1 << 20) - 1;
 
 // A barrier, in the shared memory of `block`.
-struct Place {
+struct BarrierInBlock {
   ThreadBlock& block;
   std::int64_t offset;
   MemoryBarrier& barrier;
 };
 
-void complete_if_all_came(const Place& place) {
+void complete_if_all_came(const BarrierInBlock& place) {
   MemoryBarrier& barrier = place.barrier;
   if (barrier.pending != 0 || barrier.bytes != 0) return;
   for (const TensorLoad& load : place.block.loads())
@@ -34,7 +34,7 @@ void complete_if_all_came(const Place& place) {
   barrier.waiting.clear();
 }
 
-Place place_of(const Call& call, ThreadBlock& block, const std::byte* address) {
+BarrierInBlock place_of(const Call& call, ThreadBlock& block, const std::byte* address) {
   block.check_shared_place(call, address, barrier_bytes, barrier_bytes);
   std::int64_t offset = block.shared().offset(address);
   auto found = block.barriers().find(offset);
@@ -50,9 +50,11 @@ Place place_of(const Call& call, ThreadBlock& block, const std::byte* address) {
 }
 
 // The barrier that a call names by its first operand.
-Place place_of(const Call& call) { return place_of(call, call.block, call.operands[0].pointer); }
+BarrierInBlock place_of(const Call& call) {
+  return place_of(call, call.block, call.operands[0].pointer);
+}
 
-void arrive(const Call& call, const Place& place) {
+void arrive(const Call& call, const BarrierInBlock& place) {
   call.block.clocks().release(call.thread.number, place.barrier.gathered);
   if (--place.barrier.pending < 0)
     call.block.fault(call.thread, call.site,
@@ -98,7 +100,7 @@ void mbarrier_arrive_cluster(const Call& call) {
 }
 
 void mbarrier_arrive_expect_tx(const Call& call) {
-  Place place = place_of(call);
+  BarrierInBlock place = place_of(call);
   place.barrier.bytes += call.operands[1].i32;
   arrive(call, place);
 }

@@ -22,7 +22,7 @@ using std::source_location;
 namespace {
 
 // What is convolved and how, with a value an axis and a batch.
-struct Site {
+struct ConvolutionArguments {
   std::string_view name;
   source_location where;
   Tensor x, weight;
@@ -45,7 +45,8 @@ Tensor product_of(const Tensor& a, const Tensor& b, source_location w) {
 }
 
 // A value an axis, at least `least`.
-Shape of_axes(const Site& site, std::string_view what, const Shape& given, std::int64_t least) {
+Shape of_axes(const ConvolutionArguments& site, std::string_view what, const Shape& given,
+              std::int64_t least) {
   Shape values = given.empty() ? Shape{least} : given;
   if (values.rank() == 1) values = Shape(static_cast<std::size_t>(site.rank()), values[0]);
   require(values.rank() == site.rank(), "[", site.name, "] there are ", given.rank(), " values of ",
@@ -56,7 +57,7 @@ Shape of_axes(const Site& site, std::string_view what, const Shape& given, std::
   return values;
 }
 
-void require_channels(const Site& site, std::int64_t channels, std::int64_t outputs,
+void require_channels(const ConvolutionArguments& site, std::int64_t channels, std::int64_t outputs,
                       const Tensor& bias) {
   auto w = site.where;
   const Shape &x = site.x.shape(), &weight = site.weight.shape();
@@ -80,8 +81,8 @@ void require_channels(const Site& site, std::int64_t channels, std::int64_t outp
 
 // The operands, of as many axes as the function's name says. As operands they are views in a graph
 // that is captured, so that their memory is one input of it.
-Site site_of(std::string_view name, const TensorOperand& x, const Tensor& weight, int rank,
-             std::int64_t groups) {
+ConvolutionArguments site_of(std::string_view name, const TensorOperand& x, const Tensor& weight,
+                             int rank, std::int64_t groups) {
   auto w = x.where;
   const Tensor& given = graph::tensor_of(x, name);
   graph::tensor_of({weight, w}, name);
@@ -101,7 +102,7 @@ Site site_of(std::string_view name, const TensorOperand& x, const Tensor& weight
 }
 
 // [N, O, windows..].
-Shape result_shape(const Site& site) {
+Shape result_shape(const ConvolutionArguments& site) {
   Shape sizes = {site.x.size(0), site.weight.size(0)};
   for (int i = 0; i < site.rank(); ++i) {
     std::int64_t size = site.before[i] + site.x.size(2 + i) + site.after[i];
@@ -116,7 +117,7 @@ Shape result_shape(const Site& site) {
 
 // Places of windows that see nothing but what is added around x, in every window, go: of filters
 // that are dilated by more than the image has, as pyramids of them are, all but the middle.
-void leave_out_unseen_places(Site& site) {
+void leave_out_unseen_places(ConvolutionArguments& site) {
   const Shape sizes = result_shape(site);
   if (element_count(sizes) == 0) return;
   for (int i = 0; i < site.rank(); ++i) {
@@ -141,7 +142,8 @@ void leave_out_unseen_places(Site& site) {
 }
 
 // Of filters that see one channel each, element by element: [N, C, windows..] times [C, O / C].
-Tensor convolved_by_channel(const Site& site, const Tensor& around, const Shape& sizes) {
+Tensor convolved_by_channel(const ConvolutionArguments& site, const Tensor& around,
+                            const Shape& sizes) {
   auto w = site.where;
   std::int64_t places = element_count(site.windows.kernel), of_each = sizes[1] / site.groups;
   Shape along(static_cast<std::size_t>(site.rank()) + 2, 1);
@@ -159,11 +161,11 @@ Tensor convolved_by_channel(const Site& site, const Tensor& around, const Shape&
 
 // Whether one op does all of it. Its programs multiply f32; other types gain from the instructions
 // of products, which have theirs, or are seldom convolved.
-bool is_one_op(const Site& site) {
+bool is_one_op(const ConvolutionArguments& site) {
   return site.dtype() == DType::f32 && site.rank() <= 2 && site.x.count() > 0 &&
          site.weight.count() > 0;
 }
-Tensor convolved_at_once(const Site& site, const Tensor& bias) {
+Tensor convolved_at_once(const ConvolutionArguments& site, const Tensor& bias) {
   const Shape sizes = result_shape(site);
   graph::Attributes attributes;
   attributes.sizes = Shape(sizes.begin() + 2, sizes.end());
@@ -176,19 +178,19 @@ Tensor convolved_at_once(const Site& site, const Tensor& bias) {
   return graph::apply(graph::Op::convolution, operands, attributes, site.where);
 }
 
-ChannelsLastSite channels_last_of(const Site& site, const Shape& sizes) {
+ChannelsLastSite channels_last_of(const ConvolutionArguments& site, const Shape& sizes) {
   return {
       site.x,      site.weight, site.windows, site.before, Shape(sizes.begin() + 2, sizes.end()),
       site.groups, site.where};
 }
 
-bool is_channels_last(const Site& site) {
+bool is_channels_last(const ConvolutionArguments& site) {
   return !is_one_op(site) && site.is_for_gpu &&
          graph::is_convolved_channels_last(channels_last_of(site, result_shape(site)));
 }
 
 // x [N, C, ..] and weight [O, C / groups, kernel..] -> [N, O, windows..], in the dtype of sums.
-Tensor convolved(const Site& site) {
+Tensor convolved(const ConvolutionArguments& site) {
   auto w = site.where;
   const Shape sizes = result_shape(site);
   std::int64_t outputs = sizes[1], places = element_count(site.windows.kernel);
@@ -215,7 +217,7 @@ Tensor convolved(const Site& site) {
 }
 
 // Adds the bias and rounds.
-Tensor finished(const Site& site, Tensor y, const Tensor& bias) {
+Tensor finished(const ConvolutionArguments& site, Tensor y, const Tensor& bias) {
   auto w = site.where;
   if (bias.defined()) {
     Shape along(static_cast<std::size_t>(site.rank()) + 1, 1);
@@ -233,7 +235,7 @@ Tensor like_given(const Tensor& y, const Tensor& x, source_location w) {
 Tensor convolution(const NamedFunction& function, int rank, const TensorOperand& x,
                    const Tensor& weight, const Tensor& bias, const ConvolutionOptions& options) {
   const std::string_view name = function.name();
-  Site site = site_of(name, x, weight, rank, options.groups);
+  ConvolutionArguments site = site_of(name, x, weight, rank, options.groups);
   site.windows.stride = of_axes(site, "the stride", options.stride, 1);
   site.windows.dilation = of_axes(site, "the dilation", options.dilation, 1);
   site.before = site.after = of_axes(site, "the padding", options.padding, 0);
@@ -261,7 +263,7 @@ Tensor convolution(const NamedFunction& function, int rank, const TensorOperand&
 }
 
 // A call of x [N, C, axes..], a weight and perhaps a bias, which have been checked.
-Site site_of(std::string_view name, const FunctionCall& call) {
+ConvolutionArguments site_of(std::string_view name, const FunctionCall& call) {
   const Shape& weight = call[1].shape();
   return {name,
           call.where,
@@ -276,7 +278,7 @@ Site site_of(std::string_view name, const FunctionCall& call) {
 }
 
 std::vector<Tensor> convolution_body(std::string_view name, const FunctionCall& call) {
-  Site site = site_of(name, call);
+  ConvolutionArguments site = site_of(name, call);
   site.before = call.settings.sizes("before");
   site.after = call.settings.sizes("after");
   leave_out_unseen_places(site);
@@ -316,7 +318,8 @@ Tensor turned(const Tensor& x, source_location w) {
 // those before it, one a block of the kernel. So each place in a block is an output of its own of a
 // convolution with stride 1. The weight [C, O / groups, kernel..] becomes
 // [O * places in a block, C / groups, blocks..], blocks turned round, as a convolution has them.
-Tensor by_place_in_block(const Site& site, const Shape& stride, const Shape& blocks) {
+Tensor by_place_in_block(const ConvolutionArguments& site, const Shape& stride,
+                         const Shape& blocks) {
   auto w = site.where;
   const std::int64_t groups = site.groups, in = site.weight.size(0) / groups,
                      out = site.weight.size(1);
@@ -362,7 +365,7 @@ Tensor transposed(const NamedFunction& function, int rank, const TensorOperand& 
                   const TransposedConvolutionOptions& options) {
   auto w = x.where;
   const std::string_view name = function.name();
-  const Site site = site_of(name, x, weight, rank, options.groups);
+  const ConvolutionArguments site = site_of(name, x, weight, rank, options.groups);
   const Shape stride = of_axes(site, "the stride", options.stride, 1);
   const Shape dilation = of_axes(site, "the dilation", options.dilation, 1);
   const Shape padding = of_axes(site, "the padding", options.padding, 0);
@@ -385,7 +388,7 @@ Tensor transposed(const NamedFunction& function, int rank, const TensorOperand& 
 
 std::vector<Tensor> transposed_body(std::string_view name, const FunctionCall& call) {
   auto w = call.where;
-  Site site = site_of(name, call);
+  ConvolutionArguments site = site_of(name, call);
   const int rank = site.rank();
   const Shape stride = site.windows.stride, &padding = call.settings.sizes("padding"),
               &more = call.settings.sizes("output_padding");

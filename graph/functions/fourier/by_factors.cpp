@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t longest_sum = 13;  // factors beyond are products by matrices
 
-struct Step {
+struct FactorStep {
   std::int64_t factor, next, kept;  // results of the factor that are wanted
   bool is_last;
 };
@@ -27,7 +27,7 @@ ComplexParts each(const ComplexParts& x, const F& function) {
 
 // Roots that the results `first` to `end` of the factor are multiplied by, [end - first, next, 1],
 // or for one [next, 1].
-ComplexParts roots(const Step& step, std::int64_t first, std::int64_t end, double sign,
+ComplexParts roots(const FactorStep& step, std::int64_t first, std::int64_t end, double sign,
                    DType dtype) {
   std::vector<double> cosines, sines;
   for (std::int64_t k = first; k < end; ++k)
@@ -70,7 +70,7 @@ Tensor stacked(const ComplexTerms& terms, Tensor ComplexParts::*part, int axis,
 
 // [outer, next, done] of each, beside each other as [outer, next, kept * done]. Where nothing lies
 // within the axis, results of one kind are written in a row, and the next step reads across them.
-ComplexParts joined(const ComplexTerms& terms, const Step& step, bool only_real) {
+ComplexParts joined(const ComplexTerms& terms, const FactorStep& step, bool only_real) {
   Tensor like;
   for (const ComplexParts& term : terms)
     if (any_part(term).defined()) like = any_part(term);
@@ -84,7 +84,7 @@ ComplexParts joined(const ComplexTerms& terms, const Step& step, bool only_real)
   return {join(&ComplexParts::real), join(&ComplexParts::imaginary)};
 }
 
-ComplexParts step_of_sums(const ComplexParts& x, const Step& step, const Transform& transform,
+ComplexParts step_of_sums(const ComplexParts& x, const FactorStep& step, const Transform& transform,
                           bool is_first) {
   const DType dtype = any_part(x).dtype();
   ComplexTerms terms;
@@ -104,7 +104,7 @@ ComplexParts step_of_sums(const ComplexParts& x, const Step& step, const Transfo
   return joined(terms, step, step.is_last && transform.is_real);
 }
 
-ComplexParts step_by_matrix(ComplexParts x, const Step& step, const Transform& transform,
+ComplexParts step_by_matrix(ComplexParts x, const FactorStep& step, const Transform& transform,
                             bool is_first) {
   const std::int64_t outer = any_part(x).size(0), done = any_part(x).size(2);
   const DType dtype = any_part(x).dtype();
@@ -138,7 +138,7 @@ ComplexParts by_factors(const ComplexParts& x, const Transform& transform,
     next /= factor;
     const std::int64_t faster = transform.points / factor;  // results that vary before the last
     const std::int64_t kept = is_last ? (transform.wanted + faster - 1) / faster : factor;
-    const Step step{factor, next, kept, is_last};
+    const FactorStep step{factor, next, kept, is_last};
     y = factor > longest_sum ? step_by_matrix(y, step, transform, i == 0)
                              : step_of_sums(y, step, transform, i == 0);
   }

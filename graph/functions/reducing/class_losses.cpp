@@ -21,7 +21,7 @@ using std::source_location;
 namespace {
 
 // Scores with classes as axis 1 and the class of each place.
-struct Site {
+struct ClassScores {
   std::string_view name;
   Formula scores;
   Tensor targets;
@@ -68,8 +68,8 @@ struct Site {
   }
 };
 
-Site site_of(std::string_view name, const TensorOperand& scores, const Tensor& targets,
-             bool takes_one_score = false) {
+ClassScores site_of(std::string_view name, const TensorOperand& scores, const Tensor& targets,
+                    bool takes_one_score = false) {
   source_location w = scores.where;
   Terms terms = graph::loss_terms(name, {&scores});
   Tensor classes = graph::tensor_of({targets, w}, name), x = terms[0].tensor();
@@ -85,13 +85,13 @@ Site site_of(std::string_view name, const TensorOperand& scores, const Tensor& t
   return {name, {x, w}, classes, terms.dtype, w};
 }
 
-void require_places(const Site& site) {
+void require_places(const ClassScores& site) {
   require(site.targets.shape() == site.places(), "[", site.name, "] targets are ",
           site.targets.shape(), ", scores are ", site.scores.tensor().shape(), " (at ",
           At{site.where}, "); there must be a target for each place, ", site.places());
 }
 
-void require_classes(const Site& site, std::optional<std::int64_t> ignored) {
+void require_classes(const ClassScores& site, std::optional<std::int64_t> ignored) {
   graph::require_inside(site.targets, {std::string(site.name), graph::IndexRange::Noun::target, 0,
                                        site.classes(), site.where, ignored});
 }
@@ -125,11 +125,11 @@ Tensor of_samples(const Formula& loss, int rank_of_scores, LossReduction reducti
 Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
                 const ClassLossOptions& options) {
   const auto& [class_weight, ignored, reduction] = options;
-  Site checked = site_of("nll_loss", scores, targets);
+  ClassScores checked = site_of("nll_loss", scores, targets);
   require_places(checked);
   require_classes(checked, ignored);
   auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight) {
-    Site site = site_of("nll_loss", x, t);
+    ClassScores site = site_of("nll_loss", x, t);
     Formula chosen = site.is_target() & (site.numbers() != static_cast<double>(ignored));
     Formula weights = site.weights(weight);
     Formula loss = -site.named(chosen, site.scores * weights);
@@ -150,14 +150,14 @@ Formula smoothed(const Formula& own, const Formula& of_all, double share, std::i
   return own * (1 - share) + of_all * (share / static_cast<double>(classes));
 }
 
-Tensor entropy_of_probabilities(const Site& site, const Tensor& targets, const Formula& each,
+Tensor entropy_of_probabilities(const ClassScores& site, const Tensor& targets, const Formula& each,
                                 int rank, const CrossEntropyOptions& options) {
   Formula truth = site.reshaped(targets, site.scores.tensor().shape()).to(each.dtype());
   Formula shares = smoothed(truth, truth.number(1), options.label_smoothing, site.classes());
   return of_samples(-sum_of_classes(each * shares), rank, options.reduction, site.dtype);
 }
-Tensor entropy_of_classes(const Site& site, const Formula& each, const Tensor& weight, int rank,
-                          const CrossEntropyOptions& options) {
+Tensor entropy_of_classes(const ClassScores& site, const Formula& each, const Tensor& weight,
+                          int rank, const CrossEntropyOptions& options) {
   const auto ignored = static_cast<double>(options.ignore_index);
   Formula chosen = site.is_target() & (site.numbers() != ignored);
   Formula counts(site.targets != TensorOperand(options.ignore_index, site.where), site.where);
@@ -170,7 +170,7 @@ Tensor entropy_of_classes(const Site& site, const Formula& each, const Tensor& w
 }
 
 // With probabilities the targets of the site are not looked at.
-Site entropy_site(const TensorOperand& scores, const Tensor& targets) {
+ClassScores entropy_site(const TensorOperand& scores, const Tensor& targets) {
   bool are_classes = !is_floating(targets.dtype());
   return site_of("cross_entropy", scores,
                  are_classes ? targets : zeros({}, DType::i64, scores.where));
@@ -186,7 +186,7 @@ Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const T
           "); it must be in [0, 1]");
   const Tensor given = graph::tensor_of({targets, w}, "cross_entropy");
   const bool are_classes = !is_floating(given.dtype());
-  Site checked = entropy_site(scores, given);
+  ClassScores checked = entropy_site(scores, given);
   if (are_classes) {
     require_places(checked);
     require_classes(checked, options.ignore_index);
@@ -195,7 +195,7 @@ Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const T
           given.shape(), ", scores are ", scores.tensor.shape(), " (at ", At{w},
           "); probabilities must have the shape of the scores");
   auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight_of_classes) {
-    Site site = entropy_site(x, t);
+    ClassScores site = entropy_site(x, t);
     const Formula log_p(log_softmax({site.scores.tensor(), w}, 1), w);
     const Formula each = log_p * site.weights(weight_of_classes);
     const int rank = x.tensor.rank();
@@ -208,7 +208,7 @@ Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const T
 
 Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
                          const MarginOptions& options) {
-  Site checked = site_of("multi_margin_loss", scores, targets, true);
+  ClassScores checked = site_of("multi_margin_loss", scores, targets, true);
   require(checked.scores.tensor().rank() == 2, "[multi_margin_loss] scores are ",
           checked.scores.tensor().shape(), " (at ", At{checked.where},
           "); they must be [C] or [N, C]");
@@ -216,7 +216,7 @@ Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
   require_classes(checked, std::nullopt);
   const auto& [order, margin, class_weight, reduction] = options;
   auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight) {
-    Site site = site_of("multi_margin_loss", x, t, true);
+    ClassScores site = site_of("multi_margin_loss", x, t, true);
     const std::int64_t samples = site.scores.tensor().size(0);
     Formula chosen = site.is_target();
     auto beside = [&](const Formula& x) {
@@ -235,8 +235,8 @@ Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
 
 namespace {
 
-Site labels_site(const TensorOperand& scores, const Tensor& targets) {
-  Site site = site_of("multilabel_margin_loss", scores, targets, true);
+ClassScores labels_site(const TensorOperand& scores, const Tensor& targets) {
+  ClassScores site = site_of("multilabel_margin_loss", scores, targets, true);
   source_location w = site.where;
   const Shape shape = site.scores.tensor().shape();
   if (scores.tensor.rank() <= 1 && site.targets.count() == shape[1])
@@ -249,7 +249,7 @@ Site labels_site(const TensorOperand& scores, const Tensor& targets) {
 
 // A table for each sample, of its targets and its classes.
 Tensor labels_loss(const TensorOperand& scores, const Tensor& targets, LossReduction reduction) {
-  Site site = labels_site(scores, targets);
+  ClassScores site = labels_site(scores, targets);
   source_location w = site.where;
   const Shape shape = site.scores.tensor().shape();
   const std::int64_t samples = shape[0], classes = shape[1];

@@ -19,12 +19,12 @@ using std::source_location;
 namespace {
 
 // The operand of one norm, and how its statistics and parameters are spread over it.
-struct Site {
+struct NormOperand {
   std::string_view name;
   Tensor x;
   source_location where;
 
-  Site(std::string_view name_of_op, const TensorOperand& given)
+  NormOperand(std::string_view name_of_op, const TensorOperand& given)
       : name(name_of_op), x(graph::tensor_of(given, name_of_op)), where(given.where) {
     require(is_floating(x.dtype()), "[", name, "] the operand is ", x.dtype(), " (at ", At{where},
             "); it must be floating: convert with to(f32)");
@@ -79,7 +79,7 @@ struct Normal {
 struct Statistics {
   Formula mean, variance, deviations;
 };
-Statistics statistics_of(const Site& site, const Formula& x, const std::vector<int>& axes) {
+Statistics statistics_of(const NormOperand& site, const Formula& x, const std::vector<int>& axes) {
   auto mean_of = [&](const Formula& of) {
     return site.term(mean({of.tensor(), site.where}, axes, true));
   };
@@ -88,7 +88,7 @@ Statistics statistics_of(const Site& site, const Formula& x, const std::vector<i
 }
 
 // The rows of a table over its last axis.
-Normal normal_rows(const Site& site, const Formula& rows, double eps) {
+Normal normal_rows(const NormOperand& site, const Formula& rows, double eps) {
   Statistics of = statistics_of(site, rows, {rows.tensor().rank() - 1});
   Formula rstd = rsqrt(of.variance + eps);
   return {of.deviations * site.spread(rstd, rows.tensor().shape()), of.mean, rstd};
@@ -100,7 +100,7 @@ Shape with_last_as_one(const Shape& shape, int leading) {
   sizes.push_back(element_count(Shape(shape.begin() + leading, shape.end())));
   return sizes;
 }
-int leading_axes(const Site& site, const Shape& normalized) {
+int leading_axes(const NormOperand& site, const Shape& normalized) {
   const int leading = site.x.rank() - normalized.rank();
   bool fits = normalized.rank() > 0 && leading >= 0 &&
               Shape(site.x.shape().begin() + leading, site.x.shape().end()) == normalized;
@@ -132,7 +132,7 @@ NormResult norm_at_once(std::string_view name, const TensorOperand& x, const Ten
 
 NormResult layer_norm_of(const TensorOperand& x, const Shape& normalized_shape,
                          const Tensor& weight, const Tensor& bias, double eps) {
-  Site site("layer_norm", x);
+  NormOperand site("layer_norm", x);
   const int leading = leading_axes(site, normalized_shape);
   site.require_shape(weight, normalized_shape, "weight");
   site.require_shape(bias, normalized_shape, "bias");
@@ -158,7 +158,7 @@ NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_sha
 // By the op of the last axis where its parameters are those of x, which is one kernel.
 Tensor layer_norm(const TensorOperand& x, const Shape& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps) {
-  Site site("layer_norm", x);
+  NormOperand site("layer_norm", x);
   auto of_own_dtype = [&](const Tensor& parameter) {
     return !parameter.defined() || parameter.dtype() == site.x.dtype();
   };
@@ -178,7 +178,7 @@ Tensor layer_norm(const TensorOperand& x, const Shape& normalized_shape, const T
 
 Tensor rms_norm(const TensorOperand& x, const Shape& normalized_shape, const Tensor& weight,
                 std::optional<double> eps) {
-  Site site("rms_norm", x);
+  NormOperand site("rms_norm", x);
   const Shape table = with_last_as_one(site.x.shape(), leading_axes(site, normalized_shape));
   site.require_shape(weight, normalized_shape, "weight");
   const double step = std::ldexp(1.0, 1 - digits(site.x.dtype()));
@@ -197,7 +197,7 @@ namespace {
 
 NormResult group_norm_of(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
                          const Tensor& bias, double eps) {
-  Site site("group_norm", x);
+  NormOperand site("group_norm", x);
   const std::int64_t channels = site.channels(), count = site.x.size(0);
   require(groups > 0 && channels % groups == 0, "[group_norm] there are ", channels,
           " channels in ", groups, " groups (at ", At{x.where},
@@ -237,14 +237,14 @@ Tensor group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& wei
   return native_group_norm(x, groups, weight, bias, eps).output;
 }
 Tensor instance_norm(const TensorOperand& x, const Tensor& weight, const Tensor& bias, double eps) {
-  Site site("instance_norm", x);
+  NormOperand site("instance_norm", x);
   return native_group_norm(x, site.channels(), weight, bias, eps).output;
 }
 
 namespace {
 
-Tensor normal_by(const Site& site, const Formula& mean, const Formula& rstd, const Tensor& weight,
-                 const Tensor& bias) {
+Tensor normal_by(const NormOperand& site, const Formula& mean, const Formula& rstd,
+                 const Tensor& weight, const Tensor& bias) {
   const Shape sizes = site.beside(), &shape = site.x.shape();
   auto spread = [&](const Formula& of) {
     return site.spread(site.reshaped(of.tensor(), sizes), shape);
@@ -254,7 +254,7 @@ Tensor normal_by(const Site& site, const Formula& mean, const Formula& rstd, con
 
 // What statistics and parameters make of a channel's elements is a factor and an addend, as PyTorch
 // computes it: an element then costs two operations.
-Tensor normal_by_known(const Site& site, const Formula& mean, const Formula& rstd,
+Tensor normal_by_known(const NormOperand& site, const Formula& mean, const Formula& rstd,
                        const Tensor& weight, const Tensor& bias) {
   const Shape sizes = site.beside(), &shape = site.x.shape();
   auto spread = [&](const Formula& of) {
@@ -265,7 +265,7 @@ Tensor normal_by_known(const Site& site, const Formula& mean, const Formula& rst
   return (site.wide(site.x) * spread(factor) - spread(taken)).to(site.x.dtype()).tensor();
 }
 
-void require_channels(const Site& site, std::initializer_list<Tensor> parameters) {
+void require_channels(const NormOperand& site, std::initializer_list<Tensor> parameters) {
   constexpr std::string_view names[] = {"weight", "bias", "mean", "variance"};
   std::size_t i = 0;
   for (const Tensor& parameter : parameters)
@@ -280,7 +280,7 @@ Tensor batch_norm_inference(const TensorOperand& x, const Tensor& mean, const Te
   const Tensor operands[] = {graph::tensor_of(x, "batch_norm"), mean, variance, weight, bias};
   for (const Tensor& known : {mean, variance}) graph::tensor_of({known, w}, "batch_norm");
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    Site site("batch_norm", {t[0], w});
+    NormOperand site("batch_norm", {t[0], w});
     require_channels(site, {t[3], t[4], t[1], t[2]});
     return {normal_by_known(site, site.wide(t[1]), rsqrt(site.wide(t[2]) + eps), t[3], t[4])};
   };
@@ -292,7 +292,7 @@ namespace {
 BatchNormResult batch_norm_of(const TensorOperand& x, const Tensor& weight, const Tensor& bias,
                               const Tensor& running_mean, const Tensor& running_variance,
                               const BatchNormOptions& options) {
-  Site site("batch_norm", x);
+  NormOperand site("batch_norm", x);
   require_channels(site, {weight, bias, running_mean, running_variance});
   std::vector<int> axes = {0};
   for (int axis = 2; axis < site.x.rank(); ++axis) axes.push_back(axis);
@@ -357,7 +357,7 @@ namespace {
 
 Tensor local_response_of(const TensorOperand& x, std::int64_t size,
                          const LocalResponseOptions& options) {
-  Site site("local_response_norm", x);
+  NormOperand site("local_response_norm", x);
   const std::int64_t channels = site.channels();
   require(size > 0, "[local_response_norm] size is ", size, " (at ", At{x.where},
           "); it must be positive");

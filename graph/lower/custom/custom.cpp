@@ -32,7 +32,7 @@ LoweredProgram kernel_program(const CustomSite& site, const dsl::Target& target,
   add_storages(site, parameters);
   std::vector<dsl::Tile> pointers;
   for (const auto& places : {site.operands(), site.results(call)})
-    for (const CustomSite::Place& place : places)
+    for (const CustomSite::PlacedTensor& place : places)
       pointers.push_back(parameters.pointer(place.storage) + Offset(place.offset));
   Grid grid = trace_custom(*site.custom, call, pointers);
   dsl::require_grid(site.custom.name(), grid);

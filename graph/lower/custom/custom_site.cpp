@@ -11,8 +11,8 @@ std::vector<TensorType> CustomSite::operand_types() const {
   return types;
 }
 
-std::vector<CustomSite::Place> CustomSite::operands() const {
-  std::vector<Place> places;
+std::vector<CustomSite::PlacedTensor> CustomSite::operands() const {
+  std::vector<PlacedTensor> places;
   for (const TaskOperand& operand : task.operands)
     places.push_back({{list.storages[operand.storage].dtype, operand.view.shape},
                       operand.storage,
@@ -20,8 +20,8 @@ std::vector<CustomSite::Place> CustomSite::operands() const {
   return places;
 }
 
-std::vector<CustomSite::Place> CustomSite::results(const CustomCall& call) const {
-  std::vector<Place> places;
+std::vector<CustomSite::PlacedTensor> CustomSite::results(const CustomCall& call) const {
+  std::vector<PlacedTensor> places;
   if (custom.changes_operand()) return places;
   std::int64_t offset = task.place.offset;
   for (const TensorType& type : call.results()) {
@@ -32,7 +32,7 @@ std::vector<CustomSite::Place> CustomSite::results(const CustomCall& call) const
 }
 
 std::vector<CustomView> views_of(const CustomSite& site,
-                                 const std::vector<CustomSite::Place>& places) {
+                                 const std::vector<CustomSite::PlacedTensor>& places) {
   std::vector<StorageId> order;  // of the arguments, as the lowering adds them
   auto add = [&](StorageId storage) {
     if (std::ranges::find(order, storage) == order.end()) order.push_back(storage);
@@ -40,7 +40,7 @@ std::vector<CustomView> views_of(const CustomSite& site,
   for (const TaskOperand& operand : site.task.operands) add(operand.storage);
   add(site.task.storage);
   std::vector<CustomView> views;
-  for (const CustomSite::Place& place : places) {
+  for (const CustomSite::PlacedTensor& place : places) {
     auto at = std::ranges::find(order, place.storage) - order.begin();
     views.push_back(
         {place.type, static_cast<std::size_t>(at), place.offset * size_bytes(place.type.dtype)});

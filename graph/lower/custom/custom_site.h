@@ -18,16 +18,16 @@ struct CustomSite {
   const Task& task = list.tasks[region.tasks[0]];
   const CustomReference& custom = task.attributes.custom;
 
-  struct Place {
+  struct PlacedTensor {
     TensorType type;
     StorageId storage;
     std::int64_t offset;
   };
 
   std::vector<TensorType> operand_types() const;
-  std::vector<Place> operands() const;
+  std::vector<PlacedTensor> operands() const;
   // Of an op that changes its first operand none: they are there.
-  std::vector<Place> results(const CustomCall& call) const;
+  std::vector<PlacedTensor> results(const CustomCall& call) const;
 };
 
 // An operand or a result in the memory that is an argument of the program.
@@ -42,6 +42,6 @@ struct CustomView {
   }
 };
 std::vector<CustomView> views_of(const CustomSite& site,
-                                 const std::vector<CustomSite::Place>& places);
+                                 const std::vector<CustomSite::PlacedTensor>& places);
 
 }  // namespace tilewright::graph

@@ -77,7 +77,7 @@ Events::Events(const llvm::Function& kernel, const std::optional<WarpSpecialisat
     : roles_(roles),
       kernel_(kernel),
       metadata_kind_(kernel.getContext().getMDKindID(access_metadata)) {
-  Place barriers;
+  TouchedMemory barriers;
   barriers.touch.group = -1;
   if (roles)
     for (const Ring& ring : roles->rings) {
@@ -215,7 +215,8 @@ int Events::place_of_array(const llvm::Value* pointer, int group) {
 
 // How many stages after this turn's an access of a ring goes to: read off the address, for each
 // slot.
-int Events::turn_of(Place& place, const llvm::Value* pointer, const llvm::Instruction& at) const {
+int Events::turn_of(TouchedMemory& place, const llvm::Value* pointer,
+                    const llvm::Instruction& at) const {
   const SharedAccess& touch = place.touch;
   Address address = address_of(pointer);
   if (address.slot == nullptr) {
@@ -259,7 +260,7 @@ void Events::read_access(const llvm::Instruction& at, Engine engine, AccessKind 
   } else {
     if (note == nullptr) refuse(at, "an access to shared memory without a note");
     event.touch = place_of(*note);
-    Place& place = places[static_cast<std::size_t>(event.touch)];
+    TouchedMemory& place = places[static_cast<std::size_t>(event.touch)];
     if (place.touch.ring >= 0) event.turn = turn_of(place, pointer, at);
   }
   if (!to.empty()) {  // as the one before in this block

@@ -54,7 +54,7 @@ struct Event {
 };
 
 // Bytes of shared memory, or an array: then `array` is its parameter.
-struct Place {
+struct TouchedMemory {
   SharedAccess touch;
   const llvm::Value* array = nullptr;
   const llvm::BasicBlock* head = nullptr;  // of the loop whose turns go round the ring
@@ -69,7 +69,7 @@ class Events {
   // An event that waits until an engine's barrier lets it pass, by looping over its own block.
   static bool is_await_loop(const llvm::BasicBlock& block);
 
-  std::vector<Place> places;
+  std::vector<TouchedMemory> places;
   std::vector<const llvm::Value*> slots;
   int barriers_place() const { return 0; }  // of all barriers in shared memory
 
@@ -118,7 +118,7 @@ class Events {
   int slot_number(const llvm::Value* slot);
   int place_of(const llvm::MDNode& note);
   int place_of_array(const llvm::Value* pointer, int group);
-  int turn_of(Place& place, const llvm::Value* pointer, const llvm::Instruction& at) const;
+  int turn_of(TouchedMemory& place, const llvm::Value* pointer, const llvm::Instruction& at) const;
   Event memory_barrier_event(Event::Kind kind, const llvm::CallInst& call);
   Event stage_event(Event::Kind kind, const llvm::Value* pointer, const llvm::CallInst& call);
 

@@ -76,7 +76,7 @@ class Proof {
       auto* inst = llvm::dyn_cast<llvm::Instruction>(slot);
       slot_blocks_.push_back(inst == nullptr ? 0 : number(inst->getParent()));
     }
-    for (const Place& place : events_.places)
+    for (const TouchedMemory& place : events_.places)
       if (place.head != nullptr) heads_[place.touch.ring] = number(place.head);
   }
 
@@ -198,7 +198,7 @@ class Proof {
                fact.what == Fact::What::multiplied;
       }
       fact.age = 1;
-      const Place& place = events_.places[static_cast<std::size_t>(fact.index)];
+      const TouchedMemory& place = events_.places[static_cast<std::size_t>(fact.index)];
       if (place.array != nullptr) return !programs;
       if (place.touch.ring < 0 || fact.turn == BarrierState::any_turn) return true;
       auto ring = heads_.find(place.touch.ring);

@@ -61,7 +61,7 @@ void Transfer::prepare(const std::vector<Event>& all) {
     if (event.kind == Kind::await) ring_of_slot_[static_cast<std::size_t>(event.slot)] = event.ring;
   }
   for (std::size_t i = 0; i < events_.places.size(); ++i) {
-    const Place& place = events_.places[i];
+    const TouchedMemory& place = events_.places[i];
     read_by_engines_[i] =
         place.array == nullptr && std::ranges::any_of(by_engines, [&](const SharedAccess* touch) {
           return place.touch.first() < touch->last() && touch->first() < place.touch.last();
@@ -70,8 +70,8 @@ void Transfer::prepare(const std::vector<Event>& all) {
 }
 
 bool Transfer::overlap(const Fact& fact, const Event& event) const {
-  const Place& a = events_.places[static_cast<std::size_t>(fact.index)];
-  const Place& b = events_.places[static_cast<std::size_t>(event.touch)];
+  const TouchedMemory& a = events_.places[static_cast<std::size_t>(fact.index)];
+  const TouchedMemory& b = events_.places[static_cast<std::size_t>(event.touch)];
   if (a.array != b.array) return false;  // two arrays, or an array and shared memory
   if (a.array != nullptr) return true;
   if (a.touch.ring >= 0 && a.touch.ring == b.touch.ring) {
@@ -89,7 +89,7 @@ void Transfer::access(const Event& event, int threads, BarrierState& state) cons
   fact.index = static_cast<std::int32_t>(event.touch);
   fact.threads = static_cast<std::int32_t>(threads);
   if (state.contains(fact)) return;
-  const Place& place = events_.places[static_cast<std::size_t>(event.touch)];
+  const TouchedMemory& place = events_.places[static_cast<std::size_t>(event.touch)];
   bool engine_reads = event.engine == Engine::bulk || event.engine == Engine::wgmma;
   for (const BarrierState::Entry& entry : state.entries()) {
     const Fact& before = entry.fact;
@@ -258,7 +258,7 @@ std::string Transfer::line_of(const llvm::Instruction* at) const {
 std::string Transfer::describe(int place, int turn, AccessKind kind,
                                const llvm::Instruction* at) const {
   std::string what = concat(verb(kind), " at ", line_of(at), " of ");
-  const Place& where = events_.places[static_cast<std::size_t>(place)];
+  const TouchedMemory& where = events_.places[static_cast<std::size_t>(place)];
   if (where.array != nullptr)
     return concat(what, "array %", where.array->getName().str(), " (parameter ",
                   llvm::cast<llvm::Argument>(where.array)->getArgNo(), ")");

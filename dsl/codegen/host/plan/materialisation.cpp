@@ -26,7 +26,7 @@ class Materialiser {
       : defs_(defs),
         schedule_(schedule),
         cost_(defs.function().types.size(), 0),
-        places_(defs.function().types.size()) {}
+        uses_(defs.function().types.size()) {}
 
   void run() {
     number(schedule_.steps, {});
@@ -42,7 +42,7 @@ class Materialiser {
  private:
   using Path = std::vector<const Inst*>;  // the loops and branches around something
 
-  struct Place {
+  struct Use {
     int step;    // position in order_
     bool plain;  // reached elementwise, so that positions agree
   };
@@ -93,8 +93,8 @@ class Materialiser {
   void use(Value value, int step, bool plain) {
     if (!defs_.is_tile(value)) return;
     // A use counts once, however many paths lead to it.
-    auto is_same = [&](const Place& p) { return p.step == step && p.plain == plain; };
-    if (std::ranges::none_of(places_[value], is_same)) places_[value].push_back({step, plain});
+    auto is_same = [&](const Use& p) { return p.step == step && p.plain == plain; };
+    if (std::ranges::none_of(uses_[value], is_same)) uses_[value].push_back({step, plain});
   }
 
   void consumers(const Step& step) {
@@ -132,9 +132,9 @@ class Materialiser {
     if (inst.results.size() != 1) return;
     Value value = inst.results[0];
     if (!defs_.is_tile(value) || !may_be_virtual(inst)) return;
-    auto& places = places_[value];
-    if (!schedule_.materialised[value] && worth_materialising(value, places)) {
-      materialise(value, places);
+    auto& uses = uses_[value];
+    if (!schedule_.materialised[value] && worth_materialising(value, uses)) {
+      materialise(value, uses);
     }
     // The operands of a materialised value are computed where it is materialised, and nowhere else.
     if (schedule_.materialised[value]) {
@@ -143,52 +143,52 @@ class Materialiser {
           use(operand, it->second.step, it->second.is_joined && is_plain(inst));
       return;
     }
-    for (Place place : places)
-      for (Value operand : inst.operands) use(operand, place.step, place.plain && is_plain(inst));
+    for (Use one : uses)
+      for (Value operand : inst.operands) use(operand, one.step, one.plain && is_plain(inst));
   }
 
-  bool worth_materialising(Value value, const std::vector<Place>& places) const {
-    if (places.empty() || defs_.type(value).is_pointer()) return false;
+  bool worth_materialising(Value value, const std::vector<Use>& uses) const {
+    if (uses.empty() || defs_.type(value).is_pointer()) return false;
     std::int64_t count = element_count(defs_.type(value).shape);
     if (cost_[value] < cost_worth_materialising)
-      return cost_[value] > 0 && repeats_along_rows(value, places);
+      return cost_[value] > 0 && repeats_along_rows(value, uses);
     if (count > largest_materialised) return false;
     std::set<int> steps;
     bool again = false;  // computed anew in the iterations of a loop
     std::int64_t largest = count;
-    for (Place place : places) {
-      steps.insert(place.step);
-      if (place.step >= static_cast<int>(order_.size())) continue;
-      again |= paths_[static_cast<std::size_t>(place.step)].size() > homes_.at(value).size();
+    for (Use one : uses) {
+      steps.insert(one.step);
+      if (one.step >= static_cast<int>(order_.size())) continue;
+      again |= paths_[static_cast<std::size_t>(one.step)].size() > homes_.at(value).size();
       largest =
-          std::max(largest, element_count(order_[static_cast<std::size_t>(place.step)]->domain));
+          std::max(largest, element_count(order_[static_cast<std::size_t>(one.step)]->domain));
     }
-    if (steps.size() < 2 && !again) return repeats_along_rows(value, places);
+    if (steps.size() < 2 && !again) return repeats_along_rows(value, uses);
     return count * 16 > largest;  // a value for a whole row costs nothing to compute again
   }
 
   // Whether a row would be computed again for each of very many rows. Then reading it from a near
   // cache costs less than even a conversion.
-  bool repeats_along_rows(Value value, const std::vector<Place>& places) const {
+  bool repeats_along_rows(Value value, const std::vector<Use>& uses) const {
     const Shape& shape = defs_.type(value).shape;
     std::int64_t count = element_count(shape);
-    return std::ranges::any_of(places, [&](const Place& place) {
-      if (place.step >= static_cast<int>(order_.size())) return false;
-      const Shape& domain = order_[static_cast<std::size_t>(place.step)]->domain;
+    return std::ranges::any_of(uses, [&](const Use& one) {
+      if (one.step >= static_cast<int>(order_.size())) return false;
+      const Shape& domain = order_[static_cast<std::size_t>(one.step)]->domain;
       return !domain.empty() && shape.back() == domain.back() && count == shape.back() &&
              count <= largest_row && element_count(domain) >= many_rows * count;
     });
   }
 
   // Finds where `value` is first needed and has it materialised there.
-  void materialise(Value value, const std::vector<Place>& places) {
-    Place first = *std::ranges::min_element(places, {}, &Place::step);
+  void materialise(Value value, const std::vector<Use>& uses) {
+    Use first = *std::ranges::min_element(uses, {}, &Use::step);
     schedule_.materialised[value] = true;
     const Path& home = homes_.at(value);
     auto at = static_cast<std::size_t>(first.step);
     // Elements at other positions must be there before the loop nest begins.
-    bool is_plain = std::ranges::all_of(
-        places, [&](const Place& p) { return p.step != first.step || p.plain; });
+    bool is_plain =
+        std::ranges::all_of(uses, [&](const Use& p) { return p.step != first.step || p.plain; });
     if (at < order_.size() && paths_[at] == home && order_[at]->kind == StepKind::loop_nest &&
         is_plain && order_[at]->domain == defs_.type(value).shape) {
       joined_[order_[at]].push_back(value);
@@ -241,7 +241,7 @@ class Materialiser {
   const Definitions& defs_;
   Schedule& schedule_;
   std::vector<std::int64_t> cost_;
-  std::vector<std::vector<Place>> places_;
+  std::vector<std::vector<Use>> uses_;
   std::vector<const Step*> order_;
   std::vector<Path> paths_;
   std::unordered_map<const Inst*, int> yields_;
