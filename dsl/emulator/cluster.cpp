@@ -118,7 +118,7 @@ void Cluster::finish(Thread& thread) {
 
 void Cluster::run_call(const CallSite& site, const Slot* operands, Slot* results) {
   Scheduler& scheduler = state_.scheduler;
-  Thread& thread = scheduler.running();
+  Thread& thread = *scheduler.running();
   bool goes_on = false;
   try {
     Call call{*thread.block, thread, site, operands, results};

@@ -32,8 +32,7 @@ class Scheduler {
   // Has a thread leave its wait by `Cancelled`.
   void cancel(Thread& thread);
 
-  const Thread* running() const { return running_; }
-  Thread& running() { return *running_; }
+  Thread* running() const { return running_; }
   // The first that a thread does on its stack, and the last.
   Thread& enter();
   [[noreturn]] void leave(Thread& thread);

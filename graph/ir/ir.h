@@ -33,6 +33,7 @@
 
 #include "graph/ir/attributes.h"
 #include "graph/ir/op.h"
+#include "graph/ir/shape_rules.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/shape.h"
@@ -56,15 +57,6 @@ struct Origin {
 };
 // The word for what the user wrote: that of the op, or the name of a custom one.
 std::string_view word_of(const Origin& origin);
-
-// What a value is; of a node with several results, that of its own value, and `others` the types
-// of results 1, 2, ...
-struct ValueType {
-  DType dtype;
-  Shape shape;
-  std::vector<ValueType> others = {};
-  bool operator==(const ValueType&) const = default;
-};
 
 struct Node {
   Op op;

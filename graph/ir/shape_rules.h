@@ -8,10 +8,23 @@
 #include <optional>
 #include <source_location>
 #include <span>
+#include <vector>
 
-#include "graph/ir/ir.h"
+#include "graph/ir/attributes.h"
+#include "graph/ir/op.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/shape.h"
 
 namespace tilewright::graph {
+
+// What a value is; of a node with several results, that of its own value, and `others` the types
+// of results 1, 2, ...
+struct ValueType {
+  DType dtype;
+  Shape shape;
+  std::vector<ValueType> others = {};
+  bool operator==(const ValueType&) const = default;
+};
 
 // The type of the node's own value and, behind it, those of its other results. Operands come
 // without their `others`, but for a projection's, which picks one of them. `dtype` is the choice of

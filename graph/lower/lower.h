@@ -13,43 +13,11 @@
 // otherwise memory of different parameters does not overlap.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "dsl/ir/function.h"
 #include "dsl/target/target.h"
-#include "graph/lower/blocks/block_request.h"
+#include "graph/lower/lowering.h"
 #include "graph/regions/fuse.h"
-#include "runtime/artifact.h"
-#include "runtime/plan/executable.h"
 
 namespace tilewright::graph {
-
-// Memory that the programs of one region hand on to each other.
-struct Scratch {
-  DType dtype = DType::f32;
-  std::int64_t elements = 0;
-};
-
-struct LoweredProgram {
-  ir::Function function;
-  Grid grid;
-  // Which memory each parameter is: an index into the region's storages (storages_of), with its
-  // scratch behind them.
-  std::vector<std::uint32_t> memory;
-  std::vector<std::int64_t> sizes = {};  // arguments behind these pointers
-  // Set where the program is C++ and not `function`, which then says only what it is called and
-  // takes.
-  HostCall call = {};
-};
-
-struct LoweredRegion {
-  std::vector<LoweredProgram> programs;  // in the order in which they run
-  std::vector<Scratch> scratch;
-  std::string kind;   // the lowering's name, or what it made more exactly: "stream-K product"
-  BlockSizes blocks;  // that were used
-};
 
 // By the first lowering of the table that takes the region (lowering.h).
 LoweredRegion lower(const TaskList& list, const Region& region, const dsl::Target& target,

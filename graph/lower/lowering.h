@@ -45,14 +45,46 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "autotune/database/row/record.h"
-#include "graph/lower/lower.h"
+#include "dsl/ir/function.h"
+#include "dsl/target/target.h"
+#include "graph/lower/blocks/block_request.h"
 #include "graph/lower/product_cost.h"
+#include "graph/regions/fuse.h"
+#include "runtime/artifact.h"
 #include "runtime/base/hash.h"
+#include "runtime/plan/executable.h"
 
 namespace tilewright::graph {
+
+// Memory that the programs of one region hand on to each other.
+struct Scratch {
+  DType dtype = DType::f32;
+  std::int64_t elements = 0;
+};
+
+struct LoweredProgram {
+  ir::Function function;
+  Grid grid;
+  // Which memory each parameter is: an index into the region's storages (storages_of), with its
+  // scratch behind them.
+  std::vector<std::uint32_t> memory;
+  std::vector<std::int64_t> sizes = {};  // arguments behind these pointers
+  // Set where the program is C++ and not `function`, which then says only what it is called and
+  // takes.
+  HostCall call = {};
+};
+
+struct LoweredRegion {
+  std::vector<LoweredProgram> programs;  // in the order in which they run
+  std::vector<Scratch> scratch;
+  std::string kind;   // the lowering's name, or what it made more exactly: "stream-K product"
+  BlockSizes blocks;  // that were used
+};
 
 // What tuning may vary of a region's blocks, and up to where (tune/region_space.h).
 struct BlockChoice {

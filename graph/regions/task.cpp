@@ -11,8 +11,8 @@
 #include "graph/ir/shape_rules.h"
 #include "graph/ops/reductions.h"
 #include "graph/regions/access.h"
-#include "graph/regions/constant_data.h"
 #include "graph/regions/node_uses.h"
+#include "graph/regions/storage.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {

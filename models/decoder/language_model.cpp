@@ -1,11 +1,8 @@
 #include "models/decoder/language_model.h"
 
-#include <algorithm>
 #include <initializer_list>
 
-#include "models/decoder/decoder.h"
 #include "runtime/base/error.h"
-#include "runtime/base/out_of_memory.h"
 
 namespace tilewright {
 
@@ -77,19 +74,6 @@ Tensor LanguageModel::forward(const Tensor& ids, const Tensor& position) {
 Tensor LanguageModel::forward_last(const Tensor& ids, const Tensor& position) {
   Tensor x = checked_rows(ids, position);
   return logits(x.select(1, x.size(1) - 1));
-}
-
-std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder,
-                                          ModelOptions options) {
-  return while_doing({"load_model", "loading weights of", folder.native()},
-                     [&] { return load_decoder(folder, std::move(options)); });
-}
-
-std::unique_ptr<LanguageModel> random_model(std::string_view name, std::uint64_t seed,
-                                            ModelOptions options) {
-  auto names = decoder_config_names();
-  if (std::ranges::find(names, name) == names.end()) return nullptr;
-  return random_decoder(decoder_config(name), seed, std::move(options));
 }
 
 }  // namespace tilewright

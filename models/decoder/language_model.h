@@ -2,12 +2,9 @@
 // and values of the rows before them kept in a cache.
 #pragma once
 
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/layers/layers.h"
@@ -79,14 +76,5 @@ class LanguageModel : public Module {
   std::string model_;
   std::int64_t batch_, max_positions_;
 };
-
-// The model of a Hugging Face folder, of the family (decoder_families.h) that the model_type of its
-// config.json names. Raises `Error` for whatever is wrong with its files, and for each member of
-// config.json that is not used.
-std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder,
-                                          ModelOptions options = {});
-// A model of configs.def with weights drawn from a seed; none for another name.
-std::unique_ptr<LanguageModel> random_model(std::string_view name, std::uint64_t seed,
-                                            ModelOptions options = {});
 
 }  // namespace tilewright

@@ -19,17 +19,9 @@
 
 #include "graph/tensor/tensor.h"
 #include "models/files/foreign_file.h"
+#include "models/weights/safetensors_header.h"
 
 namespace tilewright {
-
-// One tensor of a file; its range is proven to lie inside the file.
-struct SafetensorsEntry {
-  std::string name;
-  DType dtype;
-  Shape shape;
-  std::int64_t offset;  // of its first byte, from the start of the file
-  std::int64_t size_bytes;
-};
 
 struct SafetensorsOptions {
   Reading reading = Reading::as_needed;

@@ -4,13 +4,28 @@
 // those of the format, in their strict reading, with limits of our own where the format has none.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "models/weights/safetensors.h"
+#include "runtime/base/dtype.h"
+#include "runtime/base/shape.h"
+
+namespace tilewright {
+
+// One tensor of a file; its range is proven to lie inside the file.
+struct SafetensorsEntry {
+  std::string name;
+  DType dtype;
+  Shape shape;
+  std::int64_t offset;  // of its first byte, from the start of the file
+  std::int64_t size_bytes;
+};
+
+}  // namespace tilewright
 
 namespace tilewright::weights {
 

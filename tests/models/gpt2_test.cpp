@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "graph/compile/compile.h"
+#include "models/decoder/load_model.h"
 #include "models/generate/generate.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"

@@ -1,4 +1,5 @@
 #include "models/files/model_file.h"
+#include "models/decoder/load_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

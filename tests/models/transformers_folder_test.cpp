@@ -9,6 +9,7 @@
 
 #include "graph/compile/compile.h"
 #include "models/decoder/language_model.h"
+#include "models/decoder/load_model.h"
 #include "tests/models/folders.h"
 
 namespace tilewright::transformers_folder_test {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "models/decoder/load_model.h"
 #include "models/generate/generate.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"

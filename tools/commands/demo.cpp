@@ -5,6 +5,7 @@
 
 #include "models/decoder/decoder.h"
 #include "models/decoder/language_model.h"
+#include "models/decoder/load_model.h"
 #include "models/generate/generate.h"
 #include "runtime/cpu/parallel.h"
 #include "tools/console/command.h"

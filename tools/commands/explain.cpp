@@ -5,6 +5,7 @@
 
 #include "models/decoder/decoder_config.h"
 #include "models/decoder/language_model.h"
+#include "models/decoder/load_model.h"
 #include "tools/console/command.h"
 #include "tools/console/table.h"
 #include "tools/programs/tutorial_model.h"

@@ -10,6 +10,7 @@
 #include "graph/functions/quantized.h"
 #include "models/decoder/decoder_families.h"
 #include "models/decoder/language_model.h"
+#include "models/decoder/load_model.h"
 #include "models/files/reader.h"
 #include "models/generate/generate.h"
 #include "models/tokenizer/tokenizer.h"

@@ -30,18 +30,11 @@
 
 #include "dsl/language/tile.h"
 #include "graph/custom/custom_call.h"
+#include "graph/functions/custom/custom_functions.h"
 #include "graph/ir/custom_reference.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
-
-// Operations on the operands, and on nothing else.
-using GraphFunction = std::function<std::vector<Tensor>(std::span<const Tensor> operands)>;
-
-struct ElementwiseFunction {
-  std::size_t operands;
-  std::function<dsl::Tile(std::span<const dsl::Tile>)> function;
-};
 
 namespace detail {
 template <typename F, std::size_t... I>

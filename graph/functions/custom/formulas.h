@@ -8,7 +8,7 @@
 
 #include "dsl/ir/function.h"
 #include "graph/custom/definition.h"
-#include "graph/functions/custom/custom_op.h"
+#include "graph/functions/custom/custom_functions.h"
 
 namespace tilewright::graph {
 

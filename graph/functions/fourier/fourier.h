@@ -16,14 +16,11 @@
 
 #include <cstdint>
 
+#include "graph/functions/fourier/complex_parts.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
 
-// Of one shape and dtype; as an operand without an imaginary part it is real.
-struct ComplexParts {
-  Tensor real, imaginary;
-};
 // The sign of the exponent: forward is the negative one.
 enum class FourierSign : std::uint8_t { forward, inverse };
 struct FourierOptions {

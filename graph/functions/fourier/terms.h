@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/functions/fourier/fourier.h"
+#include "graph/functions/fourier/complex_parts.h"
 
 namespace tilewright::transforms {
 

@@ -11,8 +11,8 @@
 #include <source_location>
 #include <utility>
 
-#include "graph/functions/fourier/fourier.h"
-#include "graph/functions/linear_algebra/solving.h"
+#include "graph/functions/fourier/complex_parts.h"
+#include "graph/functions/linear_algebra/triangular_options.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {

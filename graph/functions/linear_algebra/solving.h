@@ -8,6 +8,7 @@
 // several threads.
 #pragma once
 
+#include "graph/functions/linear_algebra/triangular_options.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
@@ -27,10 +28,6 @@ Tensor rows_of_pivots(const Tensor& pivots, std::int64_t m);
 // The lower one, or the upper one; of a symmetric matrix only that half is read.
 Tensor cholesky(const TensorOperand& a, bool upper = false);
 
-struct TriangularOptions {
-  bool upper = false;
-  bool unit_diagonal = false;  // ones, which are not read
-};
 // X of A X = B; the other half of A is not read. Batches are broadcast.
 Tensor solve_triangular(const TensorOperand& a, const Tensor& b,
                         const TriangularOptions& options = {});

@@ -20,7 +20,8 @@ std::uint64_t value_of(const Tensor& tensor, source_location w) {
 }  // namespace
 
 // Made at once where a function is being captured, too: its numbers are data of that.
-Generator::Generator(std::uint64_t seed, const Device& device) : state_(std::make_shared<State>()) {
+Generator::Generator(std::uint64_t seed, const Device& device)
+    : state_(std::make_shared<GeneratorState>()) {
   {
     graph::CapturePause pause;
     const auto w = source_location::current();

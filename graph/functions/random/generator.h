@@ -24,6 +24,8 @@ namespace tilewright {
 // What the default generator begins with, as PyTorch's.
 inline constexpr std::uint64_t default_seed = 67280421310721;
 
+struct GeneratorState;  // generator_state.h
+
 // Copies stand for the same generator, as a tensor's handles do. Functions at once may draw from
 // one in several threads; a compiled function must not run while somebody else draws from its
 // generator: give each thread its own. One on a GPU spares functions there a wait in each call.
@@ -39,11 +41,10 @@ class Generator {
   std::uint64_t initial_seed(std::source_location w = std::source_location::current()) const;
   std::uint64_t offset(std::source_location w = std::source_location::current()) const;
 
-  struct State;
-  State& state() const { return *state_; }
+  GeneratorState& state() const { return *state_; }
 
  private:
-  std::shared_ptr<State> state_;
+  std::shared_ptr<GeneratorState> state_;
 };
 
 // What functions draw from that are given no generator; on the host.

@@ -4,13 +4,12 @@
 
 #include <mutex>
 
-#include "graph/functions/random/generator.h"
 #include "graph/tensor/capture.h"
 #include "runtime/base/fork_gate.h"
 
 namespace tilewright {
 
-struct Generator::State {
+struct GeneratorState {
   Tensor seed, offset;  // i64, without axes
   std::mutex mutex;     // held by who draws at once
 

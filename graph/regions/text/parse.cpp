@@ -4,8 +4,8 @@
 
 #include "graph/ir/text.h"
 #include "graph/ir/text_line.h"
-#include "graph/regions/constant_data.h"
 #include "graph/regions/reference/verify.h"
+#include "graph/regions/storage.h"
 #include "graph/regions/text/names.h"
 #include "graph/regions/text/storage_users.h"
 #include "graph/regions/text/text.h"

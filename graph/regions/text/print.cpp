@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "graph/ir/text.h"
-#include "graph/regions/constant_data.h"
+#include "graph/regions/storage.h"
 #include "graph/regions/text/names.h"
 #include "graph/regions/text/storage_users.h"
 #include "graph/regions/text/text.h"

@@ -5,6 +5,7 @@
 
 #include "dsl/codegen/host/plan/gather_course.h"
 #include "dsl/codegen/host/plan/materialisation.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::dsl {
 namespace {

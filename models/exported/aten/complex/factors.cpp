@@ -6,6 +6,7 @@
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/indexing/strided_parts.h"
 #include "graph/functions/linear_algebra/complex_matrices.h"
+#include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"

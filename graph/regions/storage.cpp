@@ -1,4 +1,4 @@
-#include "graph/regions/constant_data.h"
+#include "graph/regions/storage.h"
 
 #include <cstring>
 
