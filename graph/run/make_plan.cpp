@@ -380,7 +380,7 @@ class PlanMaker {
   std::vector<HostCall> calls_;                      // by program
   std::vector<ArgumentSlot> slot_of_;
   std::unordered_map<Hash, std::uint32_t> program_of_;
-  std::shared_ptr<Plan::Body> body_ = std::make_shared<Plan::Body>();
+  std::shared_ptr<PlanBody> body_ = std::make_shared<PlanBody>();
   Executable& run_ = body_->executable;
 };
 

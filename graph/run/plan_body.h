@@ -6,7 +6,10 @@
 #include <vector>
 
 #include "dsl/ir/function.h"
-#include "graph/run/plan.h"
+#include "dsl/launch/device.h"
+#include "graph/run/plan_contents.h"
+#include "graph/tune/tune_plan.h"
+#include "runtime/base/hash.h"
 #include "runtime/plan/executable.h"
 
 namespace tilewright::graph {
@@ -20,7 +23,7 @@ struct CachePosition {
   std::vector<std::int64_t> values;  // that it has in turn where calls are timed
 };
 
-struct Plan::Body {
+struct PlanBody {
   Device device;
   Executable executable;  // its kernels are the programs, in their order
   std::vector<PlanProgram> programs;

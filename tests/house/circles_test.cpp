@@ -112,7 +112,6 @@ const std::vector<Knot>& known_knots() {
       {"graph/compile/compile", "graph/compile/compiled", "graph/compile/padded_calls",
        "graph/compile/resolved_options", "graph/compile/segmented_call", "graph/compile/segments"},
       {"graph/compile/sizes/declared_sizes", "graph/compile/sizes/size_marks"},
-      {"graph/run/plan", "graph/run/plan_body"},
       {"graph/tensor/capture", "graph/tensor/eager", "graph/tensor/functional",
        "graph/tensor/handle_assignments", "graph/tensor/handle_changes",
        "graph/tensor/index_ranges", "graph/tensor/step", "graph/tensor/tensor",
