@@ -2,7 +2,7 @@
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 find_program(TILEWRIGHT_CCACHE ccache)
 if(TILEWRIGHT_CCACHE AND PROJECT_IS_TOP_LEVEL)
-  # What another clone has compiled is known: paths are told from its root.
+  # Results of other clones are reused: paths are given relative to the root.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
     CCACHE_NOHASHDIR=1 ${TILEWRIGHT_CCACHE})
 endif()
@@ -22,9 +22,9 @@ if(TILEWRIGHT_LLD)
   cmake_path(GET TILEWRIGHT_LLD PARENT_PATH lld_folder)
   target_link_options(tilewright_options INTERFACE -B${lld_folder} -fuse-ld=lld)
 endif()
-# What the linker resolves is resolved at the start and then read only.
+# The linker resolves all symbols at the start and then makes the table read-only.
 target_link_options(tilewright_options INTERFACE -Wl,-z,relro -Wl,-z,now)
-# What the compiler adds against overflows of our own buffers and jumps to other places.
+# Compiler checks against overflows of our own buffers and jumps to unexpected places.
 if(TILEWRIGHT_HARDEN)
   target_compile_options(tilewright_options INTERFACE -fstack-protector-strong
     "$<$<CONFIG:Release,RelWithDebInfo>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
@@ -57,7 +57,7 @@ function(tilewright_room name)
   endif()
 endfunction()
 
-# What a room links to; a room that has no sources yet passes it all on.
+# The libraries that a room links to; a room without sources passes them all on.
 function(tilewright_links name)
   cmake_parse_arguments(LINK "" "" "PUBLIC;PRIVATE" ${ARGN})
   get_target_property(type tilewright_${name} TYPE)
