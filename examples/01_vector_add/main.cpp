@@ -1,9 +1,9 @@
-// Lesson 1, vector add. You learn what a kernel is: a C++ function over tiles, of which the launch
-// runs many programs; how programs find their part of the data; and what a mask is for.
+// Lesson 1, vector add. You learn what a kernel is: a C++ function over tiles, which a launch runs
+// as many programs; how programs find their part of the data; and what masks are for.
 //
 // A kernel's function says what one program does. `program_id` tells programs apart, and each adds
-// `block` neighbouring elements. The last program would go beyond the end: what the mask leaves
-// out is neither read nor written.
+// `block` neighbouring elements. The last program would go beyond the end, so a mask excludes those
+// elements: they are neither read nor written.
 //
 //   cmake -S . -B build -DCMAKE_PREFIX_PATH=<prefix> && cmake --build build && build/vector_add
 #include <tilewright/tilewright.h>

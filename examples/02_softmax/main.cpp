@@ -44,7 +44,7 @@ int main() {
   };
   show("host", softmax_of(softmax_rows, x));
   show("sm_80", softmax_of(softmax_rows.on(tw::Device::emulated("sm_80")), x));
-  // How a GPU runs it may be said: here by eight warps a program.
+  // Launch knobs for GPUs can be set, here eight warps per program.
   Kernel wide = softmax_rows.with(Knobs{.num_warps = 8});
   show("sm_90a, 8 warps", softmax_of(wide.on(tw::Device::emulated("sm_90a")), x));
 

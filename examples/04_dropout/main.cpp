@@ -14,7 +14,7 @@ using namespace tilewright::dsl;
 
 namespace {
 
-// An element is dropped with the probability p; what is kept is scaled, so that the mean stays.
+// An element is dropped with probability p; the others are scaled to keep the mean.
 const Kernel dropout("dropout",
                      [](Pointer x, Pointer y, Scalar n, Scalar seed, Scalar p, Constexpr block) {
                        Tile i = program_id(0) * block + cast(arange(0, block), tw::i64);
@@ -57,7 +57,8 @@ int main() {
   const tw::Tensor ones = tw::ones({1000}), gradient = dropout_of(ones, 42, 0.5F);
   show("backward", are_equal(y, x * gradient));
 
-  // What is kept with p of 0.25, 0.5 and 0.75: the same numbers, against a higher bar.
+  // The elements kept with p of 0.25, 0.5 and 0.75: the same random numbers, compared with a higher
+  // threshold.
   for (float p : {0.25F, 0.5F, 0.75F}) {
     for (float element : dropout_of(tw::ones({64}), 42, p).to_vector<float>())
       std::cout << (element == 0 ? '.' : '#');

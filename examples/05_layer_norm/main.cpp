@@ -3,7 +3,7 @@
 // variable instead of by atomics, so that the same bits come out each time; and to have accesses
 // checked while a kernel is young.
 //
-// A `Tile` is a value, which stays; a `Var` is a name that a loop assigns anew. The width is a
+// A `Tile` is an immutable value; a `Var` is a variable that a loop can assign. The width is a
 // Constexpr, as in lesson 2.
 //
 //   cmake -S . -B build -DCMAKE_PREFIX_PATH=<prefix> && cmake --build build && build/layer_norm
@@ -85,7 +85,8 @@ int main() {
   forward.launch(rows, x, weight, bias, y, means, scales, 1e-5F, width);
   show("forward", tw::amax(tw::abs(y - tw::layer_norm(x, weight, bias))).item<float>(), 1e-4);
 
-  // The loss <dy, y> is moved along a direction: what it gains is the gradients' part along it.
+  // Moving along a direction changes the loss <dy, y> by the gradients' component in that
+  // direction.
   backward.launch(rows, dy, x, weight, means, scales, dx, width);
   backward_of_weights.launch(cdiv(width, 32), dy, x, means, scales, dweight, dbias, rows, width, 32,
                              4);

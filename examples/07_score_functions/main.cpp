@@ -1,6 +1,6 @@
 // Lesson 7, attention with a score function. You learn to make one kernel out of a pattern and a
-// function: what is done with the score of a query and a key is C++ that is traced into the kernel,
-// so that masks, biases and caps cost no memory and no launch of their own.
+// function: C++ code that modifies the score of a query and a key is traced into the kernel, so
+// that masks, biases and caps cost no memory and no extra launch.
 //
 // A score of minus infinity is a key that is not seen. A row that sees none is 0, and not 0 / 0.
 //
@@ -74,7 +74,7 @@ const ScoreFunction documents = [](Tile score, Tile, Tile query, Tile key) {
   return where(query / 7 == key / 7, score, -infinity);
 };
 
-// What the functions mean, of all scores at once.
+// The functions' definition, for all scores at once.
 tw::Tensor expected_scores(const std::string& name, const tw::Tensor& scores) {
   const std::int64_t length = scores.size(-1);
   tw::Tensor key = tw::arange(0, length), query = key.unsqueeze(1), distance = query - key;

@@ -1,7 +1,7 @@
 // Lesson 9, a persistent matrix product with descriptors. You learn to launch only as many programs
 // as the machine can run at a time, each of which goes through many blocks: the second block's
 // first loads can then be on their way while the first block is stored, and nothing is set up
-// anew. What a program does next follows from num_programs, so any grid is right.
+// twice. Each program's next block follows from num_programs, so any grid is right.
 //
 // A descriptor says how an array lies in memory. Blocks that reach beyond its edges are cut off
 // there, so no mask is written. On Hopper the compiler lets the engine for copies (TMA) fetch whole

@@ -2,8 +2,8 @@
 // descriptor, of which what lies outside is 0, offsets below 0 included; and to take steps in time
 // by two buffers that change places.
 //
-// The neighbours of a block are four more loads of the same block, moved by one. What they have in
-// common comes from a cache.
+// The neighbours of a block are four more loads of the same block, moved by one. The rows they
+// share come from a cache.
 //
 //   cmake -S . -B build -DCMAKE_PREFIX_PATH=<prefix> && cmake --build build && build/stencil
 #include <tilewright/tilewright.h>

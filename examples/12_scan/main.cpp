@@ -3,8 +3,8 @@
 // the scan of these, and the scan within each block. A launch begins when the one before has ended;
 // within a launch programs must not wait for each other.
 //
-// What scans are for: they say where things go whose number is only known once all are seen. Below,
-// the characters of a text that are kept move up, in order and all at once.
+// Scans compute destinations that depend on counts of earlier elements. Below, the characters of a
+// text that are kept move up, in order and all at once.
 //
 //   cmake -S . -B build -DCMAKE_PREFIX_PATH=<prefix> && cmake --build build && build/scan
 #include <tilewright/tilewright.h>
@@ -27,7 +27,7 @@ const Kernel sums_of_blocks("sums_of_blocks",
                               store(sums + program_id(0), sum(load(x + i, i < n), 0));
                             });
 
-// One program: each sum becomes the sum of those before it. What it has so far is a variable.
+// One program: each sum becomes the sum of those before it. The running total is a variable.
 const Kernel sums_before("sums_before", [](Pointer sums, Scalar blocks, Constexpr size) {
   Var before = cast(0.0, sums.dtype());
   for (Tile turn : range(0, cdiv(blocks, size))) {

@@ -86,8 +86,8 @@ const tw::CustomOp normalise =
                     return (x / 255.0 - mean) / deviation;
                   }));
 
-// Mirrors the image or not, and makes it brighter or darker, as two numbers from 0 to 1 say. What
-// an op computes depends on its operands alone: the numbers are drawn outside.
+// Mirrors the image or not, and makes it brighter or darker, as two numbers from 0 to 1 say. An
+// op's result depends on its operands alone, so the numbers are drawn outside.
 const tw::CustomOp augment = tw::custom_op(
     "augment", [](Types operands) { return std::vector{operands[0]}; },
     tw::GraphFunction([](std::span<const tw::Tensor> operands) {

@@ -6,7 +6,7 @@
 //
 // e2m1 has the numbers 0, 0.5, 1, 1.5, 2, 3, 4 and 6, and a sign, two in a byte; e4m3 those of a
 // float of 8 bits up to 448. A scale is chosen so that the greatest of its 32 falls into their last
-// power of two; what lies beyond the last number is that number.
+// power of two; values beyond the last number are clamped to it.
 //
 //   cmake -S . -B build -DCMAKE_PREFIX_PATH=<prefix> && cmake --build build
 //   build/block_scaled_matmul
@@ -75,7 +75,7 @@ const Kernel matmul("block_scaled_matmul", multiply,
 
 struct Packed {
   std::vector<std::uint8_t> elements, scales;
-  // What element `at` of all stands for.
+  // The value that element `at` represents.
   double value(std::size_t at, bool is_e2m1) const {
     constexpr double numbers[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
     std::uint8_t bits = is_e2m1 ? elements[at / 2] >> (at % 2 * 4) & 15 : elements[at];
