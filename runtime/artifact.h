@@ -1,4 +1,4 @@
-// A compiled kernel as plain data: what the code generator hands to whoever runs it.
+// A compiled kernel as plain data: the code generator's output, and the input of the launch.
 //
 // For the host it is a function that runs a range of the programs of a grid; the shared pointer
 // keeps the code alive. Nothing here knows tiles or tensors.

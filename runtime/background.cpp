@@ -152,7 +152,7 @@ void Queue::after_fork_in_parent() { queue().mutex_.unlock(); }
 // The thread does not exist in the child: its job ends as if it had been stopped.
 void Queue::after_fork_in_child() {
   Queue& q = queue();
-  new (&q.changed_) std::condition_variable;  // whoever waited is not there either
+  new (&q.changed_) std::condition_variable;  // the thread that waited does not exist here either
   if (q.thread_.joinable()) q.thread_.detach();
   q.is_running_ = false;
   if (q.running_) q.jobs_.push_back(std::move(q.running_));

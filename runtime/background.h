@@ -15,7 +15,7 @@ namespace tilewright {
 
 class BackgroundJob {
  public:
-  // Looks at the token often: whoever ends the job waits for it to return.
+  // Looks at the token often, because ending the job waits for it to return.
   using Work = std::function<void(std::stop_token)>;
   // Runs behind the jobs that are there.
   explicit BackgroundJob(Work work);
@@ -27,7 +27,7 @@ class BackgroundJob {
   void stop();
   // Waits until the work is over, at most so many seconds; whether it is. 0: only asks.
   bool wait(double seconds = std::numeric_limits<double>::infinity()) const;
-  // What it threw, once it is over; empty: nothing.
+  // The message of the exception it threw, once it is over; empty if there was none.
   std::string failure() const;
 
   struct State;

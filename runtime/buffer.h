@@ -34,8 +34,9 @@ class Buffer {
   void* data() const { return data_; }              // an address of the memory it lies in
   DeviceMemory* memory() const { return memory_; }  // null: the host's
   std::int64_t size_bytes() const { return size_bytes_; }
-  // From now on nobody may write here: there are copies that would not follow. Whoever writes for a
-  // user asks first. (What a plan may rely on without copies is InputMemory::is_frozen of graph.)
+  // From now on nobody may write here: there are copies that would not follow. A write on behalf of
+  // a user checks this first. (What a plan may rely on without copies is InputMemory::is_frozen of
+  // graph.)
   void forbid_writes() { is_read_only_ = true; }
   bool is_read_only() const { return is_read_only_; }
 

@@ -10,9 +10,9 @@
 namespace tilewright {
 
 // TILEWRIGHT_CACHE_DIR, or tilewright in XDG_CACHE_HOME or in ~/.cache, and `part` in it; made if
-// it is not there, for the user alone. Empty where keeping is off or there is no such place, or
-// where others could write to it (files/private_folder.h): what they put there would be run. That
-// nothing is kept because a folder is named by a relative path is said once, on stderr.
+// it is not there, for the user alone. Empty if caching is off, if there is no such place, or if
+// others could write to it (files/private_folder.h): files that they put there would be run. If a
+// relative path prevents caching, this is reported once, on stderr.
 std::filesystem::path cache_folder(std::string_view part);
 
 struct CacheFolder {

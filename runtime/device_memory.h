@@ -1,6 +1,6 @@
 // Memory that is not the host's: where a device's buffers come from, and how bytes get there.
 //
-// Whoever owns a device implements this; buffers (buffer.h) and what holds them need not know more.
+// The owner of a device implements this; buffers (buffer.h) and their holders need not know more.
 // Work on a device is done in the order in which it is asked for: a copy sees what was launched
 // before it, and a block that was given back is used again only by what is asked for later.
 #pragma once
@@ -15,8 +15,8 @@ class DeviceMemory {
   virtual ~DeviceMemory() = default;
   virtual std::string name() const = 0;  // of the device, as "cuda:0"
 
-  // At least so many bytes, aligned to 256. Raises `Error` that says who has the memory if there is
-  // too little.
+  // At least so many bytes, aligned to 256. If there is too little memory, raises `Error` that
+  // names the current holders.
   virtual void* take(std::int64_t bytes) = 0;
   virtual void give_back(void* block) noexcept = 0;
 
@@ -31,7 +31,7 @@ class DeviceMemory {
   }
   // Within this memory.
   virtual void copy(void* to, const void* from, std::int64_t bytes) = 0;
-  // Whether kernels of the device can read what lies at this address, as far as is known.
+  // True if kernels of the device can read memory at this address, as far as is known.
   virtual bool reaches(const void* /*address*/) const { return true; }
   // Waits until all that was asked for is done. Raises the errors of kernels.
   virtual void synchronize() = 0;

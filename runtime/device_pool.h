@@ -10,7 +10,8 @@
 //              neighbours that are free become one again
 //
 // Where the source has nothing left, segments that are wholly free go back to it and it is asked
-// again. What then fails tells how much is in use, by whom, and how much lies free in pieces.
+// again. If that fails too, the error reports how much is in use, by which owners, and how much is
+// free but fragmented.
 //
 // The pool knows no device: the source is an interface, and tests give it one of their own.
 #pragma once
@@ -50,8 +51,8 @@ class DevicePool {
   // Null where even giving free segments back did not help. `owner` is named in shortage().
   void* take(std::int64_t bytes, const void* stream, std::string_view owner);
   void give_back(void* block) noexcept;
-  // `from` has done all its work and is no more: its blocks, free or not, become those of `to`, and
-  // what was wholly free is for whoever asks first.
+  // `from` has finished all its work and no longer exists: its blocks, free or not, become those of
+  // `to`, and its wholly free segments go to the first that asks.
   void hand_over(const void* from, const void* to);
   void release_cached();  // wholly free segments go back to the source
   DevicePoolStatistics statistics() const;

@@ -1,9 +1,9 @@
-// What a kernel's tensor map says, before it is one.
+// The description of a kernel's tensor map, before the map is made.
 //
 // TMA moves boxes of arrays between global and shared memory. It takes the
 // array from a tensor map, 128 bytes that the host makes for each launch: where the array lies, how
 // large it is, and which box one copy moves. The code generator says here how they follow from the
-// kernel's arguments; who launches the kernel makes the map, the driver's or the emulator's.
+// kernel's arguments; the launch makes the map, for the driver or for the emulator.
 #pragma once
 
 #include <cstdint>

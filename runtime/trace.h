@@ -55,7 +55,7 @@ class TraceSpan {
 // A span that was measured elsewhere, on a track with a name ("cuda:0"). Thread safe.
 void add_trace_span(const char* kind, std::string_view name, std::string_view track, double begin,
                     double end);
-// Called before the trace is read, so that who measures elsewhere can add what is still to come.
+// Called before the trace is read, so that a source with its own measurements can add pending ones.
 // Returns a number for remove_trace_source.
 int add_trace_source(void (*collect)(void* context), void* context);
 void remove_trace_source(int number);
@@ -65,7 +65,7 @@ void stop_trace();
 // Writes the file and stops recording. Raises `Error` where it cannot be written.
 void write_trace(const std::string& path);
 
-// What was recorded since start_trace, by kind and name, the longest first; goes on recording.
+// The events recorded since start_trace, by kind and name, the longest first; recording continues.
 struct TraceTotal {
   std::string kind, name, track;
   std::int64_t count = 0;

@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto patience = 10s;           // of a fork with threads that are inside
-constexpr auto patience_inside = 100ms;  // of one that is itself inside, for whom they may wait
+// for a thread that is itself inside, and for which the others may be waiting
+constexpr auto patience_inside = 100ms;
 constexpr auto look_again = 50us;
 
 struct Gate {

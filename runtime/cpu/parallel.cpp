@@ -40,8 +40,8 @@ int default_thread_count() {
   return static_cast<int>(*wanted);
 }
 
-// The threads of the process and who runs loops on them. Never destroyed, because destructors of
-// other objects may launch after ours would have run; the threads end with `end`.
+// The threads of the process, and the running of loops on them. Never destroyed, because
+// destructors of other objects may launch after ours would have run; the threads end with `end`.
 class Workers {
  public:
   Workers() {

@@ -35,7 +35,7 @@ std::optional<std::int64_t> number_after(const char* path, std::string_view name
   return number;
 }
 
-// What is left of a limit on the addresses of the process.
+// The unused part of a limit on the addresses of the process.
 std::int64_t free_addresses() {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return unlimited;

@@ -17,8 +17,8 @@ inline constexpr std::int64_t huge_page_bytes = std::int64_t{2} << 20;
 void* allocate_block(std::int64_t size_bytes);
 void free_block(void* block, std::int64_t size_bytes);
 
-// What this process could still take, by what the system says it has to give away and by the
-// process's own limit; less may be had when it is asked for. Thread safe.
+// The memory that this process could still take, according to the system's free memory and the
+// process's own limit; an allocation may get less. Thread safe.
 std::int64_t available_bytes();
 
 // The most memory that this program has held so far. Thread safe.

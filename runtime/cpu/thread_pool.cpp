@@ -21,7 +21,7 @@ constexpr std::uint32_t caller_sleeps_bit = 1U << 12;  // the last to leave wake
 constexpr std::uint32_t open_bit = 1U << 13;           // workers may join
 constexpr std::uint32_t number_step = 1U << 14;
 
-// Both kinds of sleeper wait on `state_`; the bit set tells whom a wake is for.
+// Both kinds of sleeper wait on `state_`; the bit set selects the kind to wake.
 constexpr int worker_set = 1, caller_set = 2;
 
 thread_local int worker_of_thread = -1;
@@ -85,7 +85,8 @@ ThreadPool::ThreadPool(int workers)
 ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() {
-  stopping_.store(true);  // before the new number: who has seen that sees this as well
+  // before the new number: a thread that has seen the number sees this as well
+  stopping_.store(true);
   state_.fetch_add(number_step);
   wake(state_, INT_MAX, worker_set);
   for (std::thread& thread : threads_) thread.join();

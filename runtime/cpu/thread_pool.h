@@ -58,7 +58,8 @@ class ThreadPool {
   };
 
  private:
-  // What one worker has left: begin in the low half, end in the high half, in units of `unit_`.
+  // The remaining work of one worker: begin in the low half, end in the high half, in units of
+  // `unit_`.
   struct alignas(64) Slice {
     std::atomic<std::uint64_t> range{0};
   };

@@ -24,7 +24,7 @@ struct Contexts {
 
 DevicePointer pointer_of(const void* address) { return reinterpret_cast<DevicePointer>(address); }
 
-// What the driver knows of this memory; it says invalid_value of memory that it does not know.
+// The driver's type of this memory; for unknown memory the driver returns invalid_value.
 std::optional<MemoryType> memory_type(const void* memory) {
   MemoryType type{};
   Result result =

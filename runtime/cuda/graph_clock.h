@@ -1,8 +1,8 @@
 // The time of launches on a GPU, by the GPU's own clock.
 //
-// They are the nodes of a CUDA graph between two events, so that no time is the host's: kernels of
-// a few microseconds follow each other as they do in a recorded model, and are told apart, where
-// launches one by one would all take as long as a launch.
+// They are the nodes of a CUDA graph between two events, so that no host time is included. Kernels
+// of a few microseconds follow each other as in a recorded model and can be distinguished, whereas
+// single launches would all take as long as a launch.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace tilewright::cuda {
 
-// One thread at a time. What the launches were prepared of must outlive it.
+// One thread at a time. The objects that the launches were prepared from must outlive it.
 class GraphClock {
  public:
   GraphClock(Context& context, std::vector<PreparedLaunch> launches);

@@ -1,7 +1,7 @@
 // Starting kernels: one launch, prepared once and started many times.
 //
-// What cuLaunchKernelEx wants (a configuration, and an array of pointers to the arguments' values)
-// is laid out when a launch is prepared, and stays where it is; starting it again costs the
+// The arguments of cuLaunchKernelEx (a configuration, and an array of pointers to the arguments'
+// values) are laid out when a launch is prepared, and do not move; starting it again costs only the
 // driver's call. Tensor maps are made when the addresses they hold become known, not at each start.
 #pragma once
 
@@ -52,8 +52,8 @@ class PreparedLaunch {
   std::vector<std::byte> table_;        // which is then the only argument
 };
 
-// Whether graphs are started launch by launch: TILEWRIGHT_SYNC asks for a wait after each, or a
-// trace for the times of each.
+// True if graphs are started launch by launch: for TILEWRIGHT_SYNC, which waits after each, or for
+// a trace, which times each.
 bool runs_one_by_one();
 
 // Prepares and starts one launch. Thread safe.

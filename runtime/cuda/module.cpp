@@ -38,8 +38,8 @@ struct Link {
   }
 };
 
-// Whether the driver compiles the text as a program of its own rather than as a part that is
-// linked (module.h).
+// True if the driver compiles the text as a complete program rather than as a part to be linked
+// (module.h).
 bool is_compiled_whole(const GpuCode& code) {
   constexpr std::size_t small_text = 12'000;
   return code.persistent || code.text.size() > small_text;
@@ -53,8 +53,8 @@ int attribute(FunctionHandle function, FunctionAttribute which) {
 
 }  // namespace
 
-// What the last owner of a module does. Nobody can be told of a failure, and one of the context is
-// told at its next use.
+// Run by the last owner of a module. There is no caller to report a failure to; an error of the
+// context is reported at the context's next use.
 struct ModuleTable::Unloading {
   ContextHandle context;
   void operator()(Entry* entry) const noexcept {

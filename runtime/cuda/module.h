@@ -3,7 +3,7 @@
 // The driver compiles PTX to machine code for the GPU at hand, which takes longer than making the
 // PTX did. So machine code is kept in the user's cache folder (machine_code_cache.h), by the PTX,
 // the GPU's compute capability and the driver's version, and loaded from there by the next process.
-// What is damaged, or is refused by the driver, is compiled again.
+// A damaged file, or one that the driver refuses, is compiled again.
 //
 // Only what is linked can be kept so, and the driver compiles it as a part that others may call: it
 // takes up to twice the registers, and waits for each product of a warpgroup by itself, which makes
@@ -14,8 +14,8 @@
 // registers so that more blocks run at once; such a kernel is compiled again with all the registers
 // that its threads may have (with_all_registers).
 //
-// Of loaded modules those that were used last are kept, within the bounds of runtime/kept/bounds.h;
-// prepared launches and graphs of them own theirs besides. One is unloaded after all work of its
+// The most recently used modules stay loaded, within the bounds of runtime/kept/bounds.h; prepared
+// launches and graphs of them own theirs in addition. One is unloaded after all work of its
 // context, which may run it.
 #pragma once
 

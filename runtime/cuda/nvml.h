@@ -12,7 +12,7 @@
 
 namespace tilewright::cuda {
 
-// What holds clocks down. Being idle, or set lower by somebody, does not count.
+// The reason why clocks are held down. Being idle, or set lower by somebody, does not count.
 enum class Throttle { none, power, thermal, other };
 const char* name_of(Throttle throttle);
 

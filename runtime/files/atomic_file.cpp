@@ -40,7 +40,7 @@ std::string random_word() {
   return Hasher().add(bits).finish().hex().substr(0, word_length);
 }
 
-// Whether it is NAME.<word>.part, of that name or of any.
+// True if it is NAME.<word>.part, of that name or of any.
 bool is_temporary_of(std::string_view name, std::string_view file) {
   std::size_t tail = 1 + word_length + part.size();
   if (file.size() <= tail || !file.ends_with(part)) return false;
@@ -64,8 +64,8 @@ bool is_abandoned(const fs::path& file) {
   return is_alone;
 }
 
-// As the kernel decides where links are protected: who may write to a folder of everybody must not
-// lead others elsewhere.
+// The kernel's rule for protected links: a user with write access to a shared folder must not
+// redirect others.
 bool may_be_followed(const fs::path& link, const struct stat& facts) {
   struct stat folder {};
   if (::stat(folder_of(link).c_str(), &folder) != 0) return false;

@@ -7,9 +7,9 @@
 // umask leaves. A link stays, and what it leads to is replaced; one that another user has put into
 // a folder of everybody (/tmp) is refused.
 //
-// What is no file, and cannot be replaced, is written to as it is: pipes, terminals, /dev/null,
-// /dev/stdout. There nothing is whole or not at all, `commit` has nothing to do, and the first
-// write opens it: who reads a pipe is not told of its end before.
+// Pipes, terminals, /dev/null and /dev/stdout cannot be replaced, and are written to directly.
+// For these nothing is atomic, `commit` has nothing to do, and the first write opens the file,
+// because the reader of a pipe would otherwise see its end too early.
 #pragma once
 
 #include <filesystem>

@@ -3,13 +3,14 @@
 // Plans, compiled kernels and loaded modules are found again by a key. Each is made in milliseconds
 // or more and used in microseconds or less, and a process that meets new shapes for ever would make
 // ever more of them. So a table of them gives up what was used least recently. Its values are
-// shared: who runs one owns it for that long, and only the last owner's end destroys it.
+// shared: a running value is owned by its caller for that long, and only the end of the last owner
+// destroys it.
 //
 // A hit must cost no more than one of a hash table, and run beside others under a shared lock. So
 // entries stand in no list that a hit would change: each has the number of the insertion after
 // which it was last found. That is written once after each insertion, and only compared by all
-// other hits. What is oldest is looked for where something is inserted, among all entries: some ten
-// microseconds for thousands of them, where what is inserted took milliseconds to make.
+// other hits. An insertion looks for the oldest among all entries: some ten microseconds for
+// thousands of them, where the inserted value took milliseconds to make.
 #pragma once
 
 #include <algorithm>

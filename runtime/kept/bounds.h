@@ -12,7 +12,7 @@ struct Bounds {
   std::int64_t bytes = 0;  // of their code
 };
 
-// What each table keeps: TILEWRIGHT_KEPT_PLANS and TILEWRIGHT_KEPT_CODE_MIB, read at each call.
+// The bounds of each table: TILEWRIGHT_KEPT_PLANS and TILEWRIGHT_KEPT_CODE_MIB, read at each call.
 // Raises `Error` where one of them is not positive.
 Bounds bounds_of_tables();
 

@@ -36,7 +36,8 @@ struct ArgumentSlot {
 // Runs a kernel's whole grid on the calling thread, with one argument a parameter.
 using HostCall = std::function<void(const Grid& grid, const Argument* arguments)>;
 
-// What steps run. Those of several grids run `batched`; one without an artifact is a host call.
+// The kernel that a step runs. Those of several grids run `batched`; one without an artifact is a
+// host call.
 struct ExecutableKernel {
   std::string name;
   std::shared_ptr<const Artifact> single;   // for one grid; null: no step has one
@@ -61,13 +62,12 @@ struct Executable {
   std::vector<ArgumentSlot> slots;
   std::vector<std::shared_ptr<Buffer>> constants;
   std::vector<std::int64_t> output_bytes;  // of each output buffer
-  // What a call gives: for each result its output buffer, or none where it is the memory of an
-  // input.
+  // The results of a call: for each its output buffer, or none if it is the memory of an input.
   std::vector<std::optional<std::uint32_t>> results;
   std::int64_t arena_bytes = 0;
 
-  // Whether a recording can hold all steps: the host does nothing between launches of a CUDA graph,
-  // as it does in a loop.
+  // True if a recording can hold all steps: the host does nothing between launches of a CUDA graph,
+  // but does in a loop.
   bool may_be_recorded() const {
     return gpu < 0 || std::ranges::none_of(kernels, [](const ExecutableKernel& kernel) {
              return kernel.call != nullptr;

@@ -4,9 +4,9 @@
 // function of driver.def is taken from it by name and version. A machine without it runs everything
 // else, and hears why there are no GPUs only when it asks for one.
 //
-// The table is a value that can be replaced: tests put a driver of their own in its place, which
-// runs kernels in the emulator and fails where it is told to. What belongs to a driver (contexts,
-// and with them memory and modules) is kept beside its table and goes with it.
+// The table is a value that can be replaced: tests install a driver of their own, which runs
+// kernels in the emulator and fails on request. State of a driver (contexts, and with them memory
+// and modules) is kept beside its table and goes with it.
 #pragma once
 
 #include <functional>
@@ -40,11 +40,11 @@ std::string why_no_driver();
 // GPUs that it knows; 0 where there is no driver.
 int device_count();
 
-// What lives as long as the driver that is in place; context.cpp keeps the contexts here.
+// State with the lifetime of the current driver; context.cpp keeps the contexts here.
 std::shared_ptr<void>& belongings_of_driver();
 
-// Puts another driver in place of the process's own for the life of the object. What belonged to
-// the former one comes back with it. For tests; not while other threads use GPUs.
+// Puts another driver in place of the process's own for the life of the object. The former driver's
+// state comes back with it. For tests; not while other threads use GPUs.
 class ScopedDriver {
  public:
   explicit ScopedDriver(const Driver& driver);

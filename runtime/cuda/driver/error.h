@@ -1,4 +1,4 @@
-// What the driver's results mean, as errors of the library.
+// Translates the driver's results into errors of the library.
 //
 // Most become an `Error` with the name of the call and the driver's message. After some a context
 // cannot be used any more: a kernel accessed an invalid address, or did not terminate. The driver
@@ -16,7 +16,7 @@
 
 namespace tilewright::cuda {
 
-// The device's state is gone: no call in this process will succeed. Start it anew.
+// The device's state is gone: no call in this process will succeed. Start a new process.
 class ContextLost : public Error {
  public:
   using Error::Error;

@@ -23,7 +23,7 @@ using GraphHandle = struct CUgraph_st*;
 using GraphNodeHandle = struct CUgraphNode_st*;
 using GraphExecHandle = struct CUgraphExec_st*;
 
-// CUresult: what a caller of the driver may want to tell apart; error.h names all.
+// CUresult: the values that a caller of the driver may want to distinguish; error.h names all.
 enum class Result : int {
   success = 0,
   invalid_value = 1,
