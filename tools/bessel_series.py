@@ -52,7 +52,7 @@ NEAR = mp.mpf(2) / 3 * mp.mpf(2) ** mp.mpf(1.5)  # of v where x is 2
 
 
 def of_square(f):
-    """Of y = x^2 / 32 - 1, for x up to 8."""
+    """The function of y = x^2 / 32 - 1, for x up to 8."""
     return lambda y: f(mp.sqrt(32 * (y + 1)))
 
 
@@ -66,7 +66,7 @@ TABLES = {
     # exp(-x) I1(x) / x of y = x / 4 - 1; exp(-x) sqrt(x) I1(x) of y = 16 / x - 1.
     "i1_small": lambda y: mp.exp(-4 * (y + 1)) * mp.besseli(1, 4 * (y + 1)) / (4 * (y + 1)),
     "i1_large": lambda y: (lambda x: mp.exp(-x) * mp.sqrt(x) * mp.besseli(1, x))(16 / (y + 1)),
-    # Of y = x^2 / 2 - 1, for x up to 2.
+    # Functions of y = x^2 / 2 - 1, for x up to 2.
     "k0_small": lambda y: (lambda x: mp.besselk(0, x) + mp.log(x / 2) * mp.besseli(0, x))(
         mp.sqrt(2 * (y + 1))),
     "k1_small": lambda y: (lambda x: x * (mp.besselk(1, x) - mp.log(x / 2) * mp.besseli(1, x)))(

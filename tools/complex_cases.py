@@ -28,7 +28,7 @@ class Arithmetic(nn.Module):
 
 
 class Functions(nn.Module):
-    """Of one operand; magnitudes of numbers whose squares overflow."""
+    """Cases with one operand; magnitudes of numbers whose squares overflow."""
 
     def forward(self, a):
         return (a.abs(), (a * 1e30).abs(), a.angle(), a.conj().imag, a.sgn(), a.exp(), a.log(),
@@ -55,7 +55,7 @@ class Arranging(nn.Module):
 
 
 class Products(nn.Module):
-    """Of matrices, with complex weights of the program's."""
+    """Cases with matrices, with complex weights of the program's."""
 
     def __init__(self):
         super().__init__()

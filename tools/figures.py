@@ -125,7 +125,8 @@ def gpu_rows():
 
 
 def gpu_text():
-    """A row a section against the best peer, with our best rate; what has no file has not been measured."""
+    """One row per section, with the best peer and our best rate; a section without a file has not
+    been measured."""
     text = ""
     missing = [what for section, what in gpu_sections.items() if not (results / f"gpu_{section}.json").exists()]
     for what, device, name, rows in gpu_rows():

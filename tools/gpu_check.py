@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is right and what is fast on this machine's GPU (see gpu_check.sh).
+"""Checks correctness and speed on this machine's GPU (see gpu_check.sh).
 
 Sections run one after the other, in the order of their value, each as processes of their own with a
 time limit, until the budget is spent. A process that faults costs one case: it is started again
@@ -53,8 +53,8 @@ BENCHES = {
 SECTIONS = ["primitives", "limits", "gemm", "attention", "rows", "decode", "tests", "corpus", "models", "launch", "graphs",
             "prefill", "scores", "optim", "profile", "sanitizer", "tune"]
 
-# Tests that run programs on the default device; what names its devices, times out in emulators or
-# launches with memory of the host is left out.
+# Tests that run programs on the default device. Tests that name their devices, time out in
+# emulators or launch with host memory are left out.
 TESTS = [  # (name, filter, shards)
     ("language", "HostCode*:*/HostCode*:Interpret*", 1),
     ("random tiles", "*TileGpu*", 8),
@@ -66,8 +66,8 @@ TESTS = [  # (name, filter, shards)
 ]
 NOT_HERE = ["*EmulatedDevice*", "Plan.*", "Recording.*", "PlannedGraphs.*Emulated*", "PlannedGraphs.*Interpreted*", "Slow*", "Fake*", "Cuda*",
             "*Benches*", "BenchFile*",
-            # What is of the host: its memory's reuse, its C++, its packed weights, its forks, writes through its
-            # addresses between launches.
+            # Tests of the host: reuse of its memory, its C++, its packed weights, its forks, writes
+            # through its addresses between launches.
             "ChangingSizes.AreNoSignatures*", "Explain.SaysWhereTheTime*", "Forks.*", "HandleChanges.FrozenWeights*",
             "TensorArgument.KeepsWhatIs*", "TensorArgument.IsNotWritten*", "KernelSpecialisation.*", "ManyShapes.*"]
 PRIMITIVES = ["limits", "rows", "gemm", "attention", "scores", "decode", "launch", "graphs", "optim", "models"]

@@ -3,7 +3,8 @@
 
 usage: onnx_cases.py FOLDER OUT.zip, FOLDER being onnx/backend/test/data/node of version 1.16.2, whose
 tests are of operator sets up to 21. Those of later sets come from the package that Python imports,
-1.23, which has no such folder any more. What is left out is said in tests/models/onnx/README.md.
+1.23, which has no such folder any more. tests/models/onnx/README.md lists the cases that are left
+out.
 """
 import itertools
 import os
@@ -99,8 +100,8 @@ def tensor_value(name, dtype):
 
 
 def opened(kind, data):
-    """What a sequence, or what may be absent, holds: its tensors, their dtype, whether it is a
-    sequence and whether it may be absent and is."""
+    """The type of a sequence or an optional: its tensors, their dtype, whether it is a sequence,
+    and whether it is optional and absent."""
     element = first(kind, 9, None)
     if element is not None:
         inner = first(element, 1, b"")

@@ -35,8 +35,8 @@ def integers(dtype, *sizes):
 
 
 def node_model(op, inputs, outputs, constants, domain, attributes):
-    """Of one node: inputs by place, None where one is left out; those of the places in `constants`
-    are initializers. An output is a name, or "" where it is left out."""
+    """A model of one node: inputs by place, None where one is left out; those of the places in
+    `constants` are initializers. An output is a name, or "" where it is left out."""
     names = ["" if each is None else f"x{i}" for i, each in enumerate(inputs)]
     node = helper.make_node(op, names, outputs, domain=domain, **attributes)
     given = [i for i, each in enumerate(inputs) if each is not None]

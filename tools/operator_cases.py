@@ -20,8 +20,8 @@ FOLDER = pathlib.Path(__file__).parent.parent / "tests/models/operators"
 
 
 class Given(nn.Module):
-    """What is written to tensors that are given: whole ones, views, some of another dtype, an
-    argument, several at once, and one that has no elements yet."""
+    """Writes to given tensors: whole ones, views, some of another dtype, an argument, several at
+    once, and one that has no elements yet."""
 
     def forward(self, x, y):
         first = torch.empty_like(x)
@@ -75,7 +75,7 @@ class Equations(nn.Module):
 
 
 class Convolutions(nn.Module):
-    """Of complex inputs and weights, with and without a bias."""
+    """Convolutions of complex inputs and weights, with and without a bias."""
 
     def __init__(self):
         super().__init__()
@@ -112,7 +112,7 @@ class Gamma(nn.Module):
 
 
 class Factors(nn.Module):
-    """What symmetric and other matrices are made of."""
+    """Decompositions of symmetric and other matrices."""
 
     def forward(self, a, s, few, none):
         ldl = [torch.linalg.ldl_factor_ex(x) for x in (s, few, none, s[:, :1, :1])]
@@ -136,9 +136,10 @@ class Elementary(nn.Module):
 
 
 def elementary_case():
-    """Each pair of parts out of special values, and numbers of several sizes that complex64 has. What
-    is right is complex128's for numbers and complex64's else, where PyTorch has the signs of zeros
-    that C has. Of log1p an infinity beside NaN is C's of log."""
+    """Each pair of parts out of special values, and numbers of several sizes that complex64 has.
+    Expected values come from complex128 for numbers, and from complex64 otherwise, where PyTorch
+    has the signs of zeros that C has. For log1p of an infinity beside NaN the expected value is C's
+    log."""
     parts = (0.0, -0.0, 1.0, -1.0, 0.5, math.inf, -math.inf, math.nan)
     special = torch.tensor([complex(a, b) for a in parts for b in parts], dtype=torch.complex128)
     numbers = torch.cat([torch.randn(4, dtype=torch.complex64) * size
@@ -167,7 +168,8 @@ class Spectra(nn.Module):
 
 
 class Matrices(nn.Module):
-    """What complex matrices are made of: factors that are unique, and products of those that are not."""
+    """Decompositions of complex matrices: the factors if they are unique, and products of the
+    factors if they are not."""
 
     def forward(self, a, tall, b):
         la = torch.linalg
@@ -206,7 +208,8 @@ class Norms(nn.Module):
 
 
 class Eigenvalues(nn.Module):
-    """Of matrices that are not symmetric: sums of powers, which have no order, and what vectors make again."""
+    """Matrices that are not symmetric: sums of powers, which have no order, and products of the
+    eigenvectors."""
 
     def forward(self, x, z, turn):
         results = []
@@ -319,7 +322,7 @@ class Gradients(torch.nn.Module):
 
 
 class WindowGradients(torch.nn.Module):
-    """Of convolutions of one to three axes, of both kinds, and of pools."""
+    """Derivatives of convolutions of one to three axes, of both kinds, and of pools."""
 
     def forward(self, line, image, volume):
         a, values = torch.ops.aten, []

@@ -7,9 +7,9 @@ The test PyTorchCases runs each of them here, at once and compiled, and needs no
     {"f": function, "a": [arguments], "o": options, "r": result, "tol": relative tolerance}
 with a tensor as {"d": dtype, "s": shape, "v": elements}, elements that are no numbers as text, "x" a
 shape that it is expanded to and "p" an order of its axes afterwards. A result "error" says that
-PyTorch raises; several results are a list. What is documented to differ (graph/tensor/tensor.h) has no case: dividing by elements that
-are the integer 0, u16, u32 and u64, integers where PyTorch wants floats, a var_mean of infinities,
-ranks among bool.
+PyTorch raises; several results are a list. Documented differences (graph/tensor/tensor.h) have no
+case: dividing by elements that are the integer 0, u16, u32 and u64, integers where PyTorch wants
+floats, a var_mean of infinities, ranks among bool.
 """
 import itertools
 import json

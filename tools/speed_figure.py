@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The picture of docs/results/*.json: for each task and each system beside which it ran, the geometric mean of
-that system's time over ours, on a logarithmic axis. What is slower stands left of the line at 1, in the same
-size. An SVG that follows the reader's light or dark scheme; figures.py stores it."""
+that system's time over ours, on a logarithmic axis. Slower cases stand left of the line at 1, in
+the same size. An SVG that follows the reader's light or dark scheme; figures.py stores it."""
 import json
 import math
 

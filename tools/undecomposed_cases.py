@@ -39,7 +39,7 @@ class Vision(nn.Module):
 
 
 class Writes(nn.Module):
-    """What is written through views, to tensors that were just made, and to an argument."""
+    """Writes through views, to tensors that were just made, and to an argument."""
 
     def forward(self, x, index):
         mask = x.new_zeros((6, 6))
@@ -60,7 +60,8 @@ class Writes(nn.Module):
 
 
 class Aliases(nn.Module):
-    """What gives a tensor of its own although it has nothing to do, and then is written to."""
+    """Operations that return a new tensor although they have nothing to do; the result is then
+    written to."""
 
     def forward(self, x):
         y = x * 1.5
@@ -159,7 +160,7 @@ class SeenAnew(nn.Module):
 
 
 class Choices(nn.Module):
-    """What is unique, frequent, between or beside."""
+    """Unique values, modes, medians, interpolation, and ranges."""
 
     def forward(self, x, ids, parts):
         values, inverse, counts = torch.unique_consecutive(
@@ -341,7 +342,7 @@ def main():
                 model, tuple(x.clone() for x in inputs), dynamic_shapes=sizes)
             torch.export.save(program, FOLDER / f"{name}.pt2")  # with buffers as they are now
             pack(FOLDER / f"{name}.pt2")
-            # What it is called with is written to, and stands for what it was before.
+            # The program writes to its arguments; these are their values before the call.
             given = [described(x) for x in inputs]
             outputs = model(*inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)

@@ -19,7 +19,7 @@ constexpr double longest_case_s = 6;  // then rounds end, once there are some
 constexpr int fewest_rounds = 3;
 constexpr unsigned rest_us = 3'000;  // the threads of the system before wait for work for so long
 
-// Whoever is timed.
+// One of the systems that are timed.
 struct Contender {
   std::string name;
   std::function<double()> sample;  // seconds of a call

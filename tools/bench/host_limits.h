@@ -1,5 +1,5 @@
-// What the host can do at most, measured: loops of nothing but copying, reading or multiplying,
-// written by hand for the instructions that the processor has.
+// The limits of the host, measured: loops of nothing but copying, reading or multiplying, written
+// by hand for the instructions that the processor has.
 //
 // A share of a limit says more than a rate, and only if both come from the same minutes: a case
 // runs these loops in turns with its own work.

@@ -98,7 +98,7 @@ HostLimit limit_of(const KernelCase& c) {
   return dtype == bf16 ? HostLimit::bf16 : dtype == i8 ? HostLimit::int8 : HostLimit::f32;
 }
 
-// What an adapter is asked to time.
+// The question that an adapter is asked to time.
 nlohmann::json question_of(const KernelCase& c, std::size_t sets) {
   nlohmann::json question = c.peer;
   if (question.is_null()) return question;

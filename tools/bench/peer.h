@@ -9,8 +9,8 @@
 //   {"do": "sample", "system": "torch", "at_least_s": 0.002}  -> {"seconds": of one call}
 //   {"do": "close"}                            -> {}
 //
-// What an adapter cannot do it leaves out of "systems", or answers {"error": text}. Data are its
-// own, random as ours. tools/peers has the adapters.
+// An adapter leaves systems that it cannot run out of "systems", or answers {"error": text}. Data
+// are its own, random as ours. tools/peers has the adapters.
 #pragma once
 
 #include <nlohmann/json.hpp>

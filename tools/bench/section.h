@@ -44,8 +44,8 @@ class BenchLog {
   BenchLog(std::string section, BenchSettings settings);
   const BenchSettings& settings() const { return settings_; }
 
-  // Runs the case unless it is not wanted, is in the file already, or the time is up. What it
-  // raises becomes a line, but for a lost context, which is passed on after that.
+  // Runs the case unless it is not wanted, is in the file already, or the time is up. An exception
+  // becomes a line, except for a lost context, which is then rethrown.
   void run(const std::string& name, const std::function<nlohmann::json()>& measure);
   // The names of all cases of the device, and how many of them were wanted.
   const std::vector<std::string>& cases() const { return cases_; }

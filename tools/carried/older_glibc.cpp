@@ -1,5 +1,5 @@
-// What the programs that are carried to other machines take from glibc 2.35 and 2.36, made from
-// what 2.34 has, so that they start there too: these definitions come before those of the library.
+// Functions of glibc 2.35 and 2.36 that the carried programs use, built from those of 2.34, so that
+// the programs start there too: these definitions come before those of the library.
 //
 // GCC's unwinder asks `_dl_find_object` (glibc 2.35) for the unwinding table of the code at an
 // address, std::random_device asks `arc4random` (2.36) for 32 random bits. `hypot` has a second

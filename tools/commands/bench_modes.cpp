@@ -32,7 +32,7 @@ struct BenchModesArguments {
 
 constexpr std::array modes = {Mode::reduce_overhead, Mode::max_autotune};
 
-// What is timed in one mode, and how many tokens, or calls, that is.
+// The work that is timed in one mode, and how many tokens, or calls, that is.
 struct TimedWork {
   std::function<void()> run;
   double work = 1;

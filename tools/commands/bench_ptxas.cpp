@@ -1,4 +1,4 @@
-// `tilewright bench ptxas`: what NVIDIA's assembler says of the kernels that graphs become, for
+// `tilewright bench ptxas`: NVIDIA's assembler's report on the kernels that graphs become, for
 // every GPU that code is made for. Nothing is run, so shapes are those of real models. Or of the
 // programs of a folder: whatever a program or a test suite compiled, kept by
 // TILEWRIGHT_DUMP_PROGRAMS.

@@ -22,7 +22,7 @@ struct BenchRegionalArguments {
   RunOptions run;
 };
 
-// What a cold process measures, in seconds.
+// Measurements of a cold process, in seconds.
 constexpr std::array figures = {"capture_s", "lower_s", "compile_s", "first_call_s", "process_s"};
 
 Regions regions_of(std::string_view name) {

@@ -1,4 +1,4 @@
-// `tilewright explain`: what a model is compiled to.
+// `tilewright explain`: shows how a model is compiled.
 #include <fmt/format.h>
 
 #include <filesystem>

@@ -42,7 +42,7 @@ nlohmann::json as_json(const Generation& g, const std::vector<TokenId>& prompt_i
           {"peak_memory_bytes", g.peak_memory_bytes}};
 }
 
-// What parameters can be: floats of 16 and 32 bits.
+// The types that parameters can have: floats of 16 and 32 bits.
 bool is_model_dtype(DType dtype) { return is_float16(dtype) || dtype == DType::f32; }
 
 std::string model_dtypes() {
@@ -88,7 +88,7 @@ std::optional<std::int64_t> positions_of(const GenerateArguments& a) {
   }
 }
 
-// All that can be said before weights are loaded.
+// All checks that need no weights.
 void check_arguments(const GenerateArguments& a) {
   as_misuse([&] { Sampler{a.sampling}; });
   require_use(a.steps_a_round <= 1 || a.sampling.temperature == 0, "[generate] --steps-a-round is ",
@@ -120,7 +120,7 @@ void quantize(LanguageModel& model, const GenerateArguments& a) {
   try {
     model.quantize(options, here);
   } catch (const Error& error) {
-    // Whoever types the options has no use for the line of this file.
+    // The line of this file is of no use to someone typing options.
     std::string text = error.what(), line = concat(" (at ", describe(here), ")");
     if (std::size_t at = text.find(line); at != text.npos) text.erase(at, line.size());
     throw Misuse(concat(text, " (--weights ", a.weights, " --group-size ", options.group_size,

@@ -98,7 +98,7 @@ void Landscapes::bring_up_to_date(const std::string& kernel, const graph::Region
   std::string preferred = Json(space.preferred).dump();
   require(points.contains(preferred) && points[preferred].contains("shares"), "[tune] ", path_,
           " holds another default of ", kernel,
-          ", and no time of the present one; another file would begin anew");
+          ", and no time of the present one; another file would start from scratch");
   double share = share_of(points[preferred]);
   for (auto& [name, point] : points.items())
     if (point.contains("shares"))

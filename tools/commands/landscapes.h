@@ -23,10 +23,10 @@ class Landscapes {
   // time; points that are no configurations any more are dropped. Raises `Error` if the new default
   // was not measured.
   void bring_up_to_date(const std::string& kernel, const graph::RegionSpace& space);
-  // What another pass need not measure: what takes more than `within` times the best.
+  // Points that another pass need not measure: those that take more than `within` times the best.
   autotune::History far_from_best(const std::string& kernel, double within) const;
-  // Joins what was measured in the space that the kernel was brought up to date for, and makes all
-  // estimates anew.
+  // Adds the measurements of the space that the kernel was brought up to date for, and recomputes
+  // all estimates.
   void add(const std::string& kernel, const graph::RegionTuning& tuning,
            const graph::RegionEstimate& estimate);
   // A line a configuration, so that files of thousands can be read and compared.

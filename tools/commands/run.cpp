@@ -51,7 +51,7 @@ std::string sizes_text(const ProgramInput& input) {
   }
   return text;
 }
-// Of an input that is an integer, the range; else nothing.
+// The range of an input that is an integer; else nothing.
 std::string integer_text(const ProgramInput& input) {
   if (!input.integer) return "";
   const auto& [size, min, max] = *input.integer;
@@ -73,8 +73,9 @@ std::string quoted(const std::vector<std::string>& names) {
   return concat(listed(shown), rest);
 }
 
-// Whoever gives a tensor takes it to count: that of an input that the program was exported without,
-// or one more than it has. What the model should give may lie beside them, named as by --outputs.
+// A tensor in the file is meant to be used: an unread one, such as an input that the program was
+// exported without or an extra one, is an error. Expected results may lie beside them, named as by
+// --outputs.
 void refuse_unread(const Safetensors& file, const std::set<std::string>& read,
                    const ProgramModule& model, const std::string& path) {
   std::vector<std::string> unread, inputs;
@@ -168,7 +169,7 @@ void run(const RunArguments& a) {
   if (!a.inputs.empty()) require_file("run", a.inputs, "a safetensors file of inputs");
   Options options = a.run.compile_options();
   options.freezing = a.run.freezing.value_or(a.repeat > 1);  // nobody else has the weights
-  // Whoever exported the program may have computed the numbers of elements from what is given.
+  // The exported program may compute numbers of elements from its inputs.
   options.index_checks = IndexChecks::all;
   Times times;
   double start = now_s();

@@ -205,7 +205,7 @@ void list_kernels() {
 }
 
 std::string about_block_sizes() {
-  std::string text = "What tuning varies of a kernel's blocks (others follow from these):\n";
+  std::string text = "Parameters of a kernel's blocks that are tuned (others follow from these):\n";
   for (const graph::BlockSize& size : graph::all_block_sizes())
     if (!size.tuned.empty())
       text += fmt::format("  {:<9} of {}: {}\n", size.name, size.tuned, size.meaning);

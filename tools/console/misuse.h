@@ -26,7 +26,7 @@ void require_use(bool condition, const Parts&... parts) {
   if (!condition) throw Misuse(concat(parts...));
 }
 
-// What `look_at_arguments` returns; an `Error` that it raises becomes a `Misuse`.
+// The result of `look_at_arguments`; an `Error` that it raises becomes a `Misuse`.
 template <std::invocable F>
 auto as_misuse(const F& look_at_arguments) {
   try {

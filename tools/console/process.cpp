@@ -20,7 +20,7 @@ namespace {
 
 const char* running = "";  // the subcommand; "" before main
 
-// Of the deepest program that is read; smaller ones do with less, but none with 64 KiB.
+// The need of the deepest program that is read; smaller ones do with less, but none with 64 KiB.
 constexpr rlim_t least_stack_bytes = 256 << 10;
 
 std::terminate_handler usual_terminate = nullptr;
@@ -88,7 +88,7 @@ int finished_output(int status) {
   bool is_written = std::cout.good() && std::ferror(stdout) == 0;
   is_written &= std::fflush(stdout) == 0;
   if (is_written) return status;
-  // What failed before this last write has left no reason.
+  // An earlier failed write has left no reason.
   const char* reason = errno != 0 ? ::strerrordesc_np(errno) : nullptr;
   char line[160];
   std::snprintf(line, sizeof line, "standard output could not be written%s%s",

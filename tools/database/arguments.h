@@ -1,5 +1,5 @@
-// What the subcommands of `tilewright db` are told, and what each is: a function that opens the
-// database, prints, and says whether all is well.
+// The arguments of the subcommands of `tilewright db`, and each subcommand: a function that opens
+// the database, prints, and says whether all is well.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct DatabaseArguments {
   void print(const Table& table) const;
 };
 
-// What a command ends with that has shown what it read: 1, with a line on stderr, where the
+// The exit status of a command that has shown its findings: 1, with a line on stderr, where the
 // database did not give all that it was asked for, or rows of it are wrong.
 int end_of_reading(const TuningDatabase& database);
 

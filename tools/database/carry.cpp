@@ -36,8 +36,8 @@ int print_report(const std::string& from, const MergeReport& report) {
 
 std::string hash_of(const TuningKey& key) { return key.question().hex(); }
 
-// What is written goes to a file that appears whole. The file's error waits until it is asked for:
-// a stream would put a nameless one of its own in its place.
+// Output goes to a file that appears whole. The file's error waits until it is asked for: a stream
+// would put a nameless one of its own in its place.
 class AtomicStream final : public std::streambuf {
  public:
   explicit AtomicStream(AtomicFile& file) : file_(file) { setp(bytes_, bytes_ + sizeof bytes_); }
@@ -113,7 +113,7 @@ int import_files(const DatabaseArguments& a) {
   TuningDatabase database = a.open_silently(Access::read_write);
   int code = 0;
   for (const std::string& name : a.files) {
-    // What is no file may never end, or never begin.
+    // Pipes and devices may never end, or never begin.
     std::error_code error;
     bool is_special =
         std::filesystem::exists(name, error) && !std::filesystem::is_regular_file(name, error);

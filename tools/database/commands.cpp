@@ -71,17 +71,17 @@ struct DatabaseCommand {
 };
 
 constexpr DatabaseCommand commands[] = {
-    {"list", "What was tuned: a line a kernel, problem and device", select, list_questions},
+    {"list", "Tuned kernels: a line per kernel, problem and device", select, list_questions},
     {"show", "All that was tried, the fastest first", select, show_rows},
     {"best", "Winner and runner-up", select, show_best},
-    {"history", "What was tried when, and the best so far", select, show_history},
+    {"history", "Trials in order of time, and the best so far", select, show_history},
     {"why-miss", "In which fields a key differs from the nearest that is stored", name_a_key,
      explain_miss},
-    {"diff", "What differs between this database and another", name_databases, compare_databases},
+    {"diff", "Differences between this database and another", name_databases, compare_databases},
     {"export", "Write rows to one text file", name_output, export_database},
     {"import", "Take over the rows of such files that are right", name_files, import_files},
     {"merge", "Take over the rows of other databases", name_databases, merge_databases},
-    {"prune", "Remove rows; what is named must hold of a row", choose_what_goes, prune_rows},
+    {"prune", "Remove rows that match every given option", choose_what_goes, prune_rows},
     {"verify", "Look for damage and rows that are wrong", offer_repair, verify_database},
     {"stats", "How much there is, of what", nothing, show_statistics},
     {"report", "Write a page for a browser: configurations, trials, devices", name_page,

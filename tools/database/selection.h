@@ -19,7 +19,8 @@ struct Question {
   std::vector<TuningRow> rows;
 
   std::string id() const;  // the first 8 digits of the question's hash
-  // What `tilewright tune` was asked for, or "": kernels of a region are named by their operations.
+  // The request that `tilewright tune` was given, or "": kernels of a region are named by their
+  // operations.
   std::string asked_as() const;
   std::string name() const;  // "layer_norm of 768 (sum mul ...)", or the kernel's name alone
   // By the build that tried the question last and has any that is ok; null: none has.
@@ -33,7 +34,7 @@ std::vector<Question> questions(TuningDatabase& database, const std::string& wan
 // The same; raises `Misuse` if `wanted` is not empty and nothing fits.
 std::vector<Question> known_questions(TuningDatabase& database, const std::string& wanted);
 
-// What an observation says measured it, of `tilewright tune NAME`.
+// The name of the measuring tool in an observation, for `tilewright tune NAME`.
 std::string tool_of_tuning(const std::string& name);
 
 // Sorts by time, then by configuration; rows that are not ok come last.

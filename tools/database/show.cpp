@@ -17,7 +17,7 @@ int show(const DatabaseArguments& a, Table (*table)(const std::vector<Question>&
   return end_of_reading(database);
 }
 
-// What was given, or else what there was.
+// Uses the given value, or else the existing one.
 void replace(autotune::Record& part, const std::string& given, const char* what) {
   if (given.empty()) return;
   std::optional<autotune::Record> record = autotune::Record::read(given);

@@ -29,7 +29,7 @@ Cell best_cell(const TuningRow* row) { return time_cell(row == nullptr ? 0 : row
 
 Cell count_cell(std::int64_t count) { return {std::to_string(count), static_cast<double>(count)}; }
 
-// What the observation shows that decides.
+// The reason in the observation that decides.
 std::string reason_of(const TuningRow& row) { return row.observations.front().reason; }
 
 const TuningRow* find(const std::vector<TuningRow>& rows, const TuningRow& wanted) {

@@ -1,4 +1,4 @@
-// What `tilewright db` shows, as tables.
+// The tables that `tilewright db` shows.
 #pragma once
 
 #include "tools/console/table.h"

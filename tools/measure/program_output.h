@@ -1,5 +1,5 @@
-// What another program prints. It is started with a list of words, never by a shell, so that no
-// name of a file can become a command.
+// Runs another program and returns its output. It is started with a list of words, never by a
+// shell, so that no name of a file can become a command.
 #pragma once
 
 #include <string>

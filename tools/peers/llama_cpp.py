@@ -37,7 +37,7 @@ import numpy as np
 LAYERS, HIDDEN, INNER, HEADS, KV_HEADS, HEAD, VOCABULARY = 16, 2048, 8192, 32, 8, 64, 128256
 POSITIONS, CONTEXT, PROMPT = 8192, 1024, 512
 FORMATS = {"bf16": "BF16", "int8": "Q8_0", "int4": "Q4_0"}  # llama.cpp's names
-# What we run beside each: formats, and how they are called in the names of our cases.
+# Our own formats that run beside each, with their names in our cases.
 OWN_FORMATS = {"bf16": {"bf16": ""}, "int8": {"int8": "int8 ", "w8a8": "w8a8 "},
                "int4": {"int4": "int4 ", "w4a8": "w4a8 "}}
 
@@ -127,8 +127,8 @@ def model_file(folder, bench_folder, bits):
 
 
 def facts_of(path):
-    """What a file holds: its bytes, tensors by type, and the type of the table of tokens, which is
-    the last product's matrix too."""
+    """The contents of a file: its bytes, tensors by type, and the type of the token table, which is
+    also the last product's matrix."""
     types, table = {}, None
     for tensor in gguf.GGUFReader(path).tensors:
         name = tensor.tensor_type.name
@@ -138,7 +138,7 @@ def facts_of(path):
 
 
 def json_of(command):
-    """What a command prints, as JSON; its errors end this program with their text."""
+    """The output of a command, as JSON; its errors end this program with their text."""
     reply = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if reply.returncode != 0:
         sys.exit(f"{command[0]} failed:\n{reply.stderr[-2000:]}")

@@ -49,7 +49,7 @@ void cumsum_row(Data& d, std::int64_t row) {
   std::inclusive_scan(begin, begin + d.columns, d.y.begin() + row * d.columns);
 }
 
-// Of all elements, each thread in bins of its own.
+// A histogram of all elements, each thread in bins of its own.
 void histogram(Data& d, int threads) {
   const std::int64_t count = d.rows * d.columns;
   std::vector<std::vector<std::int64_t>> counts(threads, std::vector<std::int64_t>(bins));

@@ -34,7 +34,7 @@ def int8_linear(x, values, scales):
 
 
 def widened_linear(x, values, scales):
-    """What Inductor fuses: weights become numbers where the product reads them."""
+    """A product as Inductor fuses it: weights become numbers where the product reads them."""
     n, k = values.shape
     groups = scales.shape[1]
     weight = values.to(x.dtype).view(n, groups, k // groups) * scales.to(x.dtype).unsqueeze(-1)
@@ -212,7 +212,8 @@ class Case:
 
 # A second processor that slept is slow for so long.
 AWAKE_S = 0.06
-# For as long do OpenMP's threads spin after their work, at the cost of whoever takes the next turn.
+# OpenMP's threads spin for this long after their work, at the cost of the system that takes the
+# next turn.
 OPENMP_SPINS_S = 0.22
 
 

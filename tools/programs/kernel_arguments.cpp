@@ -32,7 +32,7 @@ std::vector<std::string> parts_of(const std::string& word, char mark) {
   return parts;
 }
 
-// What one word of the command line is for, for messages.
+// The meaning of one word of the command line, for messages.
 struct ArgumentWord {
   std::string parameter, word;
   template <typename... Parts>

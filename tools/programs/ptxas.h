@@ -1,5 +1,5 @@
-// What can be said of PTX without a GPU: what NVIDIA's assembler reports, and which instructions
-// stand in it.
+// Facts about PTX that need no GPU: the report of NVIDIA's assembler, and which instructions the
+// text has.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ struct LoopInstructions {
   std::map<std::string, int> counts;
 };
 
-// What ptxas reports of one kernel.
+// The report of ptxas for one kernel.
 struct Assembled {
   bool ok = false;    // otherwise `messages` say why not
   int registers = 0;  // of a thread

@@ -12,13 +12,13 @@
 namespace tilewright::tools {
 namespace {
 
-// What a program is read into takes some twenty times as much memory. Pipes are read too: their
+// The parsed program takes some twenty times as much memory as its text. Pipes are read too: their
 // size is known when they end.
 constexpr std::size_t most_text_bytes = 8 << 20;
 
 std::string name_of(const std::string& path) { return path == "-" ? "standard input" : path; }
 
-// What a parser says is wrong is what was asked for, and where it stands.
+// Adds to a parser's error what was asked for, and its position.
 template <typename Parse>
 auto parsed(const std::string& command, const std::string& path, Parse parse) {
   try {

@@ -1,5 +1,5 @@
 // The model of PyTorch's tutorial on regional compilation: a linear layer, then 64 equal layers.
-// What `bench regional`, `explain` and `demo` show.
+// `bench regional`, `explain` and `demo` show it.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct TutorialModel : Module {
   Sequential layers;
 };
 
-// The same with each layer a marked region, by the hand of who wrote the model.
+// The same with each layer marked as a region by the author of the model.
 struct MarkedTutorialModel : Module {
   explicit MarkedTutorialModel(std::size_t count, const Options& options = {}) {
     register_module("linear", linear);
@@ -62,7 +62,7 @@ class TutorialByRegions {
  public:
   TutorialByRegions(std::size_t layers, Regions regions, const Options& options);
   Tensor operator()(const Tensor& x) const;
-  // Of each compiled function, the first of which is not a layer.
+  // The plans of each compiled function, the first of which is not a layer.
   std::vector<PlanReport> reports() const;
 
  private:

@@ -42,8 +42,8 @@ Tensor ids_of(std::int64_t rows, const DecoderConfig& config,
               const Device& device);                              // i64 [1, rows]
 Tensor position_of(std::int64_t position, const Device& device);  // i64 [1]
 
-// What adapters (peer.h) are asked for: a step of `rows` at the context, or from 0 for more than
-// one; all rows of `batch` texts.
+// The question for adapters (peer.h): a step of `rows` at the context, or from 0 for more than one;
+// all rows of `batch` texts.
 nlohmann::json llama_question(const DecoderConfig& config, std::int64_t rows,
                               const StepSizes& sizes);
 nlohmann::json gpt2_question(const DecoderConfig& config, std::int64_t batch, std::int64_t rows);

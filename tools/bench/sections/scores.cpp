@@ -40,7 +40,7 @@ FlexAttentionOptions options_of(const Scores& scores, const Tensor& slopes) {
   return options;
 }
 
-// Of some heads the host computes what is compared.
+// The host computes the expected values of some heads.
 KernelCase scores_case(const Scores& scores, DType dtype, std::int64_t batch, std::int64_t heads,
                        std::int64_t length, std::int64_t size) {
   KernelCase c;
