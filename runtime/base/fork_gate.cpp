@@ -12,7 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto patience = 10s;           // of a fork with threads that are inside
+constexpr auto patience = 10s;  // of a fork with threads that are inside
 // for a thread that is itself inside, and for which the others may be waiting
 constexpr auto patience_inside = 100ms;
 constexpr auto look_again = 50us;
