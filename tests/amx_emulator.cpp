@@ -123,7 +123,7 @@ void set_row(TileRegister& tile, int row, const Row<Word>& words) {
   tile.rows[static_cast<std::size_t>(row)] = std::bit_cast<std::array<std::uint8_t, 64>>(words);
 }
 
-// What is smaller than the smallest normal number is zero, before and after.
+// Denormals are flushed to zero, before and after.
 float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x; }
 float low(std::uint32_t pair) { return flushed(std::bit_cast<float>(pair << 16)); }
 float high(std::uint32_t pair) { return flushed(std::bit_cast<float>(pair & 0xffff0000U)); }
@@ -167,7 +167,7 @@ void multiply_int8(TileRegister& c, const TileRegister& a, const TileRegister& b
   }
 }
 
-// Of the shapes of a product's tiles.
+// True if the shapes of a product's tiles match.
 bool fit(const TileRegister& c, const TileRegister& a, const TileRegister& b) {
   return a.shape.rows == c.shape.rows && b.shape.row_bytes == c.shape.row_bytes &&
          b.shape.rows * 4 == a.shape.row_bytes && &a != &b && &a != &c && &b != &c;
@@ -241,7 +241,7 @@ bool can_run_amx() {
 
 namespace {
 
-// A whole test program runs as on such a processor if it is told to.
+// On request, a whole test program runs as on such a processor.
 const bool is_asked_for = [] {
   const char* cpu = std::getenv("TILEWRIGHT_CPU");
   if (cpu == nullptr || std::string_view(cpu) != "amx" || !can_run_amx()) return false;

@@ -3,8 +3,8 @@
 // Code for AMX raises SIGILL where the processor does not know its instructions. A handler of the
 // signal reads the instruction, does what Intel's manual ("Intel 64 and IA-32 Architectures
 // Software Developer's Manual", volume 2) says that it does, on registers of the thread's own, and
-// goes on behind it. So the code that is tested is the code that runs. What the code generator uses
-// is known, and no more; any other instruction is an error as before.
+// goes on behind it. So the code that is tested is the code that runs. Only the instructions that
+// the code generator uses are known; any other is an error as before.
 //
 // With TILEWRIGHT_CPU=amx a test program that links this compiles all of its code so.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace tilewright::dsl {
 
-// Whether code for the target "amx" runs in this process, by itself or (from now on) emulated. The
+// True if code for the target "amx" runs in this process, natively or (from now on) emulated. The
 // rest of that target's instructions must be the processor's own.
 bool can_run_amx();
 

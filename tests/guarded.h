@@ -19,7 +19,7 @@ class GuardedMemory {
   }
   void* data() { return lines_.data() + 1; }
   const void* data() const { return lines_.data() + 1; }
-  // Whether nothing was written outside.
+  // True if nothing was written outside.
   bool is_whole() const {
     const auto* first = reinterpret_cast<const unsigned char*>(lines_.data());
     const auto* begin = first + sizeof(Line);

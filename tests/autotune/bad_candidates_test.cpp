@@ -42,7 +42,7 @@ constexpr int tunings = 1;
 constexpr int tunings = 10;
 #endif
 
-// y = 2 x in as many steps as it is told, with the flaws that code of a kernel can have.
+// y = 2 x in the given number of steps, with the flaws that code of a kernel can have.
 void twice(Pointer x, Pointer y, Scalar n, Constexpr flaw, Constexpr variant, Constexpr steps) {
   constexpr std::int64_t block = 128, far = std::int64_t{1} << 40;
   if (flaw == refused) {

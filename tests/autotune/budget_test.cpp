@@ -65,7 +65,7 @@ TEST(Budget, WhatCannotBeTimedBesideTheDefaultIsNotCompiled) {
   EXPECT_EQ(tuning.chosen, Point{0});
 }
 
-// What a tuning costs, on a clock that only its runner moves.
+// The cost of a tuning, on a clock that only its runner moves.
 struct Costs {
   double compile = 0, check = 0;
   double run = 0, run_of_others = 0;

@@ -53,7 +53,8 @@ TEST_F(ChoiceTest, TakesNoneThatWasNotTimedOnceMore) {
   EXPECT_EQ(choice({usual, finding(other, 0.5e-3, 5), finding(third, 0.9e-3)}), third);
 }
 
-// What is uncertain is the ratio of two times: of six tenths, six tenths as much as of the whole.
+// The uncertainty is in the ratio of two times: for six tenths it is six tenths of that for the
+// whole.
 TEST_F(ChoiceTest, KeepsTheDefaultWithinTheNoiseOfTheRatio) {
   Finding usual = finding(preferred, 1e-3);
   EXPECT_EQ(choice({usual, finding(other, 0.9e-3, 25, 0.1)}), other);

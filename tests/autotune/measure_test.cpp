@@ -22,7 +22,7 @@ TEST(Statistics, AreThoseOfTheBooks) {
   EXPECT_DOUBLE_EQ(geometric_mean({1, 4}), 2);
 }
 
-// What medians of n normal samples spread is foreseen from one series of them.
+// The spread of medians of n normal samples is predicted from one series of them.
 TEST(Statistics, ForeseeTheSpreadOfAMedian) {
   Random random(1);
   std::normal_distribution<double> normal(10, 1);

@@ -158,7 +158,7 @@ TEST(Search, TakesTheLeastEstimateWithoutATrial) {
   EXPECT_EQ(untried_choice(problem), landscape.preferred);
 }
 
-// What learning is for: on rugged spaces of some 500 points.
+// The benefit of learning: on rugged spaces of some 500 points.
 TEST(Search, GuidedByAModelNeedsFarFewerTrialsThanChance) {
   std::vector<double> qualities, guided, chance;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {

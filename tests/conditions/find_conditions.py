@@ -1,8 +1,8 @@
 """Finds the conditions of C++ sources and what each could wrongly be.
 
 There is no parser here: the sources are formatted by clang-format, so that an operator of two operands has a space on
-both sides and a bracket of template arguments has not. What is cut wrongly all the same does not compile, and is left
-out then.
+both sides and a bracket of template arguments has not. A cut in the wrong place does not compile,
+and is left out then.
 """
 
 import bisect
@@ -17,10 +17,10 @@ ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="
 BOUNDARIES = ASSIGNMENTS | {",", ";", "?", ":", "return", "throw", "else", "case", "co_return"}
 RELATIONS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<")}
 EQUALITIES = {"==": "!=", "!=": "=="}
-# What a compiler evaluates is no condition of the program that runs.
+# Conditions that a compiler evaluates are not part of the program at run time.
 COMPILED_AWAY = {"constexpr", "consteval", "static_assert", "requires", "concept", "using", "typedef", "enum", "case",
                  "template", "noexcept", "decltype", "alignas", "explicit", "operator", "assert"}
-# What ends an operand of an operator, by how tightly the operator binds.
+# The tokens that end an operand of an operator, by how tightly the operator binds.
 ENDS_OF_OR = {"||"}
 ENDS_OF_AND = ENDS_OF_OR | {"&&"}
 ENDS_OF_EQUALITY = ENDS_OF_AND | {"binary &", "|", "^"} | set(EQUALITIES)
@@ -122,7 +122,8 @@ class Source:
         return at
 
     def is_compiled_away(self, i):
-        """Whether token `i` is in a statement, or in an argument of a template, that the compiler evaluates."""
+        """True if token `i` is in a statement, or in an argument of a template, that the compiler
+        evaluates."""
         at = i
         while at > 0:
             at -= 1
@@ -207,7 +208,7 @@ class Source:
         return True
 
     def whole_conditions(self):
-        """What decides a branch without an operator of its own, turned round."""
+        """Conditions that decide a branch without an operator of their own, inverted."""
         for i, word in enumerate(self.words):
             if word in ("if", "while") and self.words[i + 1] == "(" and i + 1 in self.partner:
                 first, last = i + 2, self.partner[i + 1] - 1
@@ -222,7 +223,7 @@ class Source:
             yield first, Condition(*whole, "negation", ["!(", whole, ")"], True)
 
     def guards(self):
-        """What ends a function or a turn early, as if it were not there."""
+        """Statements that end a function or an iteration early, removed."""
         for i, word in enumerate(self.words):
             if word != "if" or self.words[i + 1] != "(" or i + 1 not in self.partner:
                 continue

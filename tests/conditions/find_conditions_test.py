@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is found in small texts, and what it becomes."""
+"""Tests the conditions found in small texts, and their changed forms."""
 
 import unittest
 

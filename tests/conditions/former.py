@@ -1,4 +1,5 @@
-"""What a former result lists, found again in the sources as they are now, and what became of it since."""
+"""Finds the conditions of an earlier result again in the present sources, with their outcome
+since."""
 
 import collections
 import pathlib

@@ -1,4 +1,4 @@
-"""What a former result's rows are found to be, and what is written of them."""
+"""Tests how the rows of an earlier result are found again, and the new rows."""
 
 import unittest
 

@@ -113,7 +113,7 @@ class Copy:
         self.sites = [s for s in self.sites if s["number"] in kept]
 
     def remove_others(self, files):
-        """What a former copy had: CMake takes every source that it finds."""
+        """Removes the files of an earlier copy, because CMake takes every source that it finds."""
         for folder, inner, names in os.walk(self.folder):
             if "build" in inner and pathlib.Path(folder) == self.folder:
                 inner.remove("build")
@@ -129,7 +129,8 @@ class Copy:
             path.chmod(mode & 0o777)
 
     def make(self, rooms, jobs):
-        """Builds the test programs; what does not compile is left out, and it begins anew."""
+        """Builds the test programs; conditions that do not compile are left out, and the build
+        restarts."""
         subprocess.run(["cmake", "--preset", "release", "-DTILEWRIGHT_BUILD_TESTS=ON"], cwd=self.folder, check=True,
                        stdout=subprocess.DEVNULL)
         command = ["cmake", "--build", self.build, "-j", str(jobs), "--target"] + [f"{r}_tests" for r in rooms]
@@ -252,7 +253,8 @@ class Runs:
         return None
 
     def failure(self, room, tests, number):
-        """What fails because of the condition, if anything: tests that fail without it say nothing."""
+        """The tests that fail because of the condition, if any; tests that fail without it do not
+        count."""
         names = [name for _, name in tests]
         ran = self.programs.run(room, names, self.limit_s(tests), wrong=number)
         if ran.passed:
@@ -268,7 +270,8 @@ class Runs:
 
 
 def changing_nothing():
-    """What was shown to change nothing, by what identifies a condition wherever its line moves."""
+    """The conditions that were shown to change nothing, by an identity that survives moved
+    lines."""
     listed = json.loads((HERE / "changing_nothing.json").read_text())
     return {(e["file"], e["was"], e["becomes"]): e["why"] for e in listed}
 
@@ -304,7 +307,8 @@ def report(runs, copy, arguments, every, sampled):
 
 
 def identity(sites, sources):
-    """Of the sample and of what it was taken from: what a former run found holds for the same alone."""
+    """A hash of the sample and of the conditions it was drawn from: results of an earlier run hold
+    only for the same two."""
     text = json.dumps([[s["file"], s["was"], s["becomes"]] for s in sites])
     text += "".join(source.text for _, source in sorted(sources.items()))
     return hashlib.sha256(text.encode()).hexdigest()
@@ -332,7 +336,7 @@ def parse_arguments():
 
 
 def outcomes(runs, sites):
-    """What is known now of a condition, for the row of it in a former result."""
+    """The present result of a condition, for its row in an earlier result."""
     number_of = {(s["file"], s["line"], s["was"], s["becomes"]): s["number"] for s in sites}
     reasons = changing_nothing()
 

@@ -49,8 +49,8 @@ class Programs:
         folder = pathlib.Path(tempfile.mkdtemp(prefix="conditions-"))
         flags, output = folder / "flags", folder / "output"
         flags.write_text(f"--gtest_filter={':'.join(names)}\n--gtest_fail_fast\n--gtest_brief=1\n")
-        # What was compiled with a wrong condition is kept for nobody else. The variables that the copy reads are
-        # not named as the library's, which warns of those that it does not know.
+        # Code compiled with a wrong condition must not enter the user's cache. The variables that
+        # the copy reads are not named as the library's, which warns of those that it does not know.
         environment = dict(os.environ, TILEWRIGHT_CACHE_DIR=f"{folder}/cache", **ENVIRONMENT.get(room, {}))
         if wrong is not None:
             environment["WRONG_CONDITION"] = str(wrong)

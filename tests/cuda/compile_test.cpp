@@ -19,7 +19,7 @@ namespace {
 
 using cuda::FakeDriver;
 
-// Of several regions, with values between them.
+// Compiles to several regions, with values between them.
 struct Block {
   Tensor first = ramp({48, 32}), second = ramp({32, 48}, 0.02F);
   Tensor forward(const Tensor& x) const {
@@ -98,7 +98,7 @@ TEST(CudaCompile, TensorsOfTheHostAreCopiedThereAndBack) {
   expect_contains(fast.explain(), "KiB from the host; tensors moved to the device with to()");
 }
 
-// What a function uses has moved by itself, or another tensor has been put in its place.
+// A tensor that a function uses has moved, or has been replaced by another.
 TEST(CudaCompile, FollowsTensorsThatMoveAndThatAreAssignedAnew) {
   FakeDriver fake;
   for (Mode mode : modes) {
@@ -167,7 +167,7 @@ TEST(CudaCompile, ResultsAreCopiesOfArgumentsOfTheHostAsTheyAreAfterwards) {
   }
 }
 
-// Of halves of the columns of an array, which are apart though their bytes are mingled.
+// Halves of the columns of an array are separate although their bytes interleave.
 TEST(CudaCompile, PartsOfAnArrayOfTheHostAreWrittenEach) {
   FakeDriver fake;
   for (Mode mode : modes) {
@@ -210,8 +210,7 @@ TEST(CudaCompile, AFunctionOfTheHostsTensorsMayWriteThroughAddresses) {
   }
 }
 
-// As on the host: what is written to one is seen in the other. In segments that holds for views
-// too.
+// As on the host: a write to one is visible in the other. In segments that holds for views too.
 TEST(CudaCompile, ResultsThatAreOneTensorAreOneOnTheHost) {
   FakeDriver fake;
   for (Mode mode : modes)

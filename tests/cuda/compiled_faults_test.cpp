@@ -1,5 +1,5 @@
-// Compiled functions on a driver that fails: what fails is named, and the same call is right
-// afterwards.
+// Compiled functions on a driver that fails: the error names the failed call, and the next call
+// gives the right result.
 #include <gmock/gmock.h>
 
 #include <optional>

@@ -92,7 +92,7 @@ TEST(CudaContext, CopiesLargeThingsThroughPinnedMemory) {
   }
 }
 
-// What the program has pinned itself the device reads there; and without any pinned memory copies
+// The device reads memory that the program pinned in place; and without any pinned memory copies
 // work as the driver makes them.
 TEST(CudaContext, CopiesPinnedMemoryAsItIsAndDoesWithoutAny) {
   constexpr std::int64_t bytes = 6 << 20;

@@ -46,7 +46,7 @@ class DeviceMemory {
   int windows_ = 0;
 };
 
-// What emulated kernels may touch: the memory of all fake drivers.
+// The memory that emulated kernels may touch: that of all fake drivers.
 const std::shared_ptr<dsl::emulator::GlobalRanges>& ranges_of_kernels();
 
 }  // namespace tilewright::cuda::fake

@@ -88,7 +88,8 @@ TEST(ScopedDriver, BringsBackWhatWasThereBefore) {
   EXPECT_EQ(*std::static_pointer_cast<int>(belongings_of_driver()), 7);
 }
 
-// What a new process says of the driver that TILEWRIGHT_CUDA_DRIVER names.
+// Prints, in a new process, the reason why the driver that TILEWRIGHT_CUDA_DRIVER names is
+// unusable.
 void say_why_none(const char* library) {
   ::setenv("TILEWRIGHT_CUDA_DRIVER", library, 1);
   std::string raised = error_of([] { driver(); });

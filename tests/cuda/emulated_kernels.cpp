@@ -38,8 +38,8 @@ std::optional<ir::Function> known_program(const Key& key) {
   return found->second;
 }
 
-// Of a kernel that takes several launches at once, whose entry says how many: "..._batch_of_12_"
-// and the program's hash.
+// The table of a kernel that takes several launches at once; the entry says how many:
+// "..._batch_of_12_" and the program's hash.
 std::optional<LaunchTable> table_of(const std::string& entry, const ir::Function& function) {
   static const std::regex pattern(".*_batch_of_([0-9]+)_[0-9a-f]{8}");
   std::smatch match;
@@ -64,7 +64,7 @@ std::shared_ptr<const dsl::gpu::EmulatedPtx> emulated_kernel(const std::string& 
     std::lock_guard lock(all.mutex);
     if (auto found = all.kernels.find(key); found != all.kernels.end()) return found->second;
   }
-  // What this process made knows the lines of its source.
+  // For programs made by this process, the lines of the source are known.
   std::optional<ir::Function> function = known_program(key);
   dsl::emulator::EmulatorOptions options;
   options.ranges = ranges_of_kernels();

@@ -12,7 +12,7 @@ namespace {
 
 State* in_place = nullptr;
 
-// What every function does first: counts the call, and fails where it was told to.
+// Called first by every function: counts the call, and fails if a test asked for it.
 Result enter(const char* name) {
   std::int64_t call = ++state().calls[name];
   auto failures = state().failures.find(name);

@@ -69,7 +69,7 @@ class FakeDriver {
   void fail(std::string_view function, std::int64_t nth, Result result, std::int64_t times = 1);
   // The n-th kernel from now that runs, of a graph or not, faults, and with it the context is lost.
   void fault_at_kernel(std::int64_t nth);
-  // What was to fail does not.
+  // Cancels the failures that were asked for.
   void fail_nothing();
 
   // Names of all functions.
@@ -77,11 +77,12 @@ class FakeDriver {
   std::int64_t calls(std::string_view function) const;
   std::int64_t kernels_run() const;
   std::size_t memory_in_use(int device = 0) const;  // bytes
-  // What the first fault was, for the reader; empty where there was none.
+  // The first fault, as text; empty if there was none.
   std::string fault() const;
-  // What is live: "3 allocations of device memory (4096 bytes), 1 stream"; empty where nothing is.
+  // The live objects: "3 allocations of device memory (4096 bytes), 1 stream"; empty if there are
+  // none.
   std::string leaks() const;
-  // The destructor does not look for leaks: what was to give something back was told to fail.
+  // The destructor does not look for leaks, because releasing something was made to fail.
   void forgive_leaks() { forgives_leaks_ = true; }
 
   // The functions of the driver that is in place, by name; null for others.

@@ -166,7 +166,7 @@ TEST_F(FakeDriverTest, PutsWorkOffUntilItIsWaitedFor) {
   ok(d.cuMemcpyDtoHAsync(got.data(), y, 512, stream));
   EXPECT_EQ(fake.kernels_run(), 0);
   EXPECT_THAT(got, Each(-1));
-  // Another stream that is not told to wait sees what was there before.
+  // Another stream that does not wait sees the earlier value.
   StreamHandle other;
   EventHandle event;
   ok(d.cuStreamCreateWithPriority(&other, stream_non_blocking, 0));
@@ -349,7 +349,7 @@ TEST_F(FakeDriverTest, RunsGraphsInTheOrderOfTheirEdges) {
   ok(d.cuGraphInstantiateWithFlags(&executable, graph, 0));
   ok(d.cuGraphUpload(executable, stream));
   ok(d.cuGraphLaunch(executable, stream));
-  // ((1 * 2 + 1) * 3 + 1) * 5 + 1; what is set now is for the next launch.
+  // ((1 * 2 + 1) * 3 + 1) * 5 + 1; the new value is for the next launch.
   factor = 0;
   ok(d.cuGraphExecKernelNodeSetParams(executable, nodes[2], &params));
   EXPECT_THAT(read(x, 128), Each(51));

@@ -1,5 +1,5 @@
-// What the fake driver knows: its devices and everything that has a handle, and the rules that all
-// of its functions share.
+// The state of the fake driver: its devices and everything that has a handle, and the rules that
+// all of its functions share.
 #pragma once
 
 #include <deque>
@@ -73,7 +73,7 @@ struct KernelFunction {
   int local_bytes = 0;                  // of a thread
   bool is_loaded = true;                // until its module is unloaded
 };
-// What a linked image holds: tile programs by the entries that they became.
+// The contents of a linked image: tile programs, by entry.
 struct Programs {
   std::string target;           // "sm_90a"
   bool says_registers = false;  // how many a thread has
@@ -134,7 +134,7 @@ struct Failure {
 struct State {
   explicit State(FakeOptions options);
 
-  // All functions hold it, and whoever runs work.
+  // Held by all functions, and while work runs.
   mutable std::recursive_mutex mutex;
   const int version;
   const int spilled_bytes;
@@ -161,7 +161,8 @@ struct State {
   ContextHandle context_of(int device) const;
   // The device of a context that is retained.
   std::optional<int> device_of(ContextHandle context) const;
-  // What a call that needs a context gives before it does anything: the current device, or why not.
+  // The check at the start of each call that needs a context: sets the current device, or returns
+  // the error.
   Result ready(int* device) const;
 
   bool lies_on(int device, const std::byte* begin, std::size_t bytes) const;
@@ -170,8 +171,8 @@ struct State {
   // Null where the stream is not live.
   std::shared_ptr<Stream> stream_of(StreamHandle handle, int device);
   void enqueue(const std::shared_ptr<Stream>& stream, std::function<void()> work);
-  // Does the stream's work up to that number, and what it waits for; what a lost device has left to
-  // do is dropped.
+  // Does the stream's work up to that number, and the work that it waits for; remaining work of a
+  // lost device is dropped.
   void run(Stream& stream, std::uint64_t position);
   // The device is lost from here on.
   void lose(int device, Result result, const std::string& why);
@@ -180,7 +181,7 @@ struct State {
   void run_kernel(int device, const PreparedLaunch& launch);
 };
 
-// Of the fake in place.
+// The state of the installed fake.
 State& state();
 
 // Copies a launch's arguments after checking it as the driver does.

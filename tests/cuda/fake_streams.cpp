@@ -62,7 +62,7 @@ Result cuStreamCreateWithPriority(StreamHandle* stream, unsigned flags, int) {
   return Result::success;
 }
 
-// What is left to do is done when somebody waits for it.
+// The remaining work is done when somebody waits for it.
 Result cuStreamDestroy(StreamHandle stream) {
   State& s = state();
   int device;

@@ -1,7 +1,7 @@
 // The driver's interface as this library declares it, against NVIDIA's header where that is found.
 //
-// What is compared is what a call is made of: how many parameters there are, and of each its size
-// and whether it is a number, a pointer or a struct; what a pointer points to likewise.
+// Compares the signature of each call: the number of parameters, the size of each and whether it is
+// a number, a pointer or a struct; likewise for the pointers' targets.
 #ifdef TILEWRIGHT_CUDA_HEADER
 
 #include "runtime/cuda/driver/driver.h"

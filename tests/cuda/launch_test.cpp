@@ -188,7 +188,7 @@ TEST_F(CudaCache, CompilesAgainWhatTheDriverRefuses) {
   EXPECT_EQ(compilations(), 0) << "what was made anew is kept";
 }
 
-// What another user could have put there is not run.
+// Code that another user could have put there is not run.
 TEST_F(CudaCache, CompilesAgainWhereAFileIsALinkOrOthersMayWriteIt) {
   ASSERT_EQ(compilations(), 1);
   fs::path file = files().at(0);
@@ -236,7 +236,7 @@ TEST_F(CudaLaunch, CompilesAgainOnlyWhatMayHaveMoreRegisters) {
   EXPECT_EQ(with_all_registers("{\n}\n", 128), std::nullopt);
 }
 
-// What fails the second time leaves nothing behind.
+// A failure at the second attempt leaves nothing behind.
 TEST_F(CudaLaunch, GivesBackWhatSpilledWhereTheSecondTimeFails) {
   FakeDriver fake({.spilled_bytes = 36});
   fake.fail("cuLinkComplete", 2, Result::out_of_memory);

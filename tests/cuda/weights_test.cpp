@@ -43,7 +43,7 @@ TEST(CudaWeights, GoPieceByPieceFromTheFileToTheGpu) {
   std::filesystem::remove(path);
 }
 
-// What packs weights reads them, and may be given those of the host only.
+// Packing weights reads them, and accepts only those of the host.
 TEST(CudaWeights, AreNotPackedByTheHost) {
   cuda::FakeDriver fake;
   Tensor weight = ones({96, 96}), elsewhere = weight.to(Device::cuda());

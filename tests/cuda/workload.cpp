@@ -133,7 +133,7 @@ void Workload::run_large_copies(Context& gpu) const {
   EXPECT_TRUE(x.floats(values.size()) == values);
 }
 
-// What the first GPU has not computed yet goes to the second and comes back changed.
+// Results that the first GPU has not computed yet go to the second and come back changed.
 void Workload::run_across_gpus(Context& gpu, Context& other) const {
   constexpr int count = 128;
   Taken x(gpu, std::vector<float>(count, 2)), y(gpu, std::int64_t{count * 4}),

@@ -1,11 +1,11 @@
-// What every run over a foreign program's file, a .pt2 archive or an .onnx model, is asked.
+// The checks for every run over a foreign program's file, a .pt2 archive or an .onnx model.
 #pragma once
 
 #include <string>
 
 namespace tilewright::drills {
 
-// Whether a law of the format says that the file is wrong, or what was changed may be as right.
+// `refused` if the format forbids the change; `either` if the changed file may be valid too.
 enum class Verdict : std::uint8_t { refused, either };
 
 // Runs `inspect` and `run` over a file of that name and content, with the input x, two floats, and

@@ -97,7 +97,7 @@ TEST(Archives, WhoseDirectoriesLieAreRefused) {
       case 4: entry.method = static_cast<std::uint16_t>(value | 2); break;
       default: entry.flags = static_cast<std::uint16_t>(value | 1); break;
     }
-    // What is never read may have any checksum, and the first entry is where 0 says.
+    // An unused entry may have any checksum, and an offset of 0 means the first entry.
     const bool may_be = (number % 5 == 0 && entry.checksum) || entry.offset == 0U;
     expect_safe("m.pt2", zip_archive(entries, 64), may_be ? Verdict::either : Verdict::refused);
   });

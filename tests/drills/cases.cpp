@@ -29,7 +29,7 @@ std::vector<std::uint64_t> cases_of_drill(std::uint64_t count) {
   std::vector<std::uint64_t> all(count);
   std::iota(all.begin(), all.end(), 0);
   if (are_all_asked_for()) return all;
-  // By chance and not each tenth: what a case does often depends on its number's remainder.
+  // By chance and not every tenth, because a case often depends on its number's remainder.
   Chance chance(count);
   for (std::uint64_t i = 1; i < count; ++i) std::swap(all[i], all[chance.below(i + 1)]);
   all.resize((count + 9) / 10);

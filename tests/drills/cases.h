@@ -21,7 +21,7 @@ std::string repeat_line(std::uint64_t number);
 // fifty failed cases it stops: the next ones say the same.
 void each_case(std::uint64_t count, const std::function<void(std::uint64_t)>& body);
 
-// What chance decides in a case, the same at every repetition.
+// The random choices in a case, the same at every repetition.
 class Chance {
  public:
   explicit Chance(std::uint64_t number) : state_(number) {}

@@ -56,7 +56,7 @@ std::vector<char*> as_pointers(std::vector<std::string>& texts) {
   ::_exit(125);
 }
 
-// In the child: what is not given is the pipe's end.
+// In the child: a stream that is not given is the pipe's end.
 void set_stream(int stream, const std::string& path, int pipe_end) {
   if (path == "-") {
     ::close(stream);
@@ -119,7 +119,7 @@ Child::Child(const Command& command) : command_(command), began_s_(now_s()) {
     ::execve(words[0], words.data(), variables.data());
     give_up("cannot be run: ");
   }
-  ::setpgid(pid_, pid_);  // whoever of the two comes first
+  ::setpgid(pid_, pid_);  // in the parent or the child, whichever comes first
   ::close(out[1]);
   ::close(err[1]);
   out_ = out[0];
@@ -167,7 +167,7 @@ bool Child::attend(double time_s) {
       outcome_.cpu_s = seconds(used.ru_utime) + seconds(used.ru_stime);
       outcome_.peak_bytes = used.ru_maxrss * 1024;
       outcome_.wall_s = now_s() - began_s_;
-      // What it started and left behind would hold the pipes open.
+      // Processes that it started and left behind would hold the pipes open.
       ::kill(-pid_, SIGKILL);
       break;
     }

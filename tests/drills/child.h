@@ -27,8 +27,8 @@ struct Command {
   // set otherwise: PATH, HOME, and TILEWRIGHT_THREADS=1.
   std::vector<std::string> settings;
   std::vector<Limit> limits;
-  // What standard input, output and errors are. Empty: nothing to read, and what is written is
-  // captured. A path is opened; "-" is closed.
+  // Standard input, output and errors. Empty: nothing to read, and what is written is captured. A
+  // path is opened; "-" is closed.
   std::string in, out, err;
   bool is_nobody = false;  // run as the user nobody, which needs root
   double wall_s = 60;      // ended by SIGKILL after

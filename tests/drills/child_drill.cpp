@@ -1,4 +1,4 @@
-// What measures the drills measures right: else a drill could not fail.
+// Tests the measuring of drills, without which a drill could not fail.
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// Database files of which something is lost or other than it was: no crash, no row with other
-// numbers, and what is missing is said.
+// Database files with lost or changed parts: no crash, no row with other numbers, and a message
+// about the missing parts.
 #include <gtest/gtest.h>
 
 #include "tests/drills/cases.h"
@@ -33,7 +33,7 @@ void scatter(std::string& bytes, std::size_t at, Chance& chance) {
     bytes[at + i] = static_cast<char>(chance.below(256));
 }
 
-// What disks, file systems, interrupted copies and other programs do to a file.
+// Damage that disks, file systems, interrupted copies and other programs do to a file.
 std::string damaged(std::uint64_t number) {
   Chance chance(number);
   std::string bytes = whole_file();

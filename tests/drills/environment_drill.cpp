@@ -39,7 +39,7 @@ constexpr std::uint64_t values = 8;
 const char* const locales[] = {
     "LC_ALL=C",    "LC_ALL=POSIX", "LC_ALL=C.UTF-8", "LC_ALL=de_DE.UTF-8",    "LC_ALL=tr_TR.UTF-8",
     "LC_ALL=none", "LANG=fr_FR",   "TZ=none/none",   "LC_NUMERIC=de_DE.UTF-8"};
-// A word of these that is not known must be told: silently passed over, it would do nothing.
+// An unknown word in one of these must be reported: silently ignored, it would do nothing.
 const std::vector<std::string> told = {
     "TILEWRIGHT_THREADS",     "TILEWRIGHT_CPU",        "TILEWRIGHT_DEVICE",
     "TILEWRIGHT_SKIP_PASSES", "TILEWRIGHT_STOP_AFTER", "TILEWRIGHT_DUMP",

@@ -51,7 +51,7 @@ void read_in_every_way(const Workplace& place, const char* file, const Lines& ri
   EXPECT_EQ(read_file(place.path() / "page.html").find("<script"), std::string::npos);
 }
 
-// What is done to a healthy database, as SQL.
+// Attacks on a healthy database, as SQL.
 const std::vector<std::string>& attacks() {
   const std::string endless =
       "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT ";

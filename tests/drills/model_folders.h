@@ -27,8 +27,8 @@ struct WeightFile {
   std::string bytes() const;
 };
 
-// What a mutated folder must come to. `refused`: a law of the format says that it is damaged, and
-// `generate` must end with an error; `either`: what was changed may be as right as before.
+// The required outcome for a mutated folder. `refused`: the format forbids the change, and
+// `generate` must end with an error; `either`: the changed folder may be valid too.
 enum class Verdict { refused, either };
 
 // Runs `tilewright generate` over the files and expects: no signal, at most 5 s, an answer or a

@@ -93,7 +93,7 @@ TEST(ModelFolders, WithAnotherConfigAreSafe) {
   });
 }
 
-// What a law of the tokenizer's file forbids.
+// Breaks a rule of the tokenizer's file.
 void break_a_law(Json& root, Chance& chance) {
   Json& model = root["model"];
   switch (chance.below(8)) {

@@ -1,5 +1,5 @@
-// Others who hold the database and do not go on: a process that is stopped within a write, one that
-// keeps the lock, a server that says nothing. They cost a process some seconds, once, and no
+// Other processes that hold the database and do not go on: one that is stopped within a write, one
+// that keeps the lock, a server that says nothing. They cost a process some seconds, once, and no
 // result.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr double longest_wait_s = 25;  // six that are promised, and a slow machine's own work
 
-// What runs beside them gives its result, or says that it could not keep it.
+// A run beside them gives its result, or reports that it could not store it.
 void expect_bounded(const Command& command, bool needs_database) {
   Outcome outcome = run(command);
   expect_answer(outcome, 1 << 20);

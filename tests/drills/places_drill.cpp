@@ -17,11 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 using Setting = std::function<void(const Workplace& place, Command& command)>;
 
-// What the run must come to.
+// The required outcome of the run.
 enum class End {
   done,       // 0, and what was asked for is done
   refused,    // 1 or 2, with a sentence, and nothing has changed
-  either,     // the one or the other: it depends on who runs it
+  either,     // the one or the other, depending on the user
   continued,  // the command needs no database, and gives its result
 };
 

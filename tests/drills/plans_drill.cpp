@@ -13,7 +13,7 @@
 namespace tilewright::drills {
 namespace {
 
-// A plan, and what was said by it.
+// A plan, and the output of the run that wrote it.
 struct Written {
   std::string plan;
   nlohmann::json ids;
@@ -81,7 +81,7 @@ std::string tampered(std::uint64_t number) {
   }
 }
 
-// As somebody would who knows that the last line is a checksum of those before.
+// As an attacker would who knows that the last line is a checksum of those before.
 std::string sealed(const std::string& plan) {
   std::size_t end = plan.rfind("\nend "), at = plan.rfind("checksum ");
   if (end == std::string::npos || at == std::string::npos || at < end) return plan;

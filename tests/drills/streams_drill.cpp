@@ -1,6 +1,5 @@
-// Streams that are closed, full or broken: what cannot be written is told by the status, and
-// nothing that was asked for is left undone for the want of a place to speak. And signals: a run
-// ends at once, and leaves the database in order.
+// Streams that are closed, full or broken: a failed write shows in the status, and a missing stream
+// stops no work. And signals: a run ends at once, and leaves the database in order.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -27,7 +27,8 @@ constexpr int most_cpu_s = 5;
 constexpr std::size_t longest_message = 4096;
 constexpr int batch = 50;  // that one child compiles
 
-// What LLVM and our tables hold of a program, and then code for the host or a GPU.
+// Takes a program through our tables and LLVM: parses, prints, and generates code for the host or a
+// GPU.
 void compile(const std::string& text, Chance& chance) {
   ir::Function function = ir::parse(text);
   std::string printed = ir::print(function);
@@ -42,7 +43,7 @@ void compile(const std::string& text, Chance& chance) {
     dsl::generate_host_code(function, target);
 }
 
-// What is wrong with the outcome, or nothing.
+// The problem with the outcome, or nothing.
 std::string problem_of(std::uint64_t number) {
   Chance chance(number + 1);
   try {
@@ -64,7 +65,7 @@ std::int64_t address_space_bytes() {
   return pages * ::sysconf(_SC_PAGESIZE);
 }
 
-// A forked process that compiles mutants by number until it is told no more, or ends by one.
+// A forked process that compiles mutants by number until its input ends, or until one kills it.
 class Compiler {
  public:
   Compiler() {

@@ -1,6 +1,6 @@
-// What a user of the command has in a folder: a tuning database with rows, another one and an
-// export with other rows, a small model, a tile program, and what was exported last. Each drill
-// works in a copy of its own, and at the end the database must be what it was, or more.
+// A user's folder: a tuning database with rows, another one and an export with other rows, a small
+// model, a tile program, and the last export. Each drill works in a copy of its own, and at the end
+// the database must be what it was, or more.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,9 +16,9 @@ using Words = std::vector<std::string>;
 // The rows of tuning.db, and those of new.db and new.jsonl.
 const Rows& old_rows();
 const Rows& new_rows();
-// Of both.
+// The lines of both.
 const Lines& all_lines();
-// What out.jsonl says.
+// The contents of out.jsonl.
 extern const char* const last_export;
 
 // Small words for what takes the command some time otherwise.
@@ -45,9 +45,9 @@ class Workplace {
 
 // Expects that the folder's database is whole, was not moved away, has all old rows and takes rows.
 void expect_usable(const std::filesystem::path& folder);
-// What generate_words() gave; null where that is no record of a run.
+// The result of generate_words(); null if the run left no record.
 nlohmann::json ids_of(const Outcome& outcome);
-// Whether it is what it gives undisturbed.
+// True if the ids are those of an undisturbed run.
 bool has_said_ids(const Outcome& outcome);
 
 }  // namespace tilewright::drills

@@ -151,8 +151,7 @@ TEST(DeviceOps, AreDeclaredWithTheirEffects) {
   EXPECT_THROW(device_op(module, "cp_async_wait_x"), InternalError);
 }
 
-// What a conversion gives may be left out or computed elsewhere; a copy, a store or a product may
-// not.
+// A conversion may be left out or computed elsewhere; a copy, a store or a product may not.
 TEST(DeviceOps, AssemblyHasSideEffectsUnlessItOnlyComputes) {
   llvm::LLVMContext context;
   llvm::Module module("side_effects", context);

@@ -1,4 +1,4 @@
-// What sm_90a adds, one operation at a time.
+// The operations that sm_90a adds, one at a time.
 #include "dsl/emulator/tensor_map.h"
 #include "tests/emulator/emulated.h"
 

@@ -1,5 +1,5 @@
-// What is proved of kernels before they run, on kernels that no emitter writes: each is a text in
-// which one thing is out of order.
+// Proofs about kernels before they run, on kernels that no emitter writes: each is a text in which
+// one thing is out of order.
 #include <gmock/gmock.h>
 
 #include "dsl/codegen/gpu/emit/grid_wait.h"
@@ -74,7 +74,7 @@ join:
             "none");
 }
 
-// What one thread waits for is its own copies; those of the others may still be on their way.
+// A thread waits for its own copies only; those of the others may still be on their way.
 TEST(KernelProofs, AWaitOfOneThreadIsForItsOwnCopies) {
   auto problem = [](const std::string& before, const std::string& inside) {
     return barrier_problem(R"(

@@ -1,6 +1,6 @@
-// What the fuzz targets have in common: bytes as a file, and what an answer may be. A reader of
-// foreign files gives a result, an Error or bad_alloc; whatever else it raises ends the process,
-// which libFuzzer reports with the input.
+// Shared by the fuzz targets: bytes as a file, and the allowed outcomes. A reader of foreign files
+// gives a result, an Error or bad_alloc; whatever else it raises ends the process, which libFuzzer
+// reports with the input.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
-// What gcc calls at edges and comparisons, where libFuzzer takes clang's ways only. Edges are
-// counted, by a hash of where they are, in counters that libFuzzer does take; it is linked before
-// libFuzzer's own function of that name, which ends the process.
+// Functions that gcc calls at edges and comparisons, where libFuzzer expects clang's only. Edges
+// are counted, by a hash of where they are, in counters that libFuzzer does take; it is linked
+// before libFuzzer's own function of that name, which ends the process.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,7 +1,7 @@
-// What graphs are fused to: files of tests/golden/fuse hold a graph, a line of dashes, and the
-// tasks and regions that a plan on the host has of it. One idea a file, which its name says; in
-// those named leaves_... nothing is fused. TILEWRIGHT_UPDATE_GOLDEN=1 in the environment rewrites
-// what differs: a change of fusion is then read as a difference of these files.
+// Tests fusion: files of tests/golden/fuse hold a graph, a line of dashes, and the tasks and
+// regions that a plan on the host has of it. One idea a file, which its name says; in those named
+// leaves_... nothing is fused. TILEWRIGHT_UPDATE_GOLDEN=1 in the environment rewrites what differs:
+// a change of fusion is then read as a difference of these files.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Programs before and after a pass, in files: input, a line of dashes, what must come out.
 //
 // The folder of a file is named after the pass, its extension after the language: tile programs in
-// .tile, graphs in .graph. What begins with `leaves_` is where the pass may change nothing.
+// .tile, graphs in .graph. In files that begin with `leaves_` the pass may change nothing.
 // TILEWRIGHT_UPDATE_GOLDEN=1 in the environment rewrites what differs, and renumbers the input.
 #pragma once
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# What `tilewright` says of words it does not know and of files that are not there: status 2, and what
-# would be right. What it was asked rightly and cannot do is status 1.
-# usage: command_test.sh <tilewright>
+# `tilewright` answers unknown words and missing files with status 2 and a hint. A correct request
+# that fails ends with status 1. usage: command_test.sh <tilewright>
 set -euo pipefail
 tool=$1
 work=$(mktemp -d)
@@ -24,7 +23,7 @@ refused() {
   grep -qF -- "$expected" err || fail "$*: it said $(cat err)"
   [ "$(wc -c <err)" -lt 4000 ] || fail "$*: it said too much"
 }
-# An attacker finds no table to write to: what the linker resolves is read only from the start.
+# An attacker finds no table to write to: linked addresses are read only from the start.
 readelf -dW "$tool" >sections && { grep -qE 'BIND_NOW|FLAGS_1.*NOW' sections || fail "no BIND_NOW"; }
 readelf -lW "$tool" | grep -q GNU_RELRO || fail "no RELRO"
 readelf -lW "$tool" | grep GNU_STACK | grep -q 'RWE' && fail "the stack can be run" || true
@@ -83,7 +82,7 @@ refused 'sm_70' ptx --target sm_70 bad.tile
 TILEWRIGHT_SKIP_PASSES=hoist refused \
   "[TILEWRIGHT_SKIP_PASSES] there is no pass 'hoist'; there are, over graphs," explain tiny
 
-# A trace that cannot be written is said before anything runs, once.
+# A trace that cannot be written is reported before anything runs, once.
 TILEWRIGHT_TRACE=none/trace.json "$tool" explain tiny --json >out 2>err || fail "the trace stops the program"
 said 'tilewright: [TILEWRIGHT_TRACE] cannot create a file beside none/trace.json' err
 [ "$(wc -l <err)" = 1 ] || fail "the trace: $(cat err)"
@@ -101,9 +100,9 @@ said ' before the first configuration was timed; --seconds allows it more' err
 refused 'nothing was tuned yet: `tilewright tune WORD --keep` makes it' db list
 refused '--format: tabel not in {table,csv,json}' db list --format tabel
 
-# What tuning keeps is found by the name it was asked for.
+# Results of tuning are found under the requested name.
 "$tool" tune "layer_norm of 768" --keep --trials 2 --seconds 1 --rounds 2 >out 2>err || fail "tune: $(cat err)"
-# What cannot be kept is said, and the status is 1.
+# A result that cannot be stored is reported, and the status is 1.
 status=0
 TILEWRIGHT_CACHE_DIR=off "$tool" tune "layer_norm of 768" --keep --trials 2 --seconds 1 --rounds 2 \
   >out 2>err || status=$?

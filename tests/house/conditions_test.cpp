@@ -1,5 +1,5 @@
-// What tests/conditions names by its text is in the sources: a condition that was rewritten since
-// would be looked for in vain, by a command that runs at night.
+// The conditions that tests/conditions names by their text are in the sources: one that was
+// rewritten since would be missed only by a command that runs at night.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -109,7 +109,7 @@ for dtype in bf16 f16; do
   [ "$(wc -w <<<"$halves")" -gt 4 ] || fail "--dtype $dtype says nothing: $halves"
   expect_said "$halves" bytes --dtype $dtype --freezing
 done
-# Of short prompts no activations are rounded.
+# With short prompts no activations are rounded.
 expect_said "$bytes" bytes --weights int8 --activations int8
 prompt=abcdefgh
 exact=$(said bytes --weights int8)

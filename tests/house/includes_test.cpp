@@ -187,10 +187,9 @@ TEST(House, FilesAreNamedAfterAConcept) {
   EXPECT_THAT(wrong, IsEmpty());
 }
 
-// What is special about an op that fusion does not see through is in its lowering. The task maker
-// knows when there is nothing to compute, one pass makes attention of what was written out, and one
-// reads its masks.
-// A switch over all kinds names each.
+// The special properties of an op that fusion does not see through are in its lowering. The task
+// maker knows when there is nothing to compute, one pass makes attention of what was written out,
+// and one reads its masks. A switch over all kinds names each.
 TEST(House, OnlyItsLoweringKnowsAttention) {
   std::vector<std::string> wrong;
   bool is_found = false;

@@ -12,7 +12,7 @@ fail() {
   echo "FAILED: $*" >&2
   exit 1
 }
-# ends STATUS WORD...: `kernel run` ends so; what it said is in out and err.
+# ends STATUS WORD...: `kernel run` ends with that status; its output is in out and err.
 ends() {
   local expected=$1 status=0
   shift
@@ -88,7 +88,7 @@ mv out first
 ends 0 affine.tile --grid 3 --args random:f32:10:7 zeros:f32:10 10
 cmp -s first out || fail 'the same seed gives other numbers'
 
-# Two programs write one element, and their order is not said.
+# Two programs write one element, in no defined order.
 cat >race.tile <<'TILE'
 func @race(%y: ptr<i64>) {
   %p = program_id 0 : i64
@@ -104,7 +104,7 @@ said '[kernel run] there are 2 programs; name one by --kernel: race, other' err
 ends 1 race.tile --kernel race --check races --grid 2 --args zeros:i64:1
 said 'line 3: [store] a race for index 0 of y: program (1, 0, 0) writes 1, and program (0, 0, 0) writes 0 (line 3)' err
 
-# What an atomic finds depends on the order of elements, which the emulator's is not: a difference.
+# The old value that an atomic returns depends on the order of elements, and the emulator's differs.
 cat >atomic.tile <<'TILE'
 func @count(%n: ptr<i64>, %y: ptr<i64>) {
   %lanes = arange 0 to 64 : i32[64]

@@ -26,7 +26,8 @@ std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-// What the rooms' and the build's files find: packages, and archives that are linked statically.
+// The libraries that the rooms' and the build's files find: packages, and archives that are linked
+// statically.
 std::set<std::string> libraries_of_the_build() {
   std::set<std::string> found;
   std::regex form(R"((?:find_package\(|tilewright_static_library\(\S+ )([\w-]+))");

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# What `tilewright` does as a process, whatever the command: bad settings, closed and full standard
-# files, a limit on the size of files, no memory and no threads end in a line and a status, never in a
-# signal.
-# usage: process_test.sh <tilewright>
+# `tilewright` as a process, whatever the command: bad settings, closed and full standard files, a
+# limit on the size of files, no memory and no threads end in a line and a status, never in a
+# signal. usage: process_test.sh <tilewright> <folder of model folders>
 set -uo pipefail
 tool=$1
 work=$(mktemp -d)

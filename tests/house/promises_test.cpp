@@ -81,7 +81,7 @@ bool is_registered(const std::string& wanted) {
   return std::ranges::any_of(names, [&](const auto& name) { return is_part_of(wanted, name); });
 }
 
-// What the page names as tests, a pattern of ctest as its alternatives.
+// The tests that the page names; a pattern of ctest counts as its alternatives.
 std::vector<std::string> tests_named_in(const std::string& page) {
   static const std::regex of_ctest(R"(-R '([^']+)')");
   static const std::regex of_gtest(R"(`([A-Z]\w+\.(?:\w+|\*))`)");

@@ -3,8 +3,8 @@
 //
 // Comments are taken from C++, CMake, shell and Python, docstrings included. Lines of a comment
 // that are indented by three columns or more are examples or tables and are left out, as are blocks
-// of code, headings and HTML comments of pages. Of string literals only those outside tests are
-// taken, and only from three words on.
+// of code, headings and HTML comments of pages. String literals are only taken outside tests, and
+// from three words on.
 #pragma once
 
 #include <filesystem>

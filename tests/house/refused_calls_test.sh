@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What compile() refuses, it refuses in one sentence: refused_calls_test.sh COMPILER SOURCE
+# compile() refuses wrong calls in one sentence: refused_calls_test.sh COMPILER SOURCE
 set -euo pipefail
 compiler=$1 source=$2
 

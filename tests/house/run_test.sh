@@ -14,7 +14,7 @@ fail() {
   exit 1
 }
 said() { grep -qF -- "$1" "$2" || fail "\"$1\" is missing in $(cat "$2")"; }
-# ends STATUS WORD...: the command ends so; what it said is in out and err.
+# ends STATUS WORD...: the command ends with that status; its output is in out and err.
 ends() {
   local expected=$1 status=0
   shift

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What makes the site (docs/site) and the figures, on small texts and on the tree; the site itself needs Doxygen.
+"""Tests the scripts that make the site (docs/site) and the figures, on small texts and on the tree;
+the site itself needs Doxygen.
 
 usage: site_test.py [CMAKE]    with the program `cmake`, the public headers are compared with those it installs
 """

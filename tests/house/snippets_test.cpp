@@ -1,16 +1,16 @@
-// What the documents show compiles, against the headers as they are installed; and what should not
-// compile is refused in a line that a person can read.
+// Code in the documents compiles, against the headers as they are installed; and code that should
+// not compile is refused in a line that a person can read.
 //
 // Every ```cpp block of every .md file is taken. It stands in a function of its own, or, if it
 // defines a function, in a namespace of its own, after
 //
 //   using namespace tilewright; using namespace tilewright::dsl; namespace tw = tilewright;
 //
-// and sees `x`, a Tensor, and `folder`, a std::string. What else it needs its document gives in a
+// and sees `x`, a Tensor, and `folder`, a std::string. Anything else that it needs stands in a
 // comment right before the block, which no reader is shown: <!-- given: std::int64_t m = 64; -->
 //
 // So is each snippet in a comment of a public header: lines further in than the comment, the first
-// of which has a bracket, an `=` or a `;`. What it needs stands in header_snippets.txt.
+// of which has a bracket, an `=` or a `;`. Its context stands in header_snippets.txt.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -148,7 +148,7 @@ Snippet joined(const std::vector<Snippet>& snippets) {
   return all;
 }
 
-// What snippets of headers are given, by header.
+// The context given to snippets of headers, by header.
 std::map<std::string, std::string> given_of_headers() {
   std::map<std::string, std::string> given;
   std::ifstream in(root / "tests/house/header_snippets.txt");
@@ -236,7 +236,7 @@ TEST_F(Snippets, ThatAreWrongDoNot) {
   EXPECT_THAT(output.text, HasSubstr("page.md:7:"));
 }
 
-// What a user is told who gives a kernel what it cannot take: `message`, in a few lines.
+// The compiler's message if a kernel is given a wrong argument: `message`, in a few lines.
 void expect_refused(const Output& output, const std::string& message) {
   EXPECT_NE(output.status, 0);
   EXPECT_THAT(output.text, HasSubstr(message));

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t cases = 100'000;
 
-// Of any rank: some columns are sums of others, some are zero.
+// A matrix of any rank: some columns are sums of others, some are zero.
 BitMatrix random_matrix(std::mt19937_64& random, int rows, int columns) {
   std::vector<std::uint64_t> made;
   std::uint64_t mask = rows == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rows) - 1;

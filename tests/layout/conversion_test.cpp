@@ -132,8 +132,9 @@ TEST(Conversion, ALaneThatHasAllSelectsWithoutAShuffle) {
 }
 
 TEST(Conversion, LanesThatWantDifferentRegistersOfOneTakeTurns) {
-  // Both values of lane bit 0 take from one lane, which holds what they want in two registers; what
-  // other registers want lies in that same lane, so filling them first does not help.
+  // Both values of lane bit 0 take from one lane, which holds the values they want in two
+  // registers; the values that other registers want lie in that same lane, so filling them first
+  // does not help.
   Layout from({8}, {{1}, {2}}, {{4}, {0}}, {}), to({8}, {{2}}, {{1}, {4}}, {});
   Conversion plan = plan_conversion(from, to, 4);
   ASSERT_EQ(plan.kind, Kind::shuffle);

@@ -123,7 +123,7 @@ TEST(Layout, RefusesWhatIsNoLayout) {
   EXPECT_THROW(scalar_of_bits(65), InternalError);
 }
 
-// What an operation on shapes does to coordinates must be what it does to the layout's.
+// An operation on shapes must change coordinates as it changes those of the layout.
 using Change = std::function<Coordinates(Coordinates)>;
 void expect_same_places(const Layout& from, const Layout& to, const Change& change,
                         std::uint64_t seed) {

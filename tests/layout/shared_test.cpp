@@ -42,7 +42,7 @@ TEST(SharedLayout, AnXorSwizzleExchangesChunksOfARow) {
         });
 }
 
-// Of the manual: in a box, 16-byte chunk j of row i lies at j ^ (i % 8) with 128 bytes a row, at
+// From the manual: in a box, 16-byte chunk j of row i lies at j ^ (i % 8) with 128 bytes a row, at
 // j ^ ((i / 2) % 4) with 64, at j ^ ((i / 4) % 2) with 32.
 TEST(SharedLayout, TmaSwizzlesBoxesOfItsWidth) {
   for (int element_bytes : {1, 2, 4})

@@ -7,8 +7,8 @@
 
 namespace tilewright::dsl::layout {
 
-// What is wrong with the plan, or nothing. A machine of the test's own carries it out step by step,
-// as instructions would; then each target register must hold the element that `to` says.
+// The error in the plan, or nothing. A machine of the test's own carries it out step by step, as
+// instructions would; then each target register must hold the element that `to` says.
 std::string verify_conversion(const Layout& from, const Layout& to, const Conversion& plan);
 
 }  // namespace tilewright::dsl::layout

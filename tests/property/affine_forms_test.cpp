@@ -1,4 +1,4 @@
-// Integers that follow from where they stand are what they are said to be.
+// Integers that are computed from positions have the values that their affine forms say.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -51,7 +51,7 @@ Scores scores_of(const Node& node, const Operands& x) {
   return scores;
 }
 
-// What a function makes of them.
+// The scores that a function makes of them.
 Scores changed(const Node& node, const Operands& x, std::size_t of_scores, Scores scores) {
   const Shape sizes = scores.of.value.shape;
   const std::int64_t count = element_count(sizes);

@@ -1,7 +1,7 @@
 // The code that is made of some 80 programs is on record, for hosts and GPUs, as hashes: a change
 // that is not meant to alter what is generated shows here where it does, also where results stay
-// right and only the time would have told. Who means to alter it writes the record anew, with
-// TILEWRIGHT_UPDATE_GOLDEN=1, and says in the commit what differs and why.
+// right and only the time would have told. After an intended change, TILEWRIGHT_UPDATE_GOLDEN=1
+// writes the record again; the commit says what differs and why.
 //
 // TILEWRIGHT_CODE_FOLDER=DIR writes the texts themselves, a file a program and target, so that two
 // builds are compared by `diff -r`. A line of the record is: target, program, hash of the launch

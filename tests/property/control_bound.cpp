@@ -43,7 +43,7 @@ void set_slice(BoundedTensor& x, std::int64_t i, const BoundedTensor& slice) {
   }
 }
 
-// What is left where a condition may be another one.
+// The bound where a condition may go either way.
 BoundedTensor made_unknown(const BoundedTensor& like) {
   BoundedTensor result = like;
   std::ranges::fill(result.error, std::numeric_limits<double>::infinity());

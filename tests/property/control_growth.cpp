@@ -13,7 +13,7 @@ NodeId mixed(GraphBuilder& body, Dice& dice, NodeId x, NodeId y) {
   return body.append(Op::tanh, {body.append(Op::add, {times(x), times(y)})});
 }
 
-// Of two values: one, and another one that is the first as it came where the dice say so.
+// A branch of two results, computed from two values; the second may be the first value unchanged.
 Graph branch(Dice& dice, const ValueType& type) {
   Graph graph;
   GraphBuilder body(graph);

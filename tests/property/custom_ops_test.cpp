@@ -1,5 +1,5 @@
-// Custom ops amid random graphs: what a plan computes is what the graph means, whatever stands
-// around a kernel, C++ or a formula of the user's, and whatever its operands lie in.
+// Custom ops amid random graphs: a plan computes the graph's meaning, whatever stands around a
+// kernel, C++ or a formula of the user's, and whatever its operands lie in.
 #include <gtest/gtest.h>
 
 #include "graph/custom/definition.h"

@@ -14,7 +14,7 @@
 namespace tilewright::graph {
 namespace {
 
-// What each tile op makes of errors. `unary` are monotone where they are not told otherwise.
+// The effect of each tile op on errors. `unary` are monotone unless listed otherwise.
 enum class Behaviour { exact_monotone, monotone, transcendental, wave, step, pair };
 Behaviour behaviour_of(ir::Op op) {
   using enum ir::Op;
@@ -236,7 +236,7 @@ std::vector<double> accumulation_error(const Node& node, const Operands& x) {
                          value.number(place));
     is_joined[static_cast<std::size_t>(place)] = true;
   });
-  // The value here is rounded at each step, in 16 bits; what joins in more and rounds at the end
+  // The value here is rounded at each step, in 16 bits; code that fuses more and rounds at the end
   // does that once more.
   if (is_float16(node.dtype))
     for (std::size_t i = 0; i < errors.size(); ++i)
@@ -306,8 +306,8 @@ std::vector<double> ordering_error(const HostTensor& y, const BoundedTensor& x) 
   return errors;
 }
 
-// What eight roundings of a result leave, of functions whose formula chooses by comparisons that no
-// bound can decide; `spread` is what the operand's error makes of it, at most.
+// The error after eight roundings of a result, for functions with a formula that chooses by
+// comparisons that no bound can decide; `spread` is the greatest effect of the operand's error.
 double formula_error(const Node& node, double y, double spread) {
   double u = node.dtype == DType::f64 ? 0x1p-51 : 0x1p-24, size = std::abs(y) + spread;
   return spread + 8 * (u * size + least(DType::f32)) + rounding(node.dtype, size);

@@ -31,7 +31,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id,
 // The same of control flow, by its bodies (control_bound.cpp): infinite where errors could change a
 // condition.
 BoundedTensor bound_control(const Node& node, const std::vector<const BoundedTensor*>& operands);
-// Of every node; inputs are exact.
+// The bounds of every node; inputs are exact.
 std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::span<const HostTensor> inputs);
 
 std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::vector<BoundedTensor> inputs);

@@ -1,4 +1,4 @@
-// What a plan computes is what the graph means, for random graphs, in every way to make a plan.
+// A plan computes the graph's meaning, for random graphs, in every way to make a plan.
 #include <gtest/gtest.h>
 
 #include "graph/ir/text.h"

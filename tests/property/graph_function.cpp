@@ -27,7 +27,7 @@ std::vector<Tensor> call_graph(const Graph& graph, const std::vector<Tensor>& in
     else
       values.push_back({apply(node.op, operands, node.attributes, where, node.dtype)});
   }
-  // What was there before an input is written, also as a view of it.
+  // True for outputs that show an input as it was before the write, directly or as a view.
   auto is_written = [&](NodeId id) {
     while (info(graph.node(id).op).kind == Kind::view) id = graph.node(id).operands[0];
     return std::ranges::find(graph.mutations, id, &Mutation::input) != graph.mutations.end();

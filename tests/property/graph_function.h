@@ -8,7 +8,7 @@
 
 namespace tilewright::graph {
 
-// What the graph gives on its inputs; those that it writes are written.
+// The graph's results on its inputs; those that it writes are written.
 std::vector<Tensor> call_graph(const Graph& graph, const std::vector<Tensor>& inputs);
 
 // A tensor of memory of its own with these strides (empty: row-major), and what is in one.

@@ -1,6 +1,6 @@
 // Grows one random graph (random_graph.h), node by node, at one or several sizes side by side.
 //
-// What is grown is decided on an outline, a graph without values whose sizes may have names
+// Choices are made on an outline, a graph without values whose sizes may have names
 // (named_sizes.h); each node is added to the outline and to the graph of each sizes, or to none.
 #pragma once
 
@@ -40,7 +40,7 @@ HostTensor random_tensor(Dice& dice, DType dtype, const Shape& shape, std::int64
                          std::int64_t high);
 // Axes from the innermost in memory to the outermost.
 std::vector<int> random_order(Dice& dice, std::size_t axes);
-// Of a dense tensor whose axes lie in memory in that order.
+// The strides of a dense tensor whose axes lie in memory in that order.
 Strides strides_of(const std::vector<int>& order, const Shape& shape);
 
 class GraphGenerator {

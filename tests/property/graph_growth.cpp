@@ -200,7 +200,7 @@ void GraphGenerator::grow_cat() {
   add(Op::cat, parts, attributes);
 }
 
-// Of scores: of a chosen dtype, and the same along axes of it.
+// A mask for scores: for a random dtype, and the same along axes of it.
 NodeId GraphGenerator::grow_mask(const Shape& scores) {
   static constexpr DType dtypes[] = {DType::boolean, f32, f16, bf16};
   Shape own = scores;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t cases = 1000;
 
-// Of the host and of a GPU, which limit regions otherwise, and without fusion.
+// Options for the host and for a GPU, which limit regions otherwise, and without fusion.
 std::vector<PlanOptions> forms() {
   return {{.device = Device::cpu()},
           {.matmul_precision = MatmulPrecision::high, .device = Device::emulated("sm_90a")},

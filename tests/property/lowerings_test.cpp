@@ -28,7 +28,8 @@ TEST(Lowerings, HaveTheNamesOfTheirRows) {
   EXPECT_EQ(names, rows);
 }
 
-// Rows may overlap only where the order of the table says so: what is of any size is rows too.
+// Rows may overlap only where the order of the table says so: regions of any size can be computed
+// by rows too.
 TEST(Lowerings, EachRegionOfARandomGraphIsTakenByOneRowFirst) {
   std::map<std::string, int> taken;
   for (std::uint64_t seed : seeds_of_test(cases)) {

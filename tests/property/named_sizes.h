@@ -1,7 +1,7 @@
 // Sizes that have names, so that one random graph can be had at several sizes.
 //
 // In the outline of a graph a name is a number so large that no other size comes near it: n is
-// 4099, m is its cube. What shape rules make of sizes, sums and products of them, is then a
+// 4099, m is its cube. Shape rules compute sums and products of sizes. The result is then a
 // polynomial of names, whose coefficients are the digits to the base of n, between -2049 and 2049:
 // 2 * 4099 + 3 is 2 n + 3. So rules and generators work on names without knowing of them, and `at`
 // reads the polynomial and puts in what the names stand for. Sizes without names stay as they are.
@@ -26,7 +26,7 @@ inline bool has_name(std::int64_t size) { return size > size_n / 2; }
 std::int64_t at(std::int64_t size, const NamedSizes& sizes);
 Shape at(const Shape& shape, const NamedSizes& sizes);
 Attributes at(const Attributes& attributes, const NamedSizes& sizes);
-// Whether the number of elements is one that `at` reads.
+// True if `at` can read the number of elements.
 bool can_count(const Shape& shape);
 
 }  // namespace tilewright::graph

@@ -25,8 +25,8 @@ struct OpCell {
   Layout layout;
 };
 
-// Whether an op has cells: what custom ops and control flow take is what their definitions and
-// bodies say (custom_ops_test.cpp draws the ones, random graphs the others).
+// True if an op has cells. Operands of custom ops and control flow depend on their definitions and
+// bodies (custom_ops_test.cpp draws the ones, random graphs the others).
 bool is_tabled(Op op);
 // The shape rule of an op, by its name in the table.
 std::string_view rule_of(Op op);
@@ -36,7 +36,7 @@ bool has_generator(std::string_view rule);
 std::uint64_t cell_count();
 OpCell cell_of(std::uint64_t number);
 std::string describe(const OpCell& cell);
-// Whether the op takes that dtype and a shape of that class.
+// True if the op takes that dtype and a shape of that class.
 bool is_legal(const OpCell& cell);
 // Raises Error where the cell is not legal.
 RandomGraph graph_of(const OpCell& cell, std::uint64_t number);

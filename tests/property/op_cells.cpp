@@ -201,7 +201,7 @@ NodeId make_norm(Maker& m) {
     if (!m.is_scalar()) operands.push_back(m.operand(m.dtype(), {m.size()}));
   return m.append(operands, attributes);
 }
-// Of the least and the greatest element, the latter.
+// The projection of the least and the greatest element to the latter.
 NodeId make_projection(Maker& m) {
   Attributes whole, second;
   if (!m.is_scalar()) whole = m.along_axis();
@@ -234,8 +234,8 @@ NodeId make_convolution(Maker& m) {
   return m.append(operands, attributes);
 }
 
-// What a rule is right for, said once more: which dtypes; whether a shape without axes; whether
-// one whose axis is empty.
+// The domain of each rule, stated independently: which dtypes; whether a shape without axes;
+// whether one whose axis is empty.
 bool any_dtype(DType) { return true; }
 bool arithmetic(DType d) { return !is_float8(d); }
 bool numbers(DType d) { return !is_boolean(d); }

@@ -1,7 +1,7 @@
 // Each op of the table, of each dtype, of sizes 0, 1, primes, powers of two and their neighbours
-// and without axes, its operands broadcast, strided or behind an offset: what a plan computes is
-// what the interpreter says, within the error that the op's own arithmetic can make; and what the
-// op does not take is refused by name.
+// and without axes, its operands broadcast, strided or behind an offset: the plan agrees with the
+// interpreter, within the error of the op's own arithmetic; and operands that the op does not take
+// are refused by name.
 //
 // TILEWRIGHT_TEST_CELLS says how many draws of operands are tried, spread over the cells of the
 // table; the nightly run makes two for each cell.
@@ -51,7 +51,7 @@ double greatest(DType dtype) {
   return std::ldexp(2 - std::ldexp(1.0, 1 - digits(dtype)), binade);
 }
 
-// What became of the elements of an op's results.
+// The outcome for the elements of an op's results.
 struct Compared {
   std::int64_t bounded = 0, all = 0;
 };

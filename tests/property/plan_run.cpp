@@ -29,7 +29,7 @@ struct FilledInputs {
   std::vector<void*> addresses;
 };
 
-// What a buffer holds, on the host.
+// The contents of a buffer, on the host.
 std::shared_ptr<Buffer> on_host(const std::shared_ptr<Buffer>& buffer) {
   if (buffer->memory() == nullptr) return buffer;
   auto copy = Buffer::allocate(buffer->size_bytes());
@@ -46,7 +46,7 @@ Strides strides_of_input(const Graph& graph, std::size_t i) {
 Evaluation run_planned(const Graph& graph, std::span<const HostTensor> inputs,
                        const PlanForm& form) {
   PlanOptions options = form.options;
-  // An interpreter reads the host's memory; what it runs is written for the GPU all the same.
+  // An interpreter reads the host's memory, although its program is written for the GPU.
   if (options.interpret && options.device.is_cuda())
     options.device = Device::emulated(options.device.target().cpu);
   auto plan = make_plan(graph, options);

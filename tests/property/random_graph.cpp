@@ -101,7 +101,7 @@ NodeId GraphGenerator::input(DType dtype, const Shape& shape, std::int64_t low, 
   return GraphBuilder(outline_).input(dtype, shape);
 }
 
-// Whether the node is legal, small and good.
+// True if the node is legal, small and good.
 bool GraphGenerator::append_to(Made& made, Op op, const std::vector<NodeId>& operands,
                                const Attributes& attributes, std::optional<DType> dtype) {
   Graph& graph = made.random.graph;

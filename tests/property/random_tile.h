@@ -7,9 +7,10 @@
 // has infinities and NaN among its inputs. Decisions (comparisons, argmax, casts to integers) are
 // made on exact values only.
 //
-// What another implementation must give is not equal bits but a bound for each element, derived by
-// running error analysis of the very program (error_program.h). Where no function of libm, no sum,
-// product or dot is involved, the bound is 0. The same seed gives the same program on any machine.
+// Another implementation need not give equal bits; its error must stay within a bound for each
+// element, derived by running error analysis of the very program (error_program.h). Where no
+// function of libm, no sum, product or dot is involved, the bound is 0. The same seed gives the
+// same program on any machine.
 #pragma once
 
 #include <cstddef>
@@ -64,7 +65,7 @@ inline const RunProgram interpreted = [](const ir::Function& function, const Gri
                                          std::span<const ir::Memory> memories) {
   ir::interpret(function, grid, arguments, memories);
 };
-// What the arguments are after `run` ran `function`, which may be the program's own after passes.
+// The arguments after `run` ran `function`, which may be the program's own after passes.
 std::vector<HostArray> arguments_after(const RandomProgram& program, const ir::Function& function,
                                        const RunProgram& run);
 

@@ -30,7 +30,7 @@ TEST(RandomTilePrograms, UseEveryOperation) {
                       [&](const ir::Inst& inst) { ++uses[static_cast<std::size_t>(inst.op)]; });
   // Atomics have no order, messages and asserts leave nothing in memory that could be compared, and
   // clusters are for one GPU only: tests/dsl runs these by themselves, on every device that has
-  // them. What converts layouts comes from passes alone: see GpuStages. PTX is drawn by kernels of
+  // them. Layout conversions come from passes alone: see GpuStages. PTX is drawn by kernels of
   // words: see WordPrograms.
   for (ir::Op op : {ir::Op::atomic_, ir::Op::print_, ir::Op::assert_, ir::Op::cluster_reduce_,
                     ir::Op::convert_layout_, ir::Op::inline_asm_})

@@ -1,5 +1,5 @@
-// What the generator of tile programs does to the shape of a tile, and to the places of its
-// elements.
+// The operations by which the generator of tile programs changes the shape of a tile, and the
+// places of its elements.
 #include <algorithm>
 
 #include "tests/property/tile_generator.h"

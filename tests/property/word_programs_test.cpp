@@ -2,8 +2,8 @@
 // interpreter does.
 //
 // Random tile programs (tile_generator.h) draw operations; most words are made of several. A word
-// whose results are near alone is the last one that its value passes through: so what is compared
-// has one tolerance, and nothing need be known of how errors grow.
+// with approximate results is the last one that its value passes through: so the comparison has one
+// tolerance, and nothing need be known of how errors grow.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -39,7 +39,8 @@ std::uint64_t wanted_seeds() {
          2000;
 }
 
-// What a kernel leaves: a row of each step for each program, of whole numbers or of floating ones.
+// The results of a kernel: a row of each step for each program, of whole numbers or of floating
+// ones.
 struct Results {
   std::vector<std::int64_t> whole = std::vector<std::int64_t>(programs * steps * most);
   std::vector<float> floating = std::vector<float>(programs * steps * most);

@@ -50,7 +50,7 @@ Tile scanned(WordDraw& d, const Tile& x) {
   Tile most = associative_scan(
       x, any_axis(d, x), [](const Tile& a, const Tile& b) { return maximum(a, b); },
       d.below(2) == 0);
-  // Of pairs, whose order matters: x -> a x + b, one behind the other.
+  // A reduction of pairs, whose order matters: x -> a x + b, one behind the other.
   Tiles line = reduce(
       {x, most}, any_axis(d, x),
       [](const Tiles& f, const Tiles& g) -> Tiles {
@@ -60,7 +60,7 @@ Tile scanned(WordDraw& d, const Tile& x) {
   return most + line[1];
 }
 
-// What was in the cells, and that now something else is.
+// The old values of the cells, which now hold others.
 Tile exchanged(WordDraw& d, const Tile& x) {
   const std::int64_t count = std::min(element_count(x.shape()), WordDraw::cell_count);
   Tile value = gather(line(cast(x, i32)), arange(0, count), 0);

@@ -14,7 +14,7 @@
 
 namespace tilewright::dsl {
 
-// What words draw from while they apply themselves.
+// The state from which words draw while they apply themselves.
 struct WordDraw {
   std::mt19937_64& random;
   const std::vector<Tile>& pool;
@@ -29,8 +29,8 @@ struct WordDraw {
 };
 
 enum class Takes : std::uint8_t { anything, integers, floats };
-// Whether the interpreter and generated code agree in every bit, or to some units in the last
-// place; what is near alone is stored, and nothing is made of it.
+// `exactly` if the interpreter and generated code agree in every bit, `nearly` if to some units in
+// the last place; an approximate value is stored, and not used further.
 enum class Agrees : std::uint8_t { exactly, nearly };
 
 struct DrawnWord {

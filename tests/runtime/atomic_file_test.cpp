@@ -175,7 +175,7 @@ TEST(AtomicFile, APipeIsWrittenToAndStaysAPipe) {
   expect_contains(error_of([&] { write_whole(pipe, "x"); }), "[test] cannot write to");
   int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
   ASSERT_GE(reader, 0);
-  AtomicFile(pipe, "test");  // as who asks whether it can be written
+  AtomicFile(pipe, "test");  // as a check whether it can be written
   write_whole(pipe, "through");
   char text[16] = {};
   EXPECT_EQ(::read(reader, text, sizeof text), 7);

@@ -1,5 +1,5 @@
-// What is kept of compiled code is read back whole and right, or not at all: whatever piece of a
-// file is missing, whichever bit has turned, and whoever has put one file in the place of another.
+// Cached machine code is read back complete and correct, or not at all: whatever piece of a file is
+// missing, whichever bit has turned, and whoever has put one file in the place of another.
 #include "runtime/cuda/machine_code_cache.h"
 
 #include <fcntl.h>
@@ -169,7 +169,7 @@ TEST_F(MachineCodeCache, RemovesWhatKilledWritersLeftWhateverTheirKey) {
   EXPECT_EQ(kept_machine_code(key_of(2)), image_);
 }
 
-// What was put in the file's place is made anew, and stays as it is where it leads elsewhere.
+// A file that replaced it is written again, but not if it is a link.
 TEST_F(MachineCodeCache, WritesThroughNoLinkAndNoSecondName) {
   keep_machine_code(key_of(1), image_);
   const fs::path path = file();

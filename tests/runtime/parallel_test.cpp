@@ -104,7 +104,7 @@ TEST_F(Parallel, LoopsAfterWorkersFellAsleepStillUseThem) {
   EXPECT_THAT(seen, testing::ElementsAre(0, 1));
 }
 
-// Whether any thread of this process but this one runs, or would if it had a processor.
+// True if any thread of this process but this one runs, or would if it had a processor.
 bool is_another_running() {
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream file(task.path() / "stat");

@@ -99,7 +99,7 @@ TEST_F(PrivateFolder, CachesAreKeptInNoOtherAndTheReasonIsTold) {
   }
 }
 
-// Runs in a process of its own, because it is said once a process.
+// Runs in a process of its own, because the message is printed once per process.
 TEST(PrivateFolderDeathTest, ThatNothingIsKeptInARelativeFolderIsSaidOnce) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   Setting relative("TILEWRIGHT_CACHE_DIR", "here");

@@ -26,8 +26,8 @@ TEST(RegularFile, IsReadAsItIsAndThroughLinks) {
   EXPECT_EQ(read_regular_file(folder.write("empty", ""), "plan", 0), "");
 }
 
-// Such are the kernel's, and those that another process cuts short: what is there is read, whatever
-// the last error was.
+// Files of the kernel are like that, and so are those that another process truncates: the existing
+// part is read, whatever the last error was.
 TEST(RegularFile, MayEndBeforeItsSize) {
   const fs::path file = "/sys/devices/system/cpu/online";
   if (!fs::is_regular_file(file)) GTEST_SKIP() << "there is no " << file;

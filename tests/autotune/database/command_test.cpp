@@ -152,7 +152,7 @@ TEST_F(DatabaseCommand, KernelsAreFoundByWhatTuningWasAskedFor) {
               HasSubstr(": 1 row\n"));
 }
 
-// What `db` says of words that cannot be right.
+// The messages of `db` for invalid words.
 class DatabaseMisuse : public DatabaseCommand {
  protected:
   std::string misuse_of(const std::vector<std::string>& words) {

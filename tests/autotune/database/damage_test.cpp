@@ -1,5 +1,4 @@
-// Files that are no longer what was written: what can be read is saved, and nothing wrong is
-// believed.
+// Damaged database files: readable rows are saved, and nothing wrong is believed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -189,7 +188,7 @@ TEST(DamagedDatabase, AFileThatIsNoDatabaseStaysAsItIs) {
   EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("is no tuning database")));
 }
 
-// In a process of its own, since it is said once a process.
+// In a process of its own, since the message is printed once per process.
 TEST(DamagedDatabase, ThatAFileIsNoDatabaseIsSaidInOneLine) {
   ScratchFolder folder;
   fs::path file = folder.write("diary.txt", "Dear diary, ");
@@ -235,7 +234,7 @@ TEST(DamagedDatabase, IndexesThatLackRowsAreMended) {
   EXPECT_EQ(database.counts().rows, configurations);
 }
 
-// Were its index made anew in place, the pages of the old one would be free to write to, and they
+// If its index were rebuilt in place, the pages of the old one would be free to write to, and they
 // are those of the table.
 TEST(DamagedDatabase, AnIndexThatLeadsIntoATableCostsNoRow) {
   constexpr std::int64_t many = 1000;  // whose pages are more than the problems that are listed
@@ -385,8 +384,8 @@ TEST(DamagedDatabase, OnlyTheNewestDamagedFilesAreKept) {
   EXPECT_EQ(files_moved_aside(folder.path()).size(), 2 * 3 + 1 + others.size());
 }
 
-// Each bit of the numbers in SQLite's header that say what a file is and how its tables are made:
-// the rows are saved, or the file stays with all it holds and it is said what is the matter.
+// Each bit of the numbers in SQLite's header that describe the file and its tables is flipped: the
+// rows are saved, or the file is left alone and the error names the damage.
 TEST(DamagedDatabase, AFlippedBitInItsMarkOrVersionIsMendedOrSaid) {
   int said = 0;
   for (std::size_t offset : {60, 68})  // user_version, application_id

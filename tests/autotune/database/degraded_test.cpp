@@ -34,7 +34,7 @@ std::int64_t store_until_full(TuningDatabase& database, std::int64_t limit) {
   return limit;
 }
 
-// What must hold once the disk is full, in a child. 0: all does.
+// Checks, in a child, the behaviour once the disk is full. 0: all does.
 int live_with_a_full_disk(const std::string& file, const std::function<void()>& make_room) {
   TuningDatabase database(file);
   constexpr std::int64_t limit = 20'000;
@@ -118,7 +118,7 @@ TEST(DegradedDatabase, AFileThatMayNotBeginIsNamedToo) {
     ::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{0, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    // Without a file of its own to capture what is said.
+    // Without a file of its own to capture the message.
     TuningDatabase database(folder.path() / "tuning.db");
     if (database.store({row_of(1)}) || database.diagnostics().messages.empty()) return 1;
     return database.diagnostics().messages[0].find("schema") == std::string::npos ? 0 : 2;
@@ -158,7 +158,7 @@ TEST(DegradedDatabase, WithoutAnyPlaceNothingIsSaid) {
   EXPECT_EQ(said_of("", Access::read_write), "");
 }
 
-// As somebody who may read the folder and write nothing in it.
+// As a user with read but no write access to the folder.
 int read_what_may_not_be_written(const fs::path& folder) {
   if (::geteuid() == 0 && ::setuid(65534) != 0) return 77;
   TuningDatabase database(folder / "tuning.db");

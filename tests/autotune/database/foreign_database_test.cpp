@@ -82,7 +82,7 @@ TEST(ForeignDatabase, WhatStatisticsAddIsNoHarm) {
   EXPECT_TRUE(TuningDatabase(file).store({row_of(9)}));
 }
 
-// What is stored would be in the file of the other name, and in a log that the other name has not.
+// A write would be stored in the file of the other name, and in a log that the other name lacks.
 TEST(ForeignDatabase, AFileWithASecondNameIsRefusedAndStaysAsItIs) {
   ScratchFolder folder, elsewhere;
   fs::path file = healthy(folder);

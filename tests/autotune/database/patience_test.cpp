@@ -51,7 +51,7 @@ TEST(Patience, IsOfTheProcessAndWaitsThatEndWellCostNothing) {
   other.give_back();
 }
 
-// What must hold while somebody else holds the file, in a process of its own. 0: all does.
+// Checks, in a process of its own, the behaviour while another process holds the file. 0: all does.
 int live_beside_a_holder(const std::string& file) {
   testing::internal::CaptureStderr();
   std::optional<TuningDatabase> opened;

@@ -16,7 +16,7 @@ inline pid_t start(const std::function<int()>& body) {
   return child;
 }
 
-// What it ended with; of one that a signal ended 128 and the signal's number.
+// The exit status; 128 plus the signal's number if a signal ended it.
 inline int end_of(pid_t child) {
   int status = 0;
   ::waitpid(child, &status, 0);

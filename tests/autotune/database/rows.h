@@ -12,7 +12,7 @@ TuningKey test_key(std::int64_t rows = 1024);
 Configuration test_configuration(std::int64_t rows, std::int64_t columns = 64);
 Observation ok_observation(std::vector<double> samples_ns, std::int64_t date_ms = new_year_ms);
 Observation failed_observation(Status status, std::int64_t date_ms = new_year_ms);
-// Any observation, bounded; few different ones, so that equal and nearly equal ones are met.
+// Any observation, bounded; few different ones, so that equal and nearly equal ones occur.
 Observation random_observation(std::uint64_t& state);
 std::uint64_t next_random(std::uint64_t& state);
 

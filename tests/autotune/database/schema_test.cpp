@@ -30,7 +30,7 @@ std::string tables_of(const std::filesystem::path& file) {
                  "PRAGMA application_id; PRAGMA user_version");
 }
 
-// What every golden database holds.
+// The rows of every golden database.
 std::vector<TuningRow> golden_rows() {
   TuningRow twice(test_key(), test_configuration(64), ok_observation({30, 31.5, 32}));
   twice.observations = join(twice.observations, {ok_observation({29}, new_year_ms + 1000)});

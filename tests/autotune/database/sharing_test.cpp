@@ -23,7 +23,7 @@ TuningRow row_of(std::int64_t rows, std::int64_t columns, double ns, std::int64_
   return {test_key(), test_configuration(rows, columns), ok_observation({ns}, date_ms)};
 }
 
-// Of process `who`: rows of its own, and rows that all processes write. 0: all went well.
+// For process `who`: rows of its own, and rows that all processes write. 0: all went well.
 int share(TuningDatabase database, int who, int turns) {
   for (int i = 0; i < turns; ++i) {
     TuningRow own = row_of(who + 1, i + 1, 100 + i, new_year_ms);
@@ -52,7 +52,8 @@ TEST(SharedDatabase, ThirtyTwoProcessesWriteAndReadWithoutAnError) {
     }
 }
 
-// Who opens a file while another makes its tables sees either none or a database of ours.
+// A process that opens a file while another makes its tables sees either none or a database of
+// ours.
 TEST(SharedDatabase, ManyProcessesOpenAFileThatIsNotThereYet) {
   for (int turn = 0; turn < 40; ++turn) {
     ScratchFolder folder;
@@ -127,7 +128,7 @@ TEST(SharedDatabase, AChildAfterForkLeavesItsParentsDatabaseAlone) {
   EXPECT_THAT(database.problems(), IsEmpty());
 }
 
-// A writer that says on the pipe which rows it was told are kept.
+// A writer that reports on the pipe which rows were acknowledged.
 int write_until_killed(const std::string& file, std::int64_t round, int pipe) {
   TuningDatabase database(file);
   for (std::int64_t i = 1;; ++i) {

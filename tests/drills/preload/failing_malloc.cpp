@@ -27,7 +27,7 @@ std::atomic<long> calls = 0;
 std::atomic<long> at = -1;  // -1: the environment was not read yet
 bool is_lasting = false;
 
-// Whether this call fails. The loader calls before there is an environment; those only count.
+// True if this call fails. The loader calls before there is an environment; those only count.
 bool fails() {
   long number = ++calls;
   if (at == -1) {
