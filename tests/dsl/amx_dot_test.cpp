@@ -44,7 +44,7 @@ TEST(AmxDot, MultipliesTwoByTwoTiles) {
   }
 }
 
-// Whether the left operand, which is the same in all iterations, is packed before the loop: by the
+// True if the left operand, which is the same in all iterations, is packed before the loop: by the
 // first loop over its rows, while the program's own begins with a header.
 bool packs_before_the_loop(std::int64_t depth) {
   constexpr std::int64_t rows = 512, columns = 64, all = 10 * columns;

@@ -54,7 +54,7 @@ class Aligned {
     std::copy(values.begin(), values.end(), data());
   }
   float* data() { return static_cast<float*>(memory_.data()); }
-  // What it holds, if nothing was written beside it.
+  // The contents, after a check that nothing was written beside it.
   Array values() {
     EXPECT_TRUE(memory_.is_whole()) << "memory outside of " << count_ << " words was written";
     return {data(), data() + count_};
@@ -65,7 +65,7 @@ class Aligned {
   GuardedMemory memory_;
 };
 
-// What the arrays hold after `how(arguments)` has run on copies of them.
+// The contents of the arrays after `how(arguments)` has run on copies of them.
 template <typename How>
 std::vector<Array> arrays_after(const std::vector<Array>& arrays, How&& how) {
   std::vector<std::unique_ptr<Aligned>> memory;

@@ -91,7 +91,7 @@ TEST(AtomicCas, OfFloatsComparesTheirBits) {
       std::vector<double>{-0.0, -0.0, NAN}, std::vector<double>(3));
 }
 
-// What one program does at a time: adds one to a counter that is not atomic, under a lock.
+// The work of one program at a time: adds one to a counter that is not atomic, under a lock.
 ir::Function counting_under_a_lock() {
   return Kernel("count",
                 [](Pointer lock, Pointer counter, Pointer table) {

@@ -280,7 +280,7 @@ TEST_P(Atomic, MaskedOffElementsTouchNothingAndGiveZero) {
   EXPECT_EQ(before, expected);
 }
 
-// What is read afterwards is what all elements of the tile have left.
+// A later load sees the sum of all elements of the tile.
 TEST_P(Atomic, LoadsThatFollowSeeWhatWasAdded) {
   constexpr std::int64_t rows = 24, columns = 20;
   Tracer tracer("columns");

@@ -201,7 +201,7 @@ TEST(BarrierProof, NamesTheStageOfARing) {
                                     "no barrier since"));
 }
 
-// What a load takes beside pointers may pass a barrier; the load itself comes after that.
+// The other operands of a load may pass a barrier; the load itself comes after that.
 TEST(BarrierProof, ALoadBehindABarrierIsStillBeforeALaterStore) {
   Tracer tracer("f");
   Tile x = tracer.pointer_param("x", f32), y = tracer.pointer_param("y", f32);

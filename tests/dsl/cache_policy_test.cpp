@@ -103,7 +103,7 @@ TEST(CachePolicies, OfPlainAccessesAreQualifiersAndHints) {
                                                         : "ld.global." + name + nc + ".v4.b32 {"))
           << target;
       EXPECT_TRUE(has(text, "st.global.v4.b32"));
-      // Of what is written too, nothing is constant.
+      // An array that is also written is never constant.
       text = ptx_of(increment(f32, policy, CachePolicy::normal, true), target);
       EXPECT_TRUE(has(text, evicts ? "ld.global.L1::" + name + ".L2::cache_hint.v4.b32 {"
                                    : "ld.global." + name + ".v4.b32 {"));

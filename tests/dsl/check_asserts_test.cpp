@@ -1,4 +1,4 @@
-// What a kernel says with device_assert, and who looks at it.
+// Tests of device_assert in kernels, and of the code that evaluates it.
 #include "dsl/passes/check_asserts.h"
 
 #include <gmock/gmock.h>

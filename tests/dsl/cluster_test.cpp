@@ -23,8 +23,8 @@ using testing::Not;
 struct Gemm {
   int cluster;
   std::int64_t m, n, k, batch, block_m, block_n;
-  // What keeps programs from sharing: nothing, rounds that depend on the row, rows that nothing is
-  // multiplied for, sums that stay in memory.
+  // The reason why programs do not share: none, rounds that depend on the row, rows that are not
+  // multiplied by anything, sums that stay in memory.
   enum { plain, triangular, some_rows, adds } kind = plain;
   friend std::ostream& operator<<(std::ostream& out, const Gemm& g) {
     return out << g.batch << " of " << g.m << "x" << g.n << "x" << g.k << " by " << g.block_m << "x"

@@ -20,8 +20,8 @@ class DescSizes : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Devices, DescSizes,
                          ::testing::Values("cpu", "emulated:sm_80", "emulated:sm_90a"));
 
-// What 64 elements hold after a launch of `programs`; the interpreter must give the same. They
-// begin at the 16th, so that there is memory before them.
+// The contents of 64 elements after a launch of `programs`; the interpreter must give the same.
+// They begin at the 16th, so that there is memory before them.
 Floats after(const Kernel& kernel, std::int64_t programs, std::int64_t rows, std::int64_t columns) {
   Floats x(64), by_definition;
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = float(i) + 1;

@@ -81,7 +81,8 @@ struct Worst {
   }
 };
 
-// Of the bit patterns that are multiples of `step`: all binades of both signs, subnormals and NaN.
+// The worst error over the bit patterns that are multiples of `step`: all binades of both signs,
+// subnormals and NaN.
 Worst worst_of_every(std::uint64_t step, const ir::Function& f, Op op) {
   Worst worst;
   std::uint64_t pattern = 0;
@@ -386,7 +387,7 @@ INSTANTIATE_TEST_SUITE_P(Functions, ExpandMathOfDouble,
                                          Op::cos_, Op::tanh_, Op::erf_, Op::sigmoid_, Op::rsqrt_),
                          [](const auto& i) { return std::string(ir::info(i.param).name); });
 
-// Of f64 a host takes sines from its C library, and without fused multiplication everything.
+// In f64, a host takes sines from its C library, and without fused multiplication everything.
 TEST(ExpandMathPass, LeavesSomeOfF64ToTheHostAndOtherOperationsAlone) {
   auto expands = [](Op op, DType dtype, const char* host) {
     ir::Function f = mapped(op, dtype);

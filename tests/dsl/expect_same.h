@@ -12,7 +12,7 @@
 
 namespace tilewright::dsl {
 
-// What is under test: host code for all instruction sets that this host has, or the device that
+// The targets under test: host code for all instruction sets that this host has, or the device that
 // TILEWRIGHT_DEVICE names.
 inline std::vector<Target> tested_targets() {
   if (default_device().is_emulated()) return {default_device().target()};

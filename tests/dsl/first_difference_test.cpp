@@ -82,8 +82,8 @@ TEST_P(FirstDifference, NamesInstructionLineProgramElementAndValues) {
   EXPECT_THAT(difference->text(), HasSubstr("is the first that differs: program ("));
 }
 
-// The elements of an atomic find each other's results in an order that is not said: the
-// interpreter's is that of the elements, a GPU's that of its threads.
+// The old values that an atomic's elements return depend on an unspecified order: the interpreter
+// uses that of the elements, a GPU that of its threads.
 TEST(FirstDifferenceOfAtomics, IsTheAtomic) {
   Kernel kernel("counted",
                 [](Pointer counter, Pointer y) {

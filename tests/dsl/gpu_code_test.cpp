@@ -409,9 +409,7 @@ TEST(GpuCode, LoopsCarryHalvesOfRegistersInPairs) {
   }
 }
 
-// What a branch gives of a product's result lies as the product does: sums over its rows need no
-// other threads' values, and nothing goes through shared memory.
-// What is stored through it is read from the parameter afterwards.
+// A value that is stored through it is read from the parameter afterwards.
 TEST(GpuCode, APointerThatALoopCarriesIsOfItsArray) {
   ir::Function function = ir::parse(R"(func @f(%x: ptr<f32>, %y: ptr<f32>) {
   %v = constant 7 : f32

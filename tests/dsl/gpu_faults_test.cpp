@@ -1,7 +1,7 @@
-// Faults in the GPU's passes are found by name: what a broken pass leaves behind is refused by the
-// rules of its stage or by the code generator, or computes something else in the emulator, and
-// since a function goes on from any stage, running more and more of the broken pipeline before the
-// sound one names the pass.
+// Faults in the GPU's passes are found by name: the output of a broken pass is refused by the rules
+// of its stage or by the code generator, or computes something else in the emulator, and since a
+// function goes on from any stage, running more and more of the broken pipeline before the sound
+// one names the pass.
 #include <gmock/gmock.h>
 
 #include <cmath>

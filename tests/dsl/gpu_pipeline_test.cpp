@@ -155,7 +155,7 @@ TEST(GpuPipeline, APassTakesAFunctionOfItsStageOnly) {
       HasSubstr("[simplify] @product is laid_out; the pass takes a function that is traced"));
 }
 
-// What a text says is followed or refused, never left out in silence.
+// A schedule in a text is followed or refused, never silently ignored.
 TEST(GpuPipeline, RefusesSchedulesThatAreNotPossible) {
   const std::vector<std::string> until_converted{"specialise_warps", "assign_layouts",
                                                  "pipeline_loads", "insert_conversions"};

@@ -67,8 +67,8 @@ TEST_P(HostCodeWidths, ReductionsAlongBothAxesEqualTheInterpreter) {
               {});
 }
 
-// What is written past the caches must be aligned: rows of odd lengths begin with a part of a
-// vector. Two results lie alike, the third does not.
+// Stores past the caches must be aligned: rows of odd lengths begin with a part of a vector. Two
+// results lie alike, the third does not.
 TEST(HostCode, LongRowsThatAreWrittenOnceEqualTheInterpreter) {
   for (std::int64_t width : {1024, 1037, 2051}) {
     constexpr std::int64_t rows = 3;
@@ -229,7 +229,7 @@ TEST(HostCode, GeneralReshapesReadInRowMajorOrder) {
   expect_same(p.tracer.finish(), {random_array(60, 9), Array(60, NAN)}, {});
 }
 
-// Of numbers, and of pointers, which are a base and a distance from it.
+// For numbers, and for pointers, which are a base and a distance from it.
 TEST(HostCode, ATileOfOneElementIsReshapedToAScalar) {
   Rows p;
   Tile number = reshape(load(p.in(1, 40), {0, program_id(0)}, {1, 1}) * 2.0, {});
@@ -275,7 +275,7 @@ TEST(Schedule, SoftmaxKeepsItsExponentialAndReadsMemoryOnce) {
             "store_desc\n");
 }
 
-// What the first product has computed is not kept by the loop nest before the second.
+// The loop nest before the second product does not keep the first product's operand.
 TEST(HostCode, MultipliesOneComputedOperandTwiceWithAReductionBetween) {
   Rows p;
   Tile left = exp(load(p.in(8, 8), {0, 0}, {8, 8}));
@@ -289,7 +289,8 @@ TEST(HostCode, MultipliesOneComputedOperandTwiceWithAReductionBetween) {
   expect_same(function, {random_array(192, 15), Array(192, NAN)}, {});
 }
 
-// What is narrowed ends where it should, also where one element is left over a vector's end.
+// Stores of narrowed values end where they should, even with one element beyond the last full
+// vector.
 TEST(HostCode, StoresNothingBehindNarrowedElements) {
   for (DType to_dtype : {i8, i16, f16, bf16})
     for (DType from_dtype : {i32, f32})
@@ -372,7 +373,7 @@ TEST(Schedule, SiblingsOverOneShapeShareASweep) {
               testing::StartsWith("loop nest 2x40: store_desc reduce\n"));
 }
 
-// What lies in memory is not copied to be multiplied.
+// Operands in memory are multiplied without a copy.
 TEST(HostCode, ABlockOfAnArrayOfMoreAxesIsMultipliedWhereItLies) {
   auto scratch_bytes = [](bool has_more_axes) {
     constexpr std::int64_t rows = 8, depth = 64, columns = 32;

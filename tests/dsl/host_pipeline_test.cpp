@@ -90,7 +90,8 @@ TEST(HostPipeline, TheEmitterDoesWhatMarksSay) {
   ir::Inst& dot = only(f, ir::Op::dot_);
   ASSERT_EQ(dot.schedule.product, ir::Product::packed);
   ASSERT_TRUE(only(f, ir::Op::sub_).schedule.tabulated);
-  Setting skip("TILEWRIGHT_SKIP_PASSES", "tabulate,pack_products");  // which would mark anew
+  // which would add the marks again
+  Setting skip("TILEWRIGHT_SKIP_PASSES", "tabulate,pack_products");
   const std::string whole = code_of(f);
   EXPECT_NE(whole.find("permvar"), std::string::npos);
   only(f, ir::Op::sub_).schedule.tabulated = false;
@@ -157,7 +158,7 @@ TEST(HostPipeline, RefusesSchedulesThatAreNotPossible) {
                 "scheduled"));
 }
 
-// Of a program that was scheduled by hand.
+// The program was scheduled by hand.
 TEST(HostPipeline, NamesWhatMustBeKept) {
   auto text = [](const char* use) {
     return concat(R"(func @f(%y: ptr<f32>) scheduled {

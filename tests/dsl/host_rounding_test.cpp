@@ -64,10 +64,10 @@ bool is_f32_nan(std::uint32_t bits) { return (bits & 0x7fffffff) > 0x7f800000; }
 
 class HostRounding : public testing::TestWithParam<std::int64_t> {};
 
-// Of a single number, of part of a vector, of vectors and a tail.
+// A single number, part of a vector, vectors and a tail.
 INSTANTIATE_TEST_SUITE_P(Widths, HostRounding, testing::Values(1, 5, 8, 16, 8192 + 11));
 
-// Of what a program makes of f32 in bf16.
+// Results that a program computes in f32 and rounds to bf16.
 void expect_rounded(std::int64_t width, Tile (*make)(const Tile& x)) {
   std::int64_t rows = 200 / width + 1;
   Tracer t("narrow");
@@ -151,7 +151,7 @@ TEST_P(HostRounding, ScalesByPowersOfTwoWithOneRounding) {
       is_f32_nan);
 }
 
-// Of zeros too, of which the first is given.
+// Holds for zeros too: the first one is the result.
 TEST_P(HostRounding, MaximaAndMinimaAreThoseOfTheDefinition) {
   std::int64_t width = GetParam(), rows = 2000 / width + 1;
   auto count = static_cast<std::size_t>(rows * width);

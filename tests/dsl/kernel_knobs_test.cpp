@@ -1,4 +1,4 @@
-// What knobs of a launch make of a GPU's code.
+// The effect of launch knobs on a GPU's code.
 #include <gtest/gtest.h>
 
 #include "dsl/codegen/gpu/gpu_code.h"

@@ -1,5 +1,5 @@
-// What launches say besides arguments: grids that follow from numbers, knobs, devices; and what
-// programs are compiled for.
+// Inputs of launches besides arguments: grids that follow from numbers, knobs, devices; and the
+// specialisations that programs are compiled for.
 #include <gmock/gmock.h>
 
 #include <numeric>

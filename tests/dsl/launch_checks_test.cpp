@@ -1,4 +1,4 @@
-// What a launch refuses before it runs anything.
+// Launches that are refused before anything runs.
 #include "dsl/language/launch_checks.h"
 
 #include <gmock/gmock.h>

@@ -9,7 +9,7 @@
 namespace tilewright::dsl::launch_overlap_test {
 namespace {
 
-// What a kernel does before it touches global memory, it does while the one before it ends.
+// Work that a kernel does before it touches global memory overlaps the end of the previous kernel.
 TEST(LaunchOverlap, WaitsForTheLaunchBeforeNoEarlierThanItMust) {
   Tracer tracer("late");
   Tile out = tracer.pointer_param("out", f32), n = tracer.scalar_param("n", i64);

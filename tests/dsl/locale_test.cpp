@@ -1,4 +1,4 @@
-// What machines read is the same whatever locale the host program has chosen.
+// Machine-readable output is the same whatever locale the host program has chosen.
 #include <gtest/gtest.h>
 
 #include "dsl/codegen/gpu/gpu_code.h"

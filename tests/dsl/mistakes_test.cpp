@@ -1,6 +1,6 @@
-// Mistakes that authors of kernels make, each as somebody would make it, and what is said of it:
-// the line of the kernel, and, where the mistake shows while programs run, which program and which
-// values. What is refused as a kernel is traced also has tests of its own (misuse_test.cpp).
+// Typical mistakes of kernel authors, and the message for each: the line of the kernel, and, where
+// the mistake shows while programs run, which program and which values. Mistakes that are found
+// while a kernel is traced also have tests of their own (misuse_test.cpp).
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -31,7 +31,7 @@ struct Mistake {
 
 Tile block_of(Constexpr block) { return program_id(0) * block + cast(arange(0, block), i64); }
 
-// What is refused as the kernel is traced: of parameters x, y of f32, h of f16, and n.
+// The error from tracing a kernel with parameters x, y of f32, h of f16, and n.
 template <typename F>
 void trace(F body) {
   static_cast<void>(Kernel("traced", body, {"x", "y", "h", "n"}).trace({f32, f32, f16, i64}));

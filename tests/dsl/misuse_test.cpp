@@ -1,4 +1,4 @@
-// What the language says to a kernel that uses it wrongly.
+// The language's messages for kernels that use it wrongly.
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -10,8 +10,8 @@
 namespace tilewright::dsl::misuse_test {
 namespace {
 
-// What tracing `body` says; given pointers p to f32 and h to f16, an f32 scalar x and an
-// i64 scalar n.
+// The error from tracing `body`; given pointers p to f32 and h to f16, an f32 scalar x and an i64
+// scalar n.
 struct Given {
   Tile p, x, n, h;
 };

@@ -1,5 +1,5 @@
-// What values are made from: parameters (analysis/parameter_use.h), and the place of a program in
-// the grid (analysis/program_dependence.h). Loops carry both.
+// The origins of values: parameters (analysis/parameter_use.h), and the place of a program in the
+// grid (analysis/program_dependence.h). Loops carry both.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TEST(ParameterUse, WhatALoopCarriesIsMadeFromItsStartAndFromWhatATurnYields) {
   EXPECT_EQ(uses[2], (ParameterUse{false, true}));
 }
 
-// What is fetched ahead must be there to be read.
+// Prefetched data must be present in memory.
 TEST(ParameterUse, AHintIsARead) {
   ir::Function f = ir::parse(R"(func @f(%x: ptr<f32>, %n: i64) {
   %0 = constant 0 : i64

@@ -1,4 +1,4 @@
-// What programs print, by their definition, on the host and on emulated GPUs.
+// Output of print in programs, by its definition, on the host and on emulated GPUs.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-// What Python's range(low, high, step) goes through, and nothing for a step of 0.
+// The values of Python's range(low, high, step), and none for a step of 0.
 Numbers expected(std::int64_t low, std::int64_t high, std::int64_t step) {
   Numbers numbers;
   if (step > 0)

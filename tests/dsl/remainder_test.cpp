@@ -73,7 +73,7 @@ TYPED_TEST(Remainder, OfEdgesIsThatOfC) {
   expect_fmod(x, y);
 }
 
-// Of any bits, whose exponents lie far apart, and of numbers of about one size.
+// For random bits, with exponents far apart, and for numbers of about one size.
 TYPED_TEST(Remainder, OfRandomNumbersIsThatOfC) {
   using Bits = std::conditional_t<sizeof(TypeParam) == 4, std::uint32_t, std::uint64_t>;
   std::mt19937_64 random(11);

@@ -1,6 +1,6 @@
 // Runs a program by its definition, or on the device under test: the programs of the tests of the
 // language run on every device that TILEWRIGHT_DEVICE can name, and must give the same there. On a
-// GPU those whose memories are not told are run by definition.
+// GPU, a program with memories of unknown size runs by definition.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What is known of integer scalars: bounds up to the ends of their types, and divisors.
+// Facts about integer scalars: bounds up to the ends of their types, and divisors.
 #include "dsl/codegen/llvm/scalar_facts.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace tilewright::dsl::scalar_facts_test {
 namespace {
 
-// Of the value that the program stores last, as "low..high /divisor".
+// The facts of the value that the program stores last, as "low..high /divisor".
 std::string facts_of_stored(const std::string& body) {
   ir::Function f =
       ir::parse("func @f(%z: ptr<i64>, %y: ptr<i32>, %b: ptr<u8>, %n: i64) {\n" + body + "}\n");

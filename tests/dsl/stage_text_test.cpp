@@ -75,7 +75,8 @@ TEST(StageText, KeepsRolesOfWarps) {
     EXPECT_EQ(print(parse(text)), text);
 }
 
-// What stages say of shared memory: all of it, an instruction's part, and what is awaited.
+// Information about shared memory in the texts of stages: all of it, an instruction's part, and
+// awaited copies.
 const char* const synchronised =
     R"(func @f(%x: ptr<f32>) warps 4 shared (bytes 144, reserved 128) synchronised {
   layout @L0 = [128] register lane (1) (2) (4) (8) (16) warp (32) (64)

@@ -126,7 +126,7 @@ TEST(SumsAcrossRows, KeepInfinitiesAndWhatIsNoNumberToTheirColumns) {
   }
 }
 
-// What is reduced beside the sums, in the same loops, is what it was.
+// Other reductions in the same loops keep their results.
 TEST(SumsAcrossRows, StandBesideOtherReductionsAndStores) {
   const Shape shape{333, 21};
   Tracer tracer("beside");

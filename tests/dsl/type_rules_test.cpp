@@ -1,4 +1,4 @@
-// What the types of operands must be, in text, where no tracer refuses a program first.
+// Requirements on the types of operands, in text, where no tracer refuses a program first.
 #include "dsl/ir/type_rules.h"
 
 #include "dsl/ir/text/text.h"
@@ -7,7 +7,7 @@
 namespace tilewright::ir::type_rules_test {
 namespace {
 
-// What is said of one line behind these values.
+// The error for one line after these values.
 std::string said_of(const std::string& line) {
   std::string before = R"(func @f(%x: ptr<f32>, %n: i64, %yes: bool, %flags: ptr<bool>) {
   %one = constant 1 : i64

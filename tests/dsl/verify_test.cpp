@@ -22,7 +22,7 @@ const char* const program = R"(func @f(%n: i64, %c: bool) {
 }
 )";
 
-// What the verifier says of the program after `damage`.
+// The verifier's message about the program after `damage`.
 std::string verdict(const std::function<void(Function&)>& damage) {
   Function f = parse(program);
   damage(f);

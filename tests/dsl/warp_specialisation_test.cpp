@@ -1,5 +1,4 @@
-// What the warp that fetches computes itself: offsets of the blocks, and whether and how often they
-// are fetched.
+// The warp that fetches computes offsets of the blocks, and whether and how often they are fetched.
 #include "dsl/codegen/gpu/plan/warp_specialisation.h"
 
 #include <gmock/gmock.h>
@@ -139,8 +138,8 @@ TEST(WarpSpecialisation, ThereAreNoRolesWhereSumsDoNotFitRegisters) {
   EXPECT_FALSE(of(256).roles);
 }
 
-// Of the offset, what depends on the program is a dimension of the map; the rest is where it
-// begins.
+// The part of the offset that depends on the program is a dimension of the map; the rest is its
+// beginning.
 TEST(WarpSpecialisation, AnArrayThatIsFetchedMayBeginAtADifference) {
   Product p;
   p.da = make_desc(p.a + ((program_id(2) + 1) * 8192 - 64), {size, size}, {size, 1});

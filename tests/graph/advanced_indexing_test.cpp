@@ -97,7 +97,7 @@ TEST(AdvancedIndexing, TakesAndReplacesWhatIndicesName) {
     expect_equal<float>(
         [is_given](const Tensors& t) { return Tensors{index(t[0], with_gaps(is_given, t, 1))}; },
         arguments, result, wanted);
-    // Of one number, since it is undefined which of several values stays.
+    // All writes are of one number, since it is undefined which of several values stays.
     for (std::size_t number : numbers) of_x[number] = 5;
     arguments.push_back(Tensor::from(Floats{5}, {1}));
     expect_equal<float>(

@@ -74,7 +74,7 @@ TEST(Arranging, FlipsLinesOfEveryLength) {
   }
 }
 
-// What is flipped is a copy, also where nothing changes places.
+// Flipping returns a copy, even if nothing changes places.
 TEST(Arranging, AFlippedTensorIsItsOwn) {
   for (std::int64_t width : {1, 5}) {
     auto written = [](Tensor x) {

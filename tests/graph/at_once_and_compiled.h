@@ -35,7 +35,7 @@ inline std::size_t number_of(const Shape& shape, const Place& at) {
   return static_cast<std::size_t>(number);
 }
 
-// What the function says of each place, row-major.
+// The value of the function at each place, row-major.
 template <typename T>
 std::vector<T> elements(const Shape& shape, const std::function<T(const Place&)>& element) {
   std::vector<T> result;

@@ -105,7 +105,7 @@ TEST(Batches, AreSaidInExplain) {
   EXPECT_NE(step.explain().find(" in "), std::string::npos) << step.explain();
 }
 
-// What reads a new value comes after the batch that makes it, what reads an old one before.
+// A reader of a new value comes after the batch that computes it, a reader of an old one before.
 TEST(Batches, StepsOfStepsStayInOrder) {
   std::vector<Tensor> xs, ys;
   for (std::int64_t size : {40, 70, 100, 130}) {

@@ -1,4 +1,4 @@
-// What compile() takes: how many tensors, and what comes back.
+// Functions that compile() takes: the number of tensors, and the type of the result.
 #include "graph/compile/calls/callable.h"
 
 #include <gtest/gtest.h>

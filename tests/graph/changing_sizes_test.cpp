@@ -67,7 +67,7 @@ std::size_t most_regions(const CompiledFunction& function) {
   return most;
 }
 
-// Of each region the program of the first call, and one for each class of sizes.
+// For each region, the program of the first call, and one for each class of sizes.
 TEST(ChangingSizes, ShareProgramsOfTheirClass) {
   const Layer layer;
   Compiled many = compile(layer, {.max_signatures = 1, .device = Device::cpu()});
@@ -183,10 +183,10 @@ struct Attended {
   std::int64_t head_size, extra_keys;  // keys that are before the first row
   bool apart;
   AttentionOptions options;
-  // Of scores [batch, heads, rows, keys].
+  // A mask for scores [batch, heads, rows, keys].
   Tensor (*mask)(std::int64_t batch, std::int64_t rows, std::int64_t keys) = nullptr;
 };
-// Of each text its own number of keys, as an encoder has it.
+// Each text has its own number of keys, as in an encoder.
 Tensor seen_keys(std::int64_t batch, std::int64_t, std::int64_t keys) {
   Tensor last = arange(1, batch + 1).reshape({batch, 1, 1, 1}) * 5 + (keys - batch * 5 - 1);
   return arange(0, keys) <= last;
@@ -302,7 +302,7 @@ TEST(ChangingSizes, AreRightInRandomSteps) {
   }
 }
 
-// What is written in place must not be read again by a block that is moved back.
+// Elements written in place must not be read again by a block that is moved back.
 TEST(ChangingSizes, AreRightWhereArgumentsAreWritten) {
   auto step = [](const Tensor& x, const Tensor& y) {
     Tensor z = x;
@@ -354,7 +354,7 @@ TEST(ChangingSizes, HaveTheirOwnProgramsForOneRow) {
   EXPECT_TRUE(std::ranges::includes(programs_of(many), programs_of(alone)));
 }
 
-// What is searched for a size is for that size.
+// A configuration that was searched for one size is for that size.
 TEST(ChangingSizes, HaveTheirOwnProgramsWhereTheClockChooses) {
   const Layer layer;
   Compiled many = compile(layer, {.mode = Mode::max_autotune_no_cudagraphs,

@@ -122,7 +122,7 @@ TEST_P(CheckedKernel, WithoutAFindingGivesWhatItGivesUnchecked) {
   EXPECT_FLOAT_EQ(unchecked[99], 2 * (given[99] + 1 + given[20]));
 }
 
-// What the lines of two calls say must not be joined, although their programs are the same.
+// Messages for the lines of two calls must stay separate, although their programs are the same.
 TEST_P(CheckedKernel, IsNamedWithTheLineOfTheCallThatFailed) {
   const CustomOp op = op_of(twice.with(Check::bounds), 70);
   int line = 0;
@@ -170,8 +170,8 @@ TEST_P(CheckedKernel, SaysWhichOfItsAssertsDoesNotHold) {
                                           HasSubstr("x is negative"), HasSubstr("launched at")));
 }
 
-// What was made without checks is not what a kernel with checks gets, and the other way. What is
-// written beside the two elements unchecked is memory that nothing else has.
+// A plan made without checks does not serve a kernel with checks, nor the other way round. Memory
+// beside the two elements is used by nothing else, so the unchecked kernel may write it.
 TEST(CheckedKernelOfTheHost, HasPlansOfItsOwn) {
   auto by = [](const Kernel& kernel) {
     return error_of([&] {

@@ -18,7 +18,7 @@ struct Layer {
 constexpr Mode modes[] = {Mode::default_, Mode::reduce_overhead, Mode::max_autotune,
                           Mode::max_autotune_no_cudagraphs};
 
-// What one time writes in place the next one reads, in every mode and with no code at all.
+// A write in place is read by the next repetition, in every mode and without generated code.
 TEST(Compile, RepeatsAFunctionAsOneUnit) {
   for (Mode mode : modes)
     for (Backend backend : {Backend::eager, Backend::aot_eager, Backend::tilewright}) {
@@ -163,7 +163,7 @@ TEST(Compile, RefusesAnArgumentThatSharesMemoryWithOneThatIsWritten) {
                   "shares memory with input 1: the function writes argument 0, with what is "
                   "computed at compile_test.cpp:");
   expect_contains(said, ", and uses argument 1 besides; pass a clone of one of them");
-  // What is no operation has no line.
+  // A value that no operation made has no line.
   Compiled copy = compile([](const Tensor& a, const Tensor& b) {
     Tensor target = a;
     target.copy_from(b);

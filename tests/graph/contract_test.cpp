@@ -276,7 +276,7 @@ TEST(LogDeathTest, NamesWordsThatItDoesNotKnow) {
       "\\[TILEWRIGHT_LOG\\] 'recompile' is ignored; it may hold recompiles, ");
 }
 
-// Without the topic a break is told once, at the first signature.
+// Without the topic, a break is logged once, at the first signature.
 TEST(Log, TellsABreakOfEachSignature) {
   auto branches = [](const Tensor& x) { return sum(x, {0}).item<float>() > 0 ? x * 2 : x * 3; };
   auto said = [&] {

@@ -14,7 +14,7 @@
 namespace tilewright::control_flow {
 
 using Log = std::vector<double>;
-// Of a square matrix of f32.
+// A function of a square matrix of f32.
 using Function = std::function<Tensor(const Tensor&, Log&)>;
 
 struct Case {

@@ -188,7 +188,7 @@ std::string programs_of_turns(std::int64_t numbers) {
   return testing::internal::GetCapturedStderr();
 }
 
-// What is aligned may be read faster; the second of three rows of 20 bytes is not.
+// Aligned memory may be read faster; the second of three rows of 20 bytes is not aligned.
 TEST(ControlFlow, BodiesTakeSlicesToBeAlignedWhereTheyAre) {
   const std::string of_20_bytes = programs_of_turns(5), of_64_bytes = programs_of_turns(16);
   expect_contains(of_20_bytes, " align 4");
@@ -349,7 +349,7 @@ Tensors grown(const Tensors& t) {
 }
 Tensors steps_of(double step) { return {zeros({}).clone(), full({}, step).clone()}; }
 
-// What the call raises where another thread sets the flag while it runs.
+// The error of the call if another thread sets the flag while it runs.
 template <typename Call>
 std::string stopped(const Call& call) {
   std::atomic<bool> stop = false;

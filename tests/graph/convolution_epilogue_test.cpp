@@ -1,4 +1,4 @@
-// What follows a convolution element by element is computed by its programs, whichever they are.
+// Elementwise operations after a convolution are computed by its programs, whichever they are.
 #include <gmock/gmock.h>
 
 #include "graph/compile/compile.h"
@@ -81,7 +81,7 @@ class Steps {
   }
 
  private:
-  // Of size 1 but for these axes.
+  // The shape with size 1 except along these axes.
   Shape along(const std::vector<int>& axes) const {
     Shape result = shape_;
     for (int axis = 0; axis < result.rank(); ++axis)

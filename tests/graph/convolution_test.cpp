@@ -90,7 +90,7 @@ TEST(Convolution, IsTheSumOverItsWindows) {
     expect_definition(e, false);
 }
 
-// Of wide images a block has a part of several rows; the last ones have less.
+// In wide images a block has a part of several rows; the last ones have less.
 TEST(Convolution, CutsWideImagesIntoBlocksOfSeveralRows) {
   for (const Extent& e : std::vector<Extent>{
            {.channels = 4,
@@ -115,7 +115,7 @@ TEST(Convolution, CutsWideImagesIntoBlocksOfSeveralRows) {
     expect_definition(e, false);
 }
 
-// Of filters that reach beyond the image on all sides the places that no window sees go.
+// If filters reach beyond the image on all sides, places outside every window are dropped.
 TEST(Convolution, LeavesOutPlacesThatSeeNothing) {
   for (std::int64_t size : {4, 13})
     for (std::int64_t dilation : {5, 12})

@@ -37,7 +37,7 @@ ir::Function program_of(const Product& p, const char* target = "sm_90a") {
   return ir::parse(plan->program_text(0));
 }
 
-// Of the product's block.
+// The columns of the product's block.
 std::int64_t columns_of(const ir::Function& program) {
   std::int64_t columns = 0;
   ir::for_each_inst(program.body, [&](const ir::Inst& inst) {
@@ -46,7 +46,7 @@ std::int64_t columns_of(const ir::Function& program) {
   return columns;
 }
 
-// Whether a thread of its own has TMA fetch: registers are moved only there.
+// True if a dedicated thread issues TMA copies: registers are moved only there.
 bool has_roles(const ir::Function& program) {
   ir::Function simplified = program;
   dsl::run_passes(simplified, {.target = dsl::target_named("sm_90a")});

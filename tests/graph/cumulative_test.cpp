@@ -13,7 +13,7 @@ namespace {
 
 using namespace testing_loops;
 
-// What `join` makes of all elements up to each along the axis, from the first on.
+// `join` applied to all elements up to each along the axis, from the first on.
 template <typename T, typename State>
 std::vector<T> so_far(const Tensor& x, int axis, const std::function<State(State, T)>& join,
                       State begin, const std::function<T(State)>& value) {

@@ -1,4 +1,4 @@
-// What custom ops refuse, and where they say so.
+// Misuse that custom ops refuse, and where.
 #include <gmock/gmock.h>
 
 #include "graph/compile/compile.h"

@@ -99,15 +99,15 @@ std::int64_t largest_tile(const std::string& dump) {
 
 class EmulatedDevice : public testing::TestWithParam<const char*> {
  protected:
-  // Of f32 the reference is computed in f64: its own error, which differs from one processor to
-  // another, would add to that of what is tested.
+  // The reference for f32 is computed in f64: its own error, which differs from one processor to
+  // another, would add to that of the tested code.
   static std::vector<Tensor> reference_arguments(std::vector<Tensor> arguments) {
     for (Tensor& x : arguments)
       if (x.dtype() == DType::f32) x = x.to(DType::f64);
     return arguments;
   }
 
-  // What the function gives compiled for the device is what it gives op by op on the host.
+  // Compiled for the device, the function gives the same result as op by op on the host.
   template <typename F>
   void expect_same(F function, const std::vector<Tensor>& arguments, double tolerance = 2e-5,
                    MatmulPrecision precision = MatmulPrecision::highest) {
@@ -332,8 +332,8 @@ TEST_P(EmulatedDevice, ComputesAttention) {
       1e-4);
 }
 
-// Of so many rows that on Hopper two warpgroups share them, and with blocks of keys that all rows
-// see, that some see, and that end beyond the keys.
+// Enough rows that on Hopper two warpgroups share them, and with blocks of keys that all rows see,
+// that some see, and that end beyond the keys.
 TEST_P(EmulatedDevice, ComputesAttentionOfManyRowsOfNarrowTypes) {
   for (DType dtype : {DType::bf16, DType::f16})
     for (auto [rows, keys, depth] : {std::array<std::int64_t, 3>{64, 330, 64},

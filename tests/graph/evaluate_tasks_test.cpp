@@ -1,4 +1,4 @@
-// What a task list computes, and what evaluating it finds that no plan would show.
+// The values that a task list computes, and errors that only evaluating it can find.
 #include "graph/regions/reference/evaluate_tasks.h"
 
 #include <gmock/gmock.h>
@@ -75,7 +75,7 @@ TEST(EvaluateTasks, WantsTheInputsOfTheGraph) {
               HasSubstr("[evaluate] input 0 is f32 4; it must be f32 2x2"));
 }
 
-// Of rows in place: numbers outside are passed over, what is not named stays.
+// Writes rows in place: numbers outside are skipped, rows that are not named stay.
 TEST(EvaluateTasks, WritesRowsInPlace) {
   Graph graph = parse(R"(graph {
   %0: f32[3x2] = input

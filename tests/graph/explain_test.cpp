@@ -1,4 +1,4 @@
-// What a compiled function says of itself: report() and explain().
+// Reports about a compiled function: report() and explain().
 #include <gtest/gtest.h>
 
 #include "graph/compile/compile.h"
@@ -34,7 +34,7 @@ TEST(Explain, NamesKernelsAsDumpsDoAndOpsAsTheUserWroteThem) {
   expect_contains(text, "matmul precision highest");
 }
 
-// An op that is its own decomposition is not told twice, and each call of one is one.
+// An op that is its own decomposition is not listed twice, and each call of one is one.
 TEST(Explain, TellsOpsOfTheUserOnce) {
   Compiled fast = compile([](const Tensor& x) { return exp(relu(relu(x) - 1)); });
   fast(ramp({8}));

@@ -170,7 +170,8 @@ TEST(FlexAttention, IsWhatItsFunctionsSayOfEachScore) {
     for (const Sizes& s : all) {
       const Tables tables(s);
       for (const auto& [dtype, bound] : dtypes) {
-        // Many keys are for warpgroups of 16 bits; what types differ in is seen at one other size.
+        // Many keys are for warpgroups of 16 bits; differences between types show at one other
+        // size.
         if (s.keys >= 512 ? bit_width(dtype) != 16 : dtype != f32 && s.rows != 17) continue;
         SCOPED_TRACE(testing::Message() << c.name << ", " << dtype << ", rows " << s.rows);
         const Tensor q = (noise({s.batch, s.heads, s.rows, s.depth}, 0.7) * 2.0).to(dtype),

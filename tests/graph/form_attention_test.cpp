@@ -120,7 +120,7 @@ class Writing {
       if (below(2) == 0) size = 1;
     return shape;
   }
-  // Of all of them, from where they stand; some of one or two axes alone.
+  // A value computed from all positions; some from one or two axes alone.
   Tensor places() {
     const Tensor rows = arange(0, rows_).reshape({rows_, 1}), keys = arange(0, keys_),
                  heads = arange(0, heads_, 1, i32).reshape({heads_, 1, 1}).to(i64);

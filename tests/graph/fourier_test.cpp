@@ -43,7 +43,7 @@ Numbers sums(const Numbers& x, const Shape& shape, double sign, std::int64_t wan
   return y;
 }
 
-// Of the norm of all results, some units of the last place for each doubling of the points.
+// Some units of the last place in the norm of all results, for each doubling of the points.
 void expect_near(const Numbers& got, const Numbers& wanted, std::int64_t points, DType dtype) {
   ASSERT_EQ(got.size(), wanted.size());
   double error = 0, norm = 0;

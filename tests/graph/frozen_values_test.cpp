@@ -1,4 +1,4 @@
-// What follows from frozen weights alone is computed once.
+// Values that depend on frozen weights alone are computed once.
 #include "graph/compile/bindings/frozen_values.h"
 
 #include <gtest/gtest.h>
@@ -129,8 +129,8 @@ TEST(FrozenValues, KeepTheirWeightsFromBeingWritten) {
                   "[copy_from] the tensor is frozen");
 }
 
-// The promise is about all functions and signatures: what one has frozen stays so, also where
-// nobody holds what was computed any more.
+// The promise is about all functions and signatures: a frozen weight stays frozen, even after the
+// computed values are gone.
 TEST(FrozenValues, KeepTheirWeightsFromSignaturesThatWriteThem) {
   Tensor weight = random_tensor({5}, 29);
   const Tensor row = random_tensor({1, 5}, 30), rows = random_tensor({3, 5}, 31);
@@ -174,7 +174,7 @@ TEST(FrozenValues, AreOfNoSettings) {
   EXPECT_NE(first.to_vector<float>(), other.to_vector<float>());
 }
 
-// A handle that is assigned anew is another weight.
+// Assigning to a handle makes it another weight.
 TEST(FrozenValues, FollowHandles) {
   struct Model {
     Tensor scale;
@@ -223,7 +223,7 @@ TEST(FrozenValues, AreComputedOnceForAll) {
   expect_close(value_of(first, weight), exp(weight));
 }
 
-// Of other tensors in the same memory of the user's, though the first ones live.
+// Other tensors may use the same memory of the user's, while the first ones live.
 TEST(FrozenValues, AreOfATensorAndNotOfItsMemory) {
   alignas(64) static float memory[64 * 96];
   std::ranges::fill(memory, 1.0F);

@@ -28,7 +28,8 @@ std::vector<T> arguments(T least = T(1e-30), T most = T(1e30)) {
   return result;
 }
 
-// What a result may be away from the wanted number: units in its last place, and an absolute error.
+// The allowed distance of a result from the wanted number: units in its last place, and an absolute
+// error.
 struct Bound {
   double units = 4;
   double absolute = 0;
@@ -42,7 +43,7 @@ void expect_near(T got, long double wanted, const Bound& bound, const std::strin
   }
   const T rounded = static_cast<T>(wanted);
   if (got == rounded) return;
-  // Of results at the end of the range infinity is near.
+  // For results at the end of the range, infinity is near.
   if (std::isinf(got) && std::abs(wanted) > 0.999999L * std::numeric_limits<T>::max()) return;
   ASSERT_TRUE(std::isfinite(got) && std::isfinite(rounded))
       << what << " is " << got << ", not " << rounded;

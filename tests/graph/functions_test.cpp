@@ -133,7 +133,7 @@ TEST(Functions, ClampBoundsIntegersOf64Bits) {
   EXPECT_EQ(clamp(integers, 3, 7).to_vector<std::int64_t>(), (Integers{3, 5, 7}));
 }
 
-// Of naturals quotients towards 0 are those downwards: no signs are looked at.
+// For unsigned numbers, quotients rounded towards 0 are also rounded down: no signs are looked at.
 TEST(Functions, NaturalsAreDividedAsTheyAre) {
   for (DType dtype : {DType::u8, DType::i32})
     for (auto divide : {remainder, floor_divide}) {
@@ -293,7 +293,7 @@ TEST(Functions, LinearRoundsSumsOf16BitsWithTheirBias) {
       }
 }
 
-// A compiled function of long and of many rows, made anew for each number of threads.
+// A compiled function of long and of many rows, compiled again for each number of threads.
 TEST(Functions, OfRowsHaveTheSameBitsOnAnyNumberOfThreads) {
   TILEWRIGHT_ON_THE_HOST_ONLY("a number of threads");
   struct Restore {

@@ -71,7 +71,7 @@ TEST(Gather, OfSingleElementsFusesWithItsNeighbours) {
   Compiled f = compile(function, {.fullgraph = true});
   EXPECT_EQ(f(x, y, index).to_vector<float>(), wanted);
   EXPECT_EQ(f.report().at(0).launches, 1);
-  // What is read is written in the end, behind all reads of any place.
+  // A tensor that is read is written at the end, after all reads of any place.
   auto in_place = [](Tensor a, const Tensor& i) {
     a.copy_from(gather(a, 1, i) + 1);
     return sum(a);

@@ -57,8 +57,8 @@ TEST(GpuBlocks, FoundRowsAreReadAndWrittenWhereTheyLie) {
       }
 }
 
-// What two values are divided by is next to nothing, and so is what is made of it alone: it does
-// not make one row of the large ones.
+// Only two values are divided, so little is computed from the result: it does not make one row of
+// the large ones.
 TEST(GpuBlocks, ALittleSiblingLeavesLargeStepsTheirPrograms) {
   graph::Capture capture;
   Tensor a = capture.placeholder(DType::f32, {1 << 20}),

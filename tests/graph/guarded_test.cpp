@@ -142,7 +142,7 @@ TEST(DynamicScalar, IsReadAtEachCallAndCompilesNothing) {
   }
 }
 
-// What verify_capture says at the first call after `change`; the call before must pass.
+// The result of verify_capture at the first call after `change`; the call before must pass.
 template <typename F, typename Change>
 std::string verified(F function, Change change) {
   Compiled fast = compile(function, {.verify_capture = 1});

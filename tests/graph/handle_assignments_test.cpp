@@ -12,7 +12,7 @@
 namespace tilewright::handle_assignments_test {
 namespace {
 
-// What stderr says of a break is looked at where that is the matter.
+// Only some tests check what stderr reports about a break.
 template <typename F>
 std::string stderr_of(F&& f) {
   testing::internal::CaptureStderr();

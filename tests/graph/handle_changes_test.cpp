@@ -205,7 +205,7 @@ TEST(HandleChanges, ChangesAreKnownByTheirMemoryAndTooManyConcernEverybody) {
   EXPECT_FALSE(changes.concern(200, of_a));
 }
 
-// What a view is copied from is a weight like others: it is read at every call.
+// The source of a copied view is a weight like others: it is read at every call.
 TEST(HandleChanges, ACopyOfAViewFollowsItsTensor) {
   Tensor weight = ramp({3, 4});
   auto function = [&](const Tensor& x) {

@@ -1,5 +1,5 @@
-// Factors that the host makes of matrices are those that loops of the graph make; what these do not
-// compute has what defines it.
+// Factors that the host computes equal those that loops of the graph compute; results that loops do
+// not compute are checked by their definition.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ graph::HostTensor values_of(const Tensor& tensor) {
   return values;
 }
 
-// What the function means where no host may compute it, as graphs are defined.
+// The function's values by loops of the graph, where the host may not compute them.
 std::vector<graph::HostTensor> by_loops(const Function& function, const Tensors& inputs) {
   graph::Captured captured;
   {
@@ -60,7 +60,7 @@ std::vector<graph::HostTensor> by_loops(const Function& function, const Tensors&
   return graph::evaluate(loops, values, graph::Rounding::exact_dtype).outputs;
 }
 
-// Of both forms the function gives the same, at once and compiled.
+// The function gives the same in both forms, at once and compiled.
 void expect_same(const Function& function, const Tensors& inputs, const std::string& what,
                  double tolerance = 2e-5) {
   const std::vector<graph::HostTensor> wanted = by_loops(function, inputs);
@@ -105,7 +105,7 @@ TEST(HostMatrices, FactorsAreThoseOfLoops) {
   // As they lie in memory.
   expect_same([](const Tensors& x) { return factors_of_any(turned(x[0]).slice(-1, 1, 4)); },
               {dice.floats({2, 5, 6})}, "turned");
-  // Of other types, and without a batch.
+  // With other types, and without a batch.
   for (DType dtype : {f64, bf16, f16})
     expect_same(
         [](const Tensors& x) -> Tensors {
@@ -144,7 +144,7 @@ TEST(HostMatrices, EquationsHaveTheSolutionsOfLoops) {
   }
 }
 
-// No error: infinities and NaN where elements cannot be said.
+// No error: infinities and NaN where elements are undefined.
 TEST(HostMatrices, SingularMatricesGiveWhatLoopsGive) {
   TILEWRIGHT_ON_THE_HOST_ONLY("such ops");
   const Tensor zero = zeros({2, 2}), low = Tensor::from(std::vector<float>{1, 2, 2, 4}, {2, 2});
@@ -284,7 +284,7 @@ TEST(HostMatrices, ComplexEquationsAreRealOnesOfTwiceTheSize) {
     expect_equal(product({first.real.unsqueeze(0), first.imaginary.unsqueeze(0)}, solve(first, b)),
                  b, what);
   }
-  // Of i the determinant of [[0, 1], [1, 0]] times it.
+  // The determinant of i * [[0, 1], [1, 0]] is i^2 * -1 = 1.
   const ComplexParts swap = {zeros({2, 2}), Tensor::from(std::vector<float>{0, 1, 1, 0}, {2, 2})};
   EXPECT_EQ(determinant(swap).real.item<float>(), 1);
   const ComplexLuFactors lu = lu_factor(swap);

@@ -12,7 +12,7 @@ namespace {
 using namespace testing_loops;
 using Mode = InterpolateMode;
 
-// What an element of the result takes from an axis: elements and weights.
+// The elements and weights that one element of the result uses along an axis.
 using Taps = std::vector<std::pair<std::int64_t, double>>;
 
 double cubic(double x, double a) {

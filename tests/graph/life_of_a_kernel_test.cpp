@@ -1,10 +1,10 @@
 // docs/life_of_a_kernel.md shows what the compiler prints.
 //
 // A block that begins with ```text STAGE is compared with that stage's output. Lines of it that are
-// `...` leave something out; what stands between two of them must be there as it stands, in order.
-// Marks of source lines are left out of the output first. Of assembly for the host the instructions
-// must come in that order; registers, and what stands between, are LLVM's to choose for a
-// processor.
+// `...` leave something out; the lines between two of them must be present as they stand, in order.
+// Marks of source lines are left out of the output first. For assembly of the host, the
+// instructions must come in that order; registers, and the instructions between, are LLVM's to
+// choose for a processor.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,7 +65,7 @@ std::string without_source_lines(const std::string& text) {
   return result;
 }
 
-// What is looked for of a block, in order.
+// The lines to find for a block, in order.
 std::vector<std::string> wanted(const Block& block) {
   if (block.stage != "host asm") return block.chunks;
   std::vector<std::string> instructions;

@@ -64,7 +64,7 @@ TEST(LinearAlgebra, SymmetricMatricesAreSolvedByTheirFactors) {
             const Tensor one = x[1].select(0, 0);  // for both matrices
             return {matmul(x[0], ldl_solve(ldl.factors, ldl.pivots, x[1])) - x[1], ldl.singular,
                     matmul(x[0], ldl_solve(ldl.factors, ldl.pivots, one)) - one,
-                    // What is above the diagonal is not read.
+                    // Elements above the diagonal are not read.
                     ldl_factor(tril(x[0])).factors - ldl.factors};
           },
           {a, dice.floats({2, n, 3}).to(f64)}, concat(n, " rows, diagonal ", diagonal));
@@ -127,7 +127,7 @@ TEST(LinearAlgebra, DeterminantsAreThoseOfProducts) {
                 sign * exp(log_magnitude) - d};
       },
       {a, b}, "determinants");
-  // Of two rows in the other order.
+  // A matrix with two rows in the other order.
   Tensor swapped = Tensor::from(std::vector<float>{0, 2, 3, 0}, {2, 2});
   EXPECT_FLOAT_EQ(determinant(swapped).item<float>(), -6);
 }
@@ -256,7 +256,7 @@ TEST(LinearAlgebra, SingularValuesAreBetweenOrthogonalMatrices) {
                   maximum(steps, 0.0)};
         },
         {dice.floats({2, m, n})}, concat(m, " x ", n));
-  // Of rank 1.
+  // A matrix of rank 1.
   const auto values = singular_values(ones({3, 4})).values.to_vector<float>();
   EXPECT_FLOAT_EQ(values[0], std::sqrt(12.0F));
   EXPECT_NEAR(values[1], 0, 1e-6);

@@ -23,7 +23,7 @@ using Values = std::vector<float>;
 
 constexpr Mode modes[] = {Mode::default_, Mode::reduce_overhead, Mode::max_autotune};
 
-// What was logged, one entry a time.
+// One logged entry.
 struct Record {
   std::vector<Values> values;
   void add(const Tensor& tensor) {
@@ -111,7 +111,7 @@ TEST(Log, RowsThatAreWrittenInPlaceLater) {
   EXPECT_FLOAT_EQ(cache.to_vector<float>()[2], -0.6F);
 }
 
-// What a callback keeps is its own, also where the next call writes the memory of results again.
+// A callback may keep its tensors, even if the next call overwrites the memory of results.
 TEST(Log, TensorsMayBeKept) {
   std::vector<Tensor> kept;
   Compiled f = compile(
@@ -168,7 +168,8 @@ TEST(Log, MeasureCountsAsCalls) {
   EXPECT_EQ(record.values.size(), 3U);
 }
 
-// What is held when a segment ends is logged at the end of the call, as it was at its place.
+// Entries that are held when a segment ends are logged at the end of the call, with their values at
+// that point.
 TEST(Log, OnceACallWhereTheGraphBreaks) {
   for (Mode mode : modes) {
     Record record;
@@ -228,7 +229,7 @@ TEST(Log, OnceACallWithEveryBackend) {
   }
 }
 
-// A handle that is assigned has the function captured anew, and with it the callback.
+// Assigning to a handle causes the function, and with it the callback, to be captured again.
 TEST(Log, CallbacksOfTheLastCapture) {
   Tensor weight = two(1, 1);
   std::vector<std::string> lines;

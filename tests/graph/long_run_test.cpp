@@ -1,4 +1,4 @@
-// What runs for long takes no more memory and no more files than what runs for a moment.
+// A long run takes no more memory and no more files than a short one.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -60,7 +60,7 @@ TEST(CrossEntropy, SpreadsAShareOfTheTargetOverAllClasses) {
               1e-5);
 }
 
-// What PyTorch gives for one sample, whose target has an axis or none, for images and for
+// PyTorch's results for one sample, with a target that has an axis or none, for images and for
 // probabilities.
 TEST(CrossEntropy, IsThatOfScoresOfAnyRank) {
   const Tensor x = Tensor::from(std::vector<float>{0.3F, -0.2F, 0.7F}, {3});
@@ -144,7 +144,7 @@ TEST(CrossEntropy, AsksForTheNextRow) {
         {.fullgraph = true, .device = Device::cpu()});
     Tensor x = waves(5, classes), t = targets({4, 0, 2, 1, 999});
     EXPECT_EQ(fast.call({x, t}).front().shape(), Shape{5});
-    // Of an array of all rows, at a row that is computed: this program's and one.
+    // The prefetch is in an array of all rows, at a computed row: this program's and one.
     EXPECT_EQ(fast.dump().find("prefetch_desc") != std::string::npos, classes == 3000)
         << fast.dump();
   }

@@ -50,7 +50,7 @@ Process process() {
 
 using Seconds = std::chrono::duration<double>;
 
-// Of this thread: seconds in which it ran.
+// The seconds in which this thread ran.
 double processor_time() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

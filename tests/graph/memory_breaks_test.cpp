@@ -1,5 +1,5 @@
-// What a whole graph cannot hold of memory, writes to it by several names and questions where
-// tensors lie, breaks it; with fullgraph it is an Error that says so and names the line.
+// A whole graph cannot hold writes to memory by several names, nor questions about where tensors
+// lie. They break it; with fullgraph they are an Error that names the line.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace tilewright::memory_breaks_test {
 namespace {
 
 using Tensors = std::vector<Tensor>;
-// Of an argument and a state, of 3 x 4 each.
+// A function of an argument and a state, of 3 x 4 each.
 using Function = std::function<Tensors(Tensor x, Tensor state)>;
 
 struct Case {
@@ -82,7 +82,7 @@ class MemoryBreaks : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Functions, MemoryBreaks, testing::ValuesIn(cases()),
                          [](const auto& each) { return each.param.name; });
 
-// What the results, the argument and the state hold after each of some calls.
+// The contents of the results, the argument and the state after each of some calls.
 std::vector<std::vector<float>> values_of(const Function& function, const Options* options) {
   Tensor state = ramp({3, 4}).clone();
   auto call = [&](const Tensor& x) { return function(x, state); };

@@ -28,7 +28,7 @@ Tensor biases() { return Tensor::from(Floats{1, 0, -2, 0.25F}, {4}); }
 struct Statistics {
   double mean, variance;
 };
-// Of the elements that belong to the group.
+// Statistics of the elements that belong to the group.
 Statistics statistics(const Floats& x, std::size_t group,
                       const std::function<std::size_t(std::size_t)>& group_of) {
   double count = 0, sum = 0, squares = 0;

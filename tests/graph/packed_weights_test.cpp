@@ -87,7 +87,7 @@ TEST(PackedWeights, MayLieAndEndAnywhere) {
   }
 }
 
-// A slice begins inside of its memory; what is used twice is copied once.
+// A slice begins inside its memory; a weight that is used twice is copied once.
 TEST(PackedWeights, AreCopiedOnce) {
   Tensor both = random_tensor({192, 96}, 6), x = random_tensor({64, 96}, 7);
   Tensor first = both.slice(0, 0, 96), second = both.slice(0, 96, 192);
@@ -160,7 +160,7 @@ TEST(PackedWeights, KeepTheirWeightsFromBeingWritten) {
   weight.clone().copy_from(other);
 }
 
-// What the function itself writes is read where it lies, at each call.
+// Tensors that the function itself writes are read in place, at each call.
 TEST(PackedWeights, AreNotWhatTheFunctionWrites) {
   Tensor weight = random_tensor({96, 64}, 12), same = weight.clone();
   Tensor x = random_tensor({64, 64}, 13);

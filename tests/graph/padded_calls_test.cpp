@@ -184,7 +184,7 @@ TEST(PaddedCalls, OfOneRowAreRight) {
   expect_near(fast(y), layer_norm(y, bias, bias));
 }
 
-// What is kept from call to call may be written; the rows that are added to an argument may not.
+// State that is kept from call to call may be written; the rows added to an argument may not.
 TEST(PaddedCalls, WriteWhatIsNotPadded) {
   Tensor weight = ramp({8}), written = zeros({8}).clone();
   EXPECT_EQ(plans_of_rows([&](const Tensor& x) {

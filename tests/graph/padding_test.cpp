@@ -1,4 +1,4 @@
-// What is added around a tensor, at once and compiled.
+// Padding around a tensor, at once and compiled.
 #include "graph/functions/convolving/padding.h"
 
 #include <gtest/gtest.h>

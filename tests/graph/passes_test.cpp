@@ -66,7 +66,7 @@ TEST(Canonicalise, DropsExactCastsOnly) {
   expect_equal(simple(other_half, 3), graph_of(other_half, 3));
 }
 
-// Whether a value of type `from` may be cast to `last` without being `through` in between.
+// True if a value of type `from` may be cast to `last` without passing through `through`.
 bool goes_straight(const std::string& from, const std::string& through, const std::string& last) {
   Graph chain = parse(concat("graph {\n%0: ", from, "[4] = input\n%1: ", through,
                              "[4] = to %0\n%2: ", last, "[4] = to %1\ninputs %0\nreturn %2\n}\n"));
@@ -240,7 +240,7 @@ TEST(GraphPasses, ANameToSkipThatNoPassHasIsAnError) {
       "and over tile programs expand_math, ");
 }
 
-// Of y: f16[4x6] a softmax, twice, of which one is left.
+// A softmax of y: f16[4x6], twice, of which one is left.
 Graph two_softmaxes() {
   return graph_of(
       "%2: f16[4x6] = softmax %1 {axes=1}\n%3: f16[4x6] = softmax %1 {axes=1}\n"

@@ -138,7 +138,7 @@ TEST(PlaceMasks, MeansTheSameHoweverAMaskIsWritten) {
   EXPECT_GT(left, 100);
 }
 
-// What exporters write: the rows that a text has so far, and none of padding.
+// As exporters write it: a mask for the rows that a text has so far, without padding.
 TEST(PlaceMasks, ServesManySizesByFewPrograms) {
   auto attend = [](const Tensor& x) {
     const std::int64_t batch = x.size(0), length = x.size(1), past = 3;

@@ -13,8 +13,8 @@ namespace {
 
 const dsl::Target host = dsl::target_named("avx512");
 
-// What blocks do not cut into equal parts is copied before it is packed. (Which block is the
-// cheapest depends on the caches of the host.)
+// An operand that blocks do not cut into equal parts is copied before it is packed. (Which block is
+// the cheapest depends on the caches of the host.)
 TEST(ProductCost, KnowsEqualBlocksOfWholeVectors) {
   for (std::int64_t size : {1024, 2048, 4096, 8192})
     for (int threads : {1, 2, 8}) {

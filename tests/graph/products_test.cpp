@@ -236,7 +236,7 @@ TEST(Products, OfThree) {
 }
 
 TEST(Products, OfMatricesWithoutEnd) {
-  // Of turns, of a diagonal, and of what is 0 beyond its first power.
+  // The exponentials of a rotation, of a diagonal matrix, and of one whose square is 0.
   Tensor x = Tensor::from(Floats{0, -3, 3, 0, 2, 0, 0, -30, 0, 1000, 0, 0}, {3, 2, 2});
   const std::vector<double> wanted = {
       std::cos(3), -std::sin(3),  std::sin(3), std::cos(3), std::exp(2), 0,

@@ -1,5 +1,5 @@
-// What PyTorch makes of the cases of tools/pytorch_cases.py, in pytorch_cases.json beside this
-// file, is what comes of them here: dtype, shape and elements, or an Error where PyTorch raises.
+// Our results for the cases of tools/pytorch_cases.py, in pytorch_cases.json beside this file,
+// equal PyTorch's: dtype, shape and elements, or an Error where PyTorch raises.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -267,8 +267,8 @@ TEST_P(PyTorchCases, AgreeAtOnceAndCompiled) {
   if (!together.empty()) expect_compiled(together);
 }
 
-// Of every function, in compiled functions, and some at once: every tenth case, or all where
-// TILEWRIGHT_TEST_CELLS asks for more than a share.
+// Runs cases of every function, in compiled functions, and some at once: every tenth case, or all
+// where TILEWRIGHT_TEST_CELLS asks for more than a share.
 TEST_P(PyTorchCases, AgreeOnStridedOperands) {
   constexpr std::size_t at_once = 50, share = 8;
   const std::vector<Case> cases = all_cases();

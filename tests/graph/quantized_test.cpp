@@ -21,7 +21,7 @@ Tensor waves(const Shape& shape, DType dtype = DType::f32) {
   return Tensor::from(x, shape).to(dtype);
 }
 
-// What the integers of a quantised weight mean, [N, K].
+// The values of a quantised weight's integers, [N, K].
 std::vector<double> weights_of(const QuantizedWeight& weight) {
   std::vector<float> scales = weight.scales.to(DType::f32).to_vector<float>();
   std::vector<float> zeros(scales.size(), weight.values.dtype() == DType::u8 ? 8.0F : 0.0F);
@@ -121,7 +121,7 @@ TEST(QuantizedLinear, ReadsWeightsOfFewRowsInOneProgramAndNoOther) {
     }
 }
 
-// What the reference evaluation makes of it: integers are the same in both, sums exact.
+// The reference evaluation of the product: integers are the same in both, sums exact.
 std::vector<double> meaning_of(const Tensor& x, const QuantizedWeight& weight) {
   std::vector<graph::HostTensor> inputs;
   for (const Tensor& tensor : {x, weight.values, weight.scales, weight.zeros}) {
@@ -161,7 +161,7 @@ const Case rounded_cases[] = {
      DType::f32},
 };
 
-// Of few rows nothing is rounded; of more, what is rounded is worth at most half a step each.
+// With few rows nothing is rounded; with more, each activation is rounded by at most half a step.
 TEST(QuantizedLinear, MultipliesIntegersWhereThatIsWanted) {
   for (Case c : rounded_cases) {
     SCOPED_TRACE(testing::Message() << c.rows << " rows of " << c.depth << ", " << c.dtype

@@ -70,7 +70,7 @@ Tensors parts(std::uint64_t kind) {
   }
 }
 
-// What the results, the array and the state hold after three calls.
+// The contents of the results, the array and the state after three calls.
 std::vector<std::vector<float>> values_of(const RandomFunction& form, const Options* options) {
   RandomFunction function = form;
   function.state = ramp({3, 3}).clone();
@@ -107,7 +107,7 @@ TEST(RandomViews, OfPartsOfArraysAreAsAtOnce) {
     }
 }
 
-// What random functions found.
+// Cases that random functions found.
 TEST(RandomViews, MayLieBetweenElementsThatAreWritten) {
   auto function = [](Tensor x, const Tensor& y) {
     x.copy_from(x + 1.0);

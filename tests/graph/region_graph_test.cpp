@@ -21,7 +21,7 @@ TaskList random_tasks(std::mt19937& random) {
   return list;
 }
 
-// Whether a path leads from `from` to `to` over at least one other region.
+// True if a path leads from `from` to `to` over at least one other region.
 bool leads_through_a_third(const TaskList& list, const RegionGraph& graph, RegionId from,
                            RegionId to) {
   std::vector<bool> seen(tasks, false);

@@ -105,7 +105,7 @@ TEST(Region, EqualTasksThatCannotBeFusedAlike) {
   EXPECT_EQ(fast.report()[0].marked[0].structures, 2);
 }
 
-// What is computed outside too is computed again within, so that regions stay equal.
+// Values that are computed outside too are computed again within, so that regions stay equal.
 TEST(Region, ComputesWhatItNeedsItself) {
   auto tail = [](const Tensor& x) { return exp(x) * 2; };
   Compiled block = region("block", tail);

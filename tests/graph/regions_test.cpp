@@ -264,7 +264,7 @@ TEST(Repeats, AreStretchesEachWithItsLeastPeriod) {
   EXPECT_EQ(repeats_in("Abc"), "");
   EXPECT_EQ(repeats_in("AbcAbcAbc"), "");  // too few to be layers
   EXPECT_EQ(repeats_in("xAbcAbcAbcAbcy"), "Abc*4 ");
-  // What follows begins like another layer: no reason to see two layers as one.
+  // The code that follows begins like another layer: no reason to see two layers as one.
   EXPECT_EQ(repeats_in("AbcAbcAbcAbcAbcAbcAbcAbcAb"), "Abc*8 ");
   EXPECT_EQ(repeats_in("AbcAbcAbcAbcAbczDeDeDeDeDeDe"), "Abc*5 De*6 ");
   EXPECT_EQ(repeats_in("DeDeDeDeAbcAbcAbcAbcDeDeDeDeDe"), "De*4 Abc*4 De*5 ");
@@ -300,7 +300,7 @@ TEST(Repeats, AreOfTasksThatReadMemoryInOneOrder) {
   EXPECT_TRUE(stretches_where([](int i) { return i % 5 < 2; }).empty());
 }
 
-// Also where everything could be one: what is compiled must not grow without end.
+// Even if everything could be one: compiled code must not grow without bound.
 TEST(Regions, HaveAtMost96Tasks) {
   for (int steps : {90, 100}) {
     Graph graph = captured({{64, 64}}, [=](Tensors& x) {

@@ -1,5 +1,5 @@
-// What modes, backends and promises come to is this file's; that they do what they say is for the
-// tests of compile, of tuning and of packed weights.
+// This file tests the settings that modes, backends and promises resolve to; their effects are for
+// the tests of compile, of tuning and of packed weights.
 #include "graph/compile/options/resolved_options.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What a compiled function returns is as separate, or as much the same, as what the function gives.
+// Results of a compiled function share memory exactly where those of the original function do.
 #include "graph/compile/bindings/result_memory.h"
 
 #include <gtest/gtest.h>

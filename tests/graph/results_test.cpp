@@ -83,7 +83,7 @@ TEST(Results, OfANodeThatHasNoneAreAnError) {
                                "%2");
                     }),
                     concat("[result] index is ", index, "; the operand has results 0, which is "));
-  // What a result's own value may be an operand of knows nothing of the others.
+  // An operand of a result's own value knows nothing of the other results.
   EXPECT_NO_THROW(
       graph_of("%1: f32[4x1], i64[4x1] = max %0 {axes=1}\n%2: f32[1x1] = sum %1 {axes=0}", "%2"));
 }
@@ -116,7 +116,7 @@ TEST(Results, OfACompositeBecomeWhatComputesThem) {
   expect_equal(
       decompose(graph_of(max, "%1 %2")),
       graph_of("%1: f32[4x1] = amax %0 {axes=1}\n%2: i64[4x1] = argmax %0 {axes=1}", "%1 %2"));
-  // What is not used of it goes.
+  // Unused parts of it are removed.
   expect_equal(run_passes(graph_of(max, "%2")),
                graph_of("%1: i64[4x1] = argmax %0 {axes=1}", "%1"));
   expect_equal(run_passes(graph_of(max, "%1")), graph_of("%1: f32[4x1] = amax %0 {axes=1}", "%1"));

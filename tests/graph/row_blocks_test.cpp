@@ -33,7 +33,7 @@ TEST(RowBlocks, AreEqualSoThatLittleIsComputedTwice) {
 }
 
 // Where a host has tiles, rows are packed once and columns are multiplied and stored 64 at a time;
-// what is reduced along the rows before that is reduced over all of them.
+// an earlier reduction along the rows runs over all of them.
 TEST(RowBlocks, KeepWholeRowsBesideColumnsThatAreStoredInPieces) {
   auto f = [](const std::vector<Tensor>& a) {
     return std::vector<Tensor>{silu(linear(rms_norm(a[0], a[1]), a[2])) * linear(a[0], a[3])};

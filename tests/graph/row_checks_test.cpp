@@ -47,7 +47,7 @@ TEST(RowChecks, OnlyTheElementsOfAViewThatAreUsedCount) {
 }
 
 // 2049 is 2048 as f16, which is a row.
-// What lies behind them in memory is no part of the view.
+// Elements behind them in memory are not part of the view.
 TEST(RowChecks, RepeatedIdsAreLookedAtOnce) {
   Tensor table = ramp({10, 1});
   Compiled f = compile([&](const Tensor& ids) { return embedding(ids, table); });
@@ -91,7 +91,7 @@ TEST(RowChecks, ComputedIdsAreLookedAtOnRequest) {
   }
 }
 
-// A function with a bad index, whoever looks at it, says what it says at once.
+// A function with a bad index reports the eager error, wherever the index is checked.
 void expect_same_error(const std::function<Tensor(const Tensor&)>& function, const Tensor& ids,
                        IndexChecks checks) {
   const std::string error = error_of([&] { function(ids); });
@@ -215,7 +215,7 @@ TEST(RowChecks, FunctionsSayWhatTheySayAtOnce) {
   expect_near(ignoring(numbers({0, -100, 2})), nll_loss(scores, numbers({0, -100, 2})));
 }
 
-// A captured index is data: what is in it now counts, and so does a view of it.
+// A captured index is data: its present contents count, and so does a view of it.
 TEST(RowChecks, IdsThatTheFunctionHoldsAreLookedAtInEachCall) {
   const Tensor table = ramp({5});
   Tensor ids = numbers({0, 1, 2, 3});

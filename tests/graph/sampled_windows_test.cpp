@@ -97,7 +97,7 @@ TEST(RoiAlign, IsTheMeanOfSamplesOfEachBin) {
     }
 }
 
-// Of torchvision: roi_align(x, regions, (1, 2), 0.5, -1, aligned).
+// As torchvision computes it: roi_align(x, regions, (1, 2), 0.5, -1, aligned).
 TEST(RoiAlign, SamplesABinAsOftenAsItHasElements) {
   Tensor x = Tensor::from(Floats{3, -1, 4, 1, -5, 9, 2, -6, 5, 3, -5, 8}, {1, 1, 3, 4});
   Tensor regions = Tensor::from(Floats{0, 0, 0, 7, 5, 0, 1, 2, 2, 3, 0, 4, 4, 2, 2}, {3, 5});
@@ -120,7 +120,8 @@ TEST(RoiAlign, SamplesABinAsOftenAsItHasElements) {
       "[roi_align] a bin of 9000 elements");
 }
 
-// Of torchvision: regions that are cut by edges, that begin beyond one, and that are outside.
+// As torchvision computes it: regions that are cut by edges, that begin beyond one, and that are
+// outside.
 TEST(RoiPool, IsTheGreatestElementOfEachBin) {
   Tensor x = Tensor::from(Floats{3, -1, 4, 1, -5, 9, 2, -6, 5, 3, -5, 8}, {1, 1, 3, 4});
   Tensor regions = Tensor::from(Floats{0, 0, 1, 7, 5, 0, -3, -3, 1, 1, 0, 20, 20, 22, 22}, {3, 5});

@@ -56,7 +56,7 @@ float joined(float a, float b, Reduction reduction) {
   __builtin_unreachable();
 }
 
-// What joins where, one after the other.
+// The order and the places of joined elements.
 struct Joins {
   std::vector<std::size_t> to, from;
 };
@@ -73,7 +73,7 @@ Floats looped(Floats x, const Floats& source, const Joins& joins, Reduction redu
   return x;
 }
 
-// Of shapes [a, b, c]: where the elements of the index go along the axis.
+// Joins for shapes [a, b, c]: where the elements of the index go along the axis.
 Joins joins_of(const Shape& x, const Shape& source, const Shape& index, const Integers& rows,
                int axis) {
   Joins joins;
@@ -146,8 +146,8 @@ TEST(Scatters, OfSlicesAreThoseOfALoop) {
   }
 }
 
-// As the rows of a graph's nodes join along its edges, times a weight an edge: what the rows are
-// gathered from is read where it lies, whatever it looks like there.
+// As the rows of a graph's nodes join along its edges, times a weight per edge: the source of the
+// rows is read in place, in any layout.
 TEST(Scatters, OfGatheredRowsAreThoseOfALoop) {
   const std::int64_t nodes = 11, edges = 60;
   const Integers from = numbers(edges, nodes, 3), to = numbers(edges, nodes, 4);
@@ -386,7 +386,7 @@ TEST(Scatters, PutCountsFromTheEndAndAddsWhereToldTo) {
   EXPECT_EQ(put(x, two, source.slice(0, 0, 2)).to_vector<float>(), (Floats{20, 2, 3, 10}));
 }
 
-// What a function leaves in an argument is joined there, without a copy.
+// Elements are joined in the memory of an argument, without a copy, if the result replaces it.
 TEST(Scatters, JoinInThePlaceOfAnArgument) {
   auto function = compile(
       [](const Tensor& x, const Tensor& i, const Tensor& s) {

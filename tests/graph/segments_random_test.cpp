@@ -56,7 +56,7 @@ void expect_same(const std::vector<float>& actual, const std::vector<float>& exp
   for (std::size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-4) << i;
 }
 
-// A function of which the first call breaks: what a whole graph cannot have is not the matter here.
+// A function whose first call breaks: limits of whole graphs do not matter here.
 void compare(unsigned seed, const Options& options, Stance later = Stance::compile) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   RandomFunction eager(seed), traced(seed);

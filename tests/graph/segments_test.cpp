@@ -152,7 +152,7 @@ TEST(Segments, RunWhatCameBeforeAnExceptionOfTheFunction) {
   expect_near(fast(full({4}, 1)), full({4}, 2));
 }
 
-// What a function does before it raises an exception is done, and once, as it is op by op.
+// Effects of a function before it raises an exception happen, and once, as they do op by op.
 TEST(Segments, RunWhatCameBeforeAnExceptionWithoutABreak) {
   for (bool fullgraph : {false, true}) {
     Tensor state = zeros({4}).clone(), kept;

@@ -82,7 +82,7 @@ TEST(DeclaredSizes, RefuseOthersByArgumentAxisAndSize) {
   EXPECT_EQ(fast.report().size(), 4U);
 }
 
-// Of what the function has compiled before, too, and until something else is declared.
+// Applies to earlier compilations of the function too, until another declaration.
 TEST(DeclaredSizes, HoldFromTheCallThatBringsThemToTheNextMark) {
   Compiled fast = compile(doubled, on_host());
   fast(ramp({5}));
@@ -201,7 +201,7 @@ TEST(DeclaredSizes, HaveTheResultsOfEachSizeAlone) {
   }
 }
 
-// What is reduced along the axis has a program for each size, and reports name it.
+// A reduction along the axis has a program for each size, and reports name it.
 TEST(DeclaredSizes, AreNoRecompilation) {
   Compiled twice = compile(&doubled, on_host());
   twice(marked(ramp({5, 8}), 0));
@@ -283,7 +283,7 @@ TEST(StaticSizes, AreSoUntilTheNextMark) {
   EXPECT_TRUE(fast.report().at(1).sizes_vary);
 }
 
-// What the error past the limit says is right.
+// The advice of the error past the limit is right.
 TEST(DeclaredSizes, AreTheWayOutOfTheLimitOfSignatures) {
   const Options options = on_host({.max_signatures = 1, .dynamic = Dynamic::never});
   Compiled fast = compile(doubled, options);

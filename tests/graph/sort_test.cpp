@@ -37,7 +37,7 @@ Floats mixed(std::int64_t count) {
   return x;
 }
 
-// Of rows of `size` elements, by a sort that is known to be right.
+// The order of rows of `size` elements, by a sort that is known to be right.
 Integers places_in_order(const std::vector<double>& x, std::int64_t size, bool descending) {
   Integers places(x.size());
   auto comes_before = [&](std::int64_t a, std::int64_t b) {
@@ -208,7 +208,7 @@ TEST(Sort, FindsTheForemost) {
       }
 }
 
-// Of few that are wanted the best are kept in registers, behind a bound of the first elements.
+// If only few are wanted, the best are kept in registers, behind a bound of the first elements.
 TEST(Sort, FindsAFewForemost) {
   auto expect_foremost = [](const Tensor& x, std::int64_t count, bool largest) {
     const std::int64_t size = x.size(1);

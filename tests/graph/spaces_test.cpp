@@ -1,5 +1,5 @@
-// What tuning may try on a GPU, in the emulator: each configuration computes what the default does,
-// and none faults. A few a space; TILEWRIGHT_TEST_POINTS says how many, and nightly runs try more.
+// Tuning spaces on a GPU, in the emulator: each configuration computes the same as the default, and
+// none faults. A few a space; TILEWRIGHT_TEST_POINTS says how many, and nightly runs try more.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ class Spaces : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Targets, Spaces, testing::Values("sm_80", "sm_90a"),
                          [](const auto& info) { return std::string(info.param); });
 
-// Of a stage of TMA the bytes are waited for, not the room, which is whole kilobytes.
+// A stage of TMA waits for its bytes, not for its room, which is whole kilobytes.
 TEST(SmallBlocks, OfTheCopyEngineArrive) {
   Graph graph = examples()[0].graph;
   Device device = Device::emulated("sm_90a");

@@ -15,8 +15,8 @@ namespace {
 using Values = std::vector<float>;
 using Made = std::function<TensorFunction()>;  // a function with a state of its own
 
-// What the function returns at five calls is what it returns where it is not compiled. It returns
-// its state too.
+// The function returns the same at five calls as it does without being compiled. It returns its
+// state too.
 void expect_as_eager(const Made& make, const Shape& shape) {
   auto results_of = [&](auto&& function) {
     std::vector<Values> results;

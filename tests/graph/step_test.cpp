@@ -1,5 +1,5 @@
-// Results of recorded functions: whoever reads them gets them, or the Error, and nothing else. On a
-// GPU that is so of those of its own tensors; of the host's they are copies.
+// Results of recorded functions: a reader gets them, or the Error, and nothing else. On a GPU that
+// is so of those of its own tensors; of the host's they are copies.
 #include "graph/tensor/memory/step.h"
 
 #include <gtest/gtest.h>
@@ -124,7 +124,7 @@ TEST(Step, ThreadsThatReadResultsNeverSeeTwoStepsAtOnce) {
   EXPECT_GT(read, 0);
 }
 
-// What the stress above does by chance: a step waits for the reader that was there first.
+// The stress test above does this by chance: a step waits for the reader that was there first.
 TEST(Step, AStepWaitsForWhoReads) {
   Compiled fast = recorded();
   Tensor x = full({4}, 1).to(default_device()), y = fast(x);

@@ -13,7 +13,7 @@
 namespace tilewright::graph::stream_k_test {
 namespace {
 
-// Of products of 16 bits, in the tiles of sm_90a.
+// The work of products of 16 bits, in the tiles of sm_90a.
 StreamKWork work_of(std::int64_t rows, std::int64_t columns, std::int64_t depth) {
   return {.row_tiles = rows,
           .column_tiles = columns,
@@ -76,7 +76,7 @@ Graph product(const Shape& x, const Shape& y) {
   return run_passes(capture.finish({relu(matmul(a, b))}).graph);
 }
 
-// What tuning may time: blocks of the chosen size with a tail and without.
+// Configurations that tuning may time: blocks of the chosen size with a tail and without.
 TEST(StreamK, IsAKnobOfTuning) {
   using Tails = std::vector<std::int64_t>;
   auto tails = [](const Shape& x, const Shape& y) {

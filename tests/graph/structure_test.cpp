@@ -96,7 +96,7 @@ static_assert(detail::holds<Masked>() == Holds::unknown);
 static_assert(detail::holds<Tagged>() == Holds::unknown);
 static_assert(detail::holds<std::vector<Masked>>() == Holds::unknown);
 static_assert(detail::holds<Visited>() == Holds::tensors);
-// Whose members the function of its base would leave out: an error of the compiler (kind_of).
+// The function of its base would leave out its own members: an error of the compiler (kind_of).
 struct Widened : Visited {
   Tensor bias;
 };
@@ -311,7 +311,7 @@ TEST(Structures, AreTakenByEveryKindOfFunction) {
   EXPECT_FALSE(std::get<1>(counted(std::nullopt)).has_value());
 }
 
-// What a function writes in place is the caller's tensor; what it assigns is its own copy.
+// A write in place changes the caller's tensor; an assignment changes the function's own copy.
 TEST(Structures, TensorsInThemMayBeWritten) {
   for (Mode mode : modes) {
     auto push = compile(

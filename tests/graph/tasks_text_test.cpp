@@ -59,7 +59,7 @@ TEST(TasksText, OfAListAloneReadsBack) {
   EXPECT_EQ(read_again(text), text);
 }
 
-// What lists are not made of reads back too, for dumps of what went wrong.
+// Fields that lists do not normally have read back too, for dumps of faulty lists.
 TEST(TasksText, SaysEveryFieldThatIsNotAsItFollows) {
   TaskList list = make_tasks(parse(R"(graph {
   %0: i64[5] = arange {start=1, end=11, step=2}

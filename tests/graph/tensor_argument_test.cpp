@@ -25,7 +25,8 @@ const Kernel twice("twice",
 // Kernels run on the default device, and so on memory of it.
 Tensor empty(const Shape& shape) { return Tensor::empty(shape, f32, default_device()); }
 
-// What a kernel reads has been computed, and nothing that follows reads what a later one writes.
+// A kernel's operands have been computed, and no later reader sees a result of a still later
+// writer.
 TEST(TensorArgument, MayBeOfACompiledFunctionWhichRunsInSegmentsThen) {
   auto function = [](const Tensor& x) {
     Tensor y = x * 3, z = empty({64});
@@ -105,7 +106,7 @@ TEST(TensorArgument, MayBeMemoryThatACompiledFunctionAllocates) {
   }
 }
 
-// What was written through an address, by an operation, or through a view is there.
+// Values that were written through an address, by an operation, or through a view are there.
 TEST(TensorArgument, KeepsWhatIsInMemoryThatWasTouchedBeforeALaunch) {
   const Kernel first("first", [](Pointer x, Pointer y) { store(y, load(x)); }, {"x", "y"});
   auto by = [&](const std::function<void(Tensor&, const Tensor&)>& touch) {
@@ -127,7 +128,7 @@ TEST(TensorArgument, KeepsWhatIsInMemoryThatWasTouchedBeforeALaunch) {
             wanted);
 }
 
-// What is said names the line of the launch, and none of the library's own.
+// The error names the line of the launch, and none of the library's own.
 TEST(TensorArgument, IsNoMemoryThatStaysInACapturedFunction) {
   Tensor y = empty({64});
   int line = 0;

@@ -212,7 +212,7 @@ TEST(RegionTrialMemory, WhatTheMachineHasNoMemoryForIsRefusedBeforeAnyIsTaken) {
   }
 }
 
-// Of what is free a region may take half: between the two it fits the machine, and is refused.
+// A region may take half of the free memory: between the two it fits the machine, and is refused.
 TEST(RegionTrialMemory, HalfOfWhatIsFreeIsLeftToOthers) {
   std::int64_t elements = available_bytes() / 4 * 3 / 16;  // read, stored, and two results of f32
   Graph graph = run_passes(captured({{elements}}, [](Tensors& x) { return Tensors{tanh(x[0])}; }));
@@ -264,7 +264,7 @@ TEST_P(TuneRegion, SearchesAndChoosesALegalPoint) {
     EXPECT_EQ(tuning.measured[0].point, tuning.space.preferred);
     EXPECT_TRUE(tuning.space.space.is_legal(tuning.chosen));
     for (const autotune::Finding& one : tuning.measured) EXPECT_EQ(one.reason, "");
-    // What wins was timed twice, and those times are stored: they alone can choose it again.
+    // The winner was timed twice, and those times are stored: they alone can choose it again.
     auto key = tuning_key(list_, fused.region, Device::cpu());
     const RegionSpace& space = tuning.space;
     auto rows = autotune::rows_of(key, space.space, space.preferred, tuning.measured);
@@ -418,7 +418,7 @@ TEST_F(TunerTest, EndsWhenItIsAskedTo) {
   EXPECT_EQ(told, 1);
 }
 
-// What it did not come to has not failed: nobody is told so, and nothing is kept.
+// A trial that tuning did not reach has not failed: nothing is reported or stored.
 TEST_F(TunerTest, CallsNothingAFailureThatItDidNotComeTo) {
   std::stop_source source;
   source.request_stop();
@@ -448,7 +448,7 @@ TEST_F(TunerTest, KeysTellShapesTypesAndDevicesApart) {
 
 TEST(BudgetShares, AreThoseOfACallAndTheLargestGoesFirst) {
   PlanTuning tuning{.seconds = 10, .least_share = 0.05};
-  // Of a call of 20 ms, 3 of them in regions that are not to be tuned.
+  // A call of 20 ms, 3 of them in regions that are not to be tuned.
   BudgetShares shares({2e-3, 12e-3, 0.5e-3, 2.5e-3}, 20e-3, tuning);
   EXPECT_EQ(shares.order(), (std::vector<std::size_t>{1, 3, 0}));
   EXPECT_NEAR(shares.next(0), 10 * 12 / 16.5, 1e-9);

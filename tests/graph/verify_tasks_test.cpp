@@ -1,5 +1,4 @@
-// What the verifier of task lists and regions finds, each on a list that is right but for one
-// thing.
+// The verifier of task lists and regions, on lists that are right but for one thing.
 #include "graph/regions/reference/verify.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +22,7 @@ FusedTasks tasks_of(std::string_view graph) {
   return fused_tasks(parse(graph), {.device = Device::cpu()});
 }
 
-// What is said of the list or its regions after the change; "": nothing.
+// The verifier's complaint about the list or its regions after the change; "": nothing.
 std::string complaint(FusedTasks tasks, const std::function<void(FusedTasks&)>& change) {
   verify(tasks.list);
   verify(tasks.list, tasks.regions);
@@ -89,7 +88,7 @@ TEST(VerifyTasks, FindsIdsThatDoNotExist) {
 }
 
 TEST(VerifyTasks, FindsStoragesThatDoNotKnowTheirUsers) {
-  // Lists without memory: what lies behind the end of one is not looked at.
+  // Lists without memory, so that a read behind the end shows.
   const std::vector<TaskId> nobody;
   EXPECT_THAT(complaint_of_list(shares(),
                                 [&](TaskList& l) { l.storages[1].readers = std::vector(nobody); }),

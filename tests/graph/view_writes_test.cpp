@@ -41,7 +41,7 @@ TEST(ViewWrites, GoToWhatTheViewIsOf) {
         return Tensors{t * 2.0};
       },
       x);
-  // Of a value, and through three views of it; the other views of it follow.
+  // Writes a value, and through three views of it; the other views of it follow.
   expect_same(
       [&](Tensor t) {
         Tensor y = t + 1.0, row = y.select(0, 2), flat = y.reshape({24}),
@@ -84,7 +84,7 @@ TEST(ViewWrites, DoNotGoThroughReshapesThatCopy) {
       x);
 }
 
-// As a transposed argument is reshaped: what is written there is no part of it.
+// A transposed argument is reshaped the same way: a write to the copy does not change it.
 TEST(ViewWrites, DoNotGoThroughCopiesOfArgumentsThatDoNotLieInOrder) {
   auto function = [](Tensor t) {
     Tensor flat = t.reshape({24});

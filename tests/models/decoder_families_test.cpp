@@ -1,6 +1,6 @@
-// Each family by a small configuration of its own: what is read, what is refused, and that its
-// model does the same row by row as at once. What transformers makes of them:
-// transformers_folder_test.
+// Each family by a small configuration of its own: the fields read, the fields refused, and that
+// its model does the same row by row as at once. transformers_folder_test compares them with
+// transformers.
 #include "models/decoder/decoder_families.h"
 
 #include <gmock/gmock.h>

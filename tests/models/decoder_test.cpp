@@ -145,7 +145,7 @@ TEST(Llama, RefusesCachesBeyondItsPositionsOr64Bits) {
               HasSubstr("has more than 2^63 bytes"));
 }
 
-// What a file of 1 MB may claim: 5 GiB of keys and values, or 48.
+// The memory that a file of 1 MB may claim: 5 GiB of keys and values, or 48.
 TEST(Llama, AsksForNoMemoryBeyondABudgetUnlessToldTo) {
   DecoderConfig config = decoder_config("tiny");
   config.max_positions = 4'194'304;
@@ -263,7 +263,7 @@ TEST_P(TrainedLlama, GivesTheReferenceLogits) {
   }
 }
 
-// What an emulated GPU has time for: a token takes it a second.
+// As much as an emulated GPU has time for: a token takes it a second.
 TEST_P(TrainedLlama, BeginsTwoOfTheReferenceStories) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   constexpr std::size_t begun = 64;  // ids

@@ -18,7 +18,7 @@ using Named = std::pair<std::string, ArgumentValue>;
 ArgumentValue number(std::int64_t value) { return value; }
 ArgumentValue text(const char* value) { return std::string(value); }
 
-// Of a call with `x` as its first argument.
+// The error of a call with `x` as its first argument.
 std::string said(const std::string& target, const Tensor& x, const std::vector<Named>& others,
                  const std::string& first = "self") {
   OneCall call(target);

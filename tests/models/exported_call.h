@@ -10,7 +10,7 @@
 
 namespace tilewright::testing {
 
-// What the operator gives for these tensors, by the names of its arguments, and other arguments.
+// One call of an operator with these tensors, by the names of its arguments, and other arguments.
 class OneCall {
  public:
   explicit OneCall(const std::string& target) { node_.target = target; }
@@ -43,7 +43,7 @@ class OneCall {
       tensors.push_back(std::get<Tensor>(value));
     return tensors;
   }
-  // Of an operator with up to nine results, of which a program reads the first `used`.
+  // An operator with up to nine results, of which a program reads the first `used`.
   exported::Results results(std::size_t used) const {
     exported::Node node = node_;
     std::array<bool, 9> is_used{};

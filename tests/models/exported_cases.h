@@ -1,5 +1,5 @@
-// What PyTorch made of an exported program, as scripts of tools/ write it to a cases.json: tensors
-// with their shape, dtype and values.
+// PyTorch's results for an exported program, as scripts of tools/ write them to a cases.json:
+// tensors with their shape, dtype and values.
 #pragma once
 
 #include <gtest/gtest.h>

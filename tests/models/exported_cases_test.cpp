@@ -69,8 +69,8 @@ TEST(OperatorPrograms, ResampleBytesToTheLastBit) {
   }
 }
 
-// Whether a part is what it should be: infinities and NaN alike, and zeros of the same sign where
-// there is one that C's functions have.
+// True if a part is as expected: infinities and NaN alike, and zeros of the same sign where there
+// is one that C's functions have.
 bool is_same(double got, double right, bool has_sign) {
   if (std::isnan(right)) return std::isnan(got);
   if (!has_sign) got = std::abs(got), right = std::abs(right);
@@ -79,9 +79,9 @@ bool is_same(double got, double right, bool has_sign) {
   return std::abs(got - right) <= 1e-6 * std::max(1.0, std::abs(right));
 }
 
-// Of special values each part is that of PyTorch, but for signs of what has an angle or a part that
-// is NaN. Of numbers the distance from what is right is at most 4e-7 of its magnitude in complex64,
-// and 2e-15 in complex128, where 4e-16 is a unit of the last place.
+// For special values each part is that of PyTorch, except for signs where an angle or a part is
+// NaN. For numbers the error is at most 4e-7 of the magnitude in complex64, and 2e-15 in
+// complex128, where 4e-16 is a unit of the last place.
 TEST(ComplexFunctions, AreWithinFewUnitsOfTheLastPlace) {
   const auto call = case_of(folder, "elementary");
   const std::size_t special = call["special"];

@@ -36,7 +36,7 @@ TEST_P(ComplexPrograms, ComputeWhatPyTorchDoes) {
     const std::vector<Tensor> inputs = tensors_of(call["inputs"]);
     expect_near(load_exported(folder / file)->forward(inputs), call["outputs"]);
     auto module = load_exported(folder / file, {.reading = Reading::mapped});
-    // What writes in place through views breaks the graph.
+    // Writing in place through views breaks the graph.
     auto fast = compile(*module, {.tell_breaks = false});
     expect_near(fast(inputs), call["outputs"]);
   }

@@ -29,7 +29,7 @@ std::vector<Tensor> numbered(const Safetensors& file, const std::string& prefix)
   return tensors;
 }
 
-// Of torch.testing.assert_close.
+// The bounds of torch.testing.assert_close.
 struct Bound {
   double relative, absolute;
 };

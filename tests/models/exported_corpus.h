@@ -27,7 +27,7 @@ struct CorpusRun {
 // Several, of a program with sizes that differ.
 std::vector<CorpusRun> corpus_runs(const CorpusCase& corpus_case);
 
-// What is not supported, and why: docs/unsupported_operators.txt.
+// An unsupported case, and the reason: docs/unsupported_operators.txt.
 struct Unsupported {
   std::set<std::string> operators;           // a program with one of them is refused
   std::map<std::string, std::string> cases;  // by name, or a folder's: the reason

@@ -1,7 +1,7 @@
-// Programs that PyTorch has exported compute what PyTorch computed. What is not supported stands in
-// unsupported_operators.txt; whatever is neither right nor there fails, and so does a line there
-// that is not true any more. TILEWRIGHT_TEST_CASE=ops/add/float32-0 runs one case alone,
-// ops/add/,ops/mul/ those of two folders.
+// Programs that PyTorch has exported compute what PyTorch computed. unsupported_operators.txt lists
+// the exceptions; a case that is neither right nor listed fails, and so does a line there that is
+// not true any more. TILEWRIGHT_TEST_CASE=ops/add/float32-0 runs one case alone, ops/add/,ops/mul/
+// those of two folders.
 #include "tests/models/exported_corpus.h"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ std::optional<std::string> wrong_run(const ExportedModule& module, How how,
   return std::nullopt;
 }
 
-// What is wrong with the case, in words, or nothing.
+// The problem with the case, in words, or nothing.
 std::optional<std::string> wrong(const CorpusCase& c, How how, double bounds) try {
   return wrong_run(*load_exported(c.program), how, corpus_runs(c), bounds);
 } catch (const std::exception& error) {

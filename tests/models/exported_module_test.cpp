@@ -115,7 +115,8 @@ TEST_F(Exported, WritesToBuffersAndInputsAsTheProgramDoes) {
   EXPECT_THAT(fast(inputs)[0].to_vector<float>(), ElementsAre(44, 88));
 }
 
-// What is written and returned is what it was before the program wrote anything.
+// A tensor that is both written and returned is returned as it was before the program wrote
+// anything.
 TEST_F(Exported, WritesAllAtOnce) {
   ProgramText program;
   program.inputs =

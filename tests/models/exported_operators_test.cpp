@@ -1,5 +1,5 @@
-// What operators of exported programs refuse: shapes that do not fit, and values that cannot be.
-// What they compute is compared with PyTorch by exported_corpus_test.cpp.
+// Calls that operators of exported programs refuse: shapes that do not fit, and values that cannot
+// be. exported_corpus_test.cpp compares their results with PyTorch's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

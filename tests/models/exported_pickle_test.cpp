@@ -27,7 +27,7 @@ using testing::text;
 std::string said(const std::string& bytes) {
   return error_of([&] { read_pickled_tensors(bytes, "net.pt2: data.pkl"); });
 }
-// Of a pickle whose only instructions, before the end, are these.
+// The error for a pickle whose only instructions, before the end, are these.
 std::string said_of(const std::string& instructions) { return said(begun(instructions + ".")); }
 
 TEST(Pickle, OfADictionaryGivesHowItsTensorsLie) {
@@ -181,7 +181,7 @@ TEST(Pickle, WithTensorsThatCannotBeIsRefused) {
               HasSubstr("a parameter's data is None"));
 }
 
-// What takes few bytes to say takes little memory to hear.
+// A few bytes of input must take little memory to read.
 TEST(Pickle, ThatSaysMuchInFewBytesIsBounded) {
   std::string nested = "N";
   for (int i = 0; i < 1'000'000; ++i) nested += "\x85";

@@ -77,7 +77,7 @@ TEST(ExportedProgram, ReadsEveryKindOfArgument) {
     EXPECT_EQ(error_of_argument(value), "no error") << value;
 }
 
-// Of a program with nodes that have effects: neither an input nor an output.
+// A program with nodes that have effects: neither an input nor an output.
 TEST(ExportedProgram, PassesOnTokensThatOrderEffects) {
   ProgramText program;
   const std::string token = R"({"token": {"arg": {"name": "before"}}}, )";

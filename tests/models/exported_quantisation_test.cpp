@@ -1,5 +1,5 @@
-// Quantising operators of exported programs: what PyTorch 2.15 and torchao 0.18 give, and what is
-// refused.
+// Quantising operators of exported programs: the results of PyTorch 2.15 and torchao 0.18, and
+// refused calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

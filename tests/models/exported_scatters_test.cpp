@@ -1,5 +1,5 @@
-// Operators whose elements join others, as far as the corpus has none of them: what they compute is
-// otherwise compared with PyTorch by exported_corpus_test.cpp.
+// Operators whose elements join others, as far as the corpus has none of them:
+// exported_corpus_test.cpp compares the others with PyTorch.
 #include <gtest/gtest.h>
 
 #include "tests/errors.h"

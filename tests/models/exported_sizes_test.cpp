@@ -78,7 +78,7 @@ TEST(IntegersOfPrograms, AreInputsWithARange) {
               HasSubstr("input \"k\" is f32; the program takes i64"));
 }
 
-// What only computes with one is compiled once for all of them.
+// A function that only computes with one is compiled once for all of them.
 TEST(IntegersOfPrograms, AreDataWhereTheyDecideNoSize) {
   ProgramText program;
   program.inputs = R"({"user_input": {"arg": {"as_tensor": {"name": "x"}}}},

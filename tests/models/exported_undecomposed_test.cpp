@@ -34,7 +34,8 @@ TEST_P(Undecomposed, ComputesWhatPyTorchDoes) {
   std::vector<Tensor> inputs = tensors_of(call["inputs"]);
   expect_near(module->forward(inputs), call["outputs"]);
   expect_near(inputs, call["after"]);
-  // What has a state has another one in the next call, and breaks where it is written by two views.
+  // A program with state has another state in the next call, and breaks where two views write to
+  // it.
   const std::string name = GetParam();
   const bool has_state = name == "buffers" || name == "learned";
   module = load_exported(folder / concat(GetParam(), ".pt2"));
@@ -96,7 +97,7 @@ TEST(OperatorNames, SeveralStandForOneRow) {
         "aten.unsafe_chunk.default", "aten.normal_.default", "aten.special_xlogy.other_scalar",
         "aten.arctan2_.default"})
     EXPECT_TRUE(is_known(name)) << name;
-  // What changes how a tensor is seen is no write, and what has no row has none in place.
+  // Changing the view of a tensor is no write, and an operator without a row has no in-place form.
   for (const char* name :
        {"aten.squeeze_.default", "aten.transpose_.int", "aten.resize_.default",
         "aten.unsqueeze_.default", "aten.t_.default", "aten.swapaxes_.default"}) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes gpt2_logits.h: what Hugging Face's GPT-2 says to the weights that gpt2_test.cpp makes.
 
-Needs torch and transformers; run only to make the file anew:  gpt2_logits.py | clang-format
+Needs torch and transformers; run only to make the file again: gpt2_logits.py | clang-format
 """
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel

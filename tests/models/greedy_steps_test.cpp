@@ -20,7 +20,7 @@ using Ids = std::vector<std::int64_t>;
 
 constexpr std::int64_t tokens = 60;
 
-// What the steps must give, one by one with the choice on the host: [steps][batch].
+// The expected steps, computed one by one with the choice on the host: [steps][batch].
 std::vector<Ids> chosen_on_the_host(Decoder& model, const Ids& first, std::int64_t limit,
                                     const Ids& stops) {
   Compiled step =
@@ -101,7 +101,7 @@ TEST_P(GreedyStepsOf, ChooseWhatTheHostWouldChoose) {
   }
 }
 
-// What multiplies weights in a step is the program of a step whose logits go to the host, so that
+// In a step, weights are multiplied by the program of a step whose logits go to the host, so that
 // its sums are the same to the last bit; and a round of many steps has no more programs than one.
 TEST(GreedySteps, HaveTheProgramsOfASingleStep) {
   auto model = random_decoder(decoder_config("tiny"), 3);

@@ -35,7 +35,7 @@ TEST(Linear, MultipliesByTheTransposedWeightAndAddsTheBias) {
   expect_near(y.to_vector<float>(), {9, 19, 29, 12, 26, 40}, 1e-5);
 }
 
-// What the integers of 8 bits with a scale a row mean.
+// The values of integers of 8 bits with a scale per row.
 Tensor meaning_of(const QuantizedWeight& weight) { return weight.values.to(f32) * weight.scales; }
 
 TEST(Linear, WithQuantisedWeightsMultipliesByWhatTheIntegersMean) {

@@ -1,4 +1,4 @@
-// What reading files of strangers may take: a second, and 64 MiB with three times the file, its own
+// Limits on reading files of strangers: a second, and 64 MiB with three times the file, its own
 // text being one of the three.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ struct Cost {
   std::string error;
 };
 
-// What it costs to read the text, in a process of its own.
+// The cost of reading the text, in a process of its own.
 Cost cost_of(const std::string& text, const std::function<void()>& read) {
   int ends[2];
   EXPECT_EQ(::pipe(ends), 0);
@@ -44,7 +44,7 @@ Cost cost_of(const std::string& text, const std::function<void()>& read) {
   if (child == 0) {
     volatile char sum = 0;
     for (std::size_t i = 0; i < text.size(); i += 4096) sum = static_cast<char>(sum + text[i]);
-    std::ofstream("/proc/self/clear_refs") << 5;  // the peak begins anew
+    std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak
     std::int64_t before = peak_bytes();
     auto begin = std::chrono::steady_clock::now();
     std::string error = error_of(read);

@@ -1,5 +1,5 @@
-// What messages show of files that strangers wrote: the beginning of names and values, and nothing
-// that drives a terminal.
+// Excerpts in messages of files that strangers wrote: the beginning of names and values, and
+// nothing that drives a terminal.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -114,8 +114,8 @@ TEST(ModelFile, IsARegularFileWithAPlainName) {
     EXPECT_THAT(error_in(folder.path(), name), HasSubstr("only plain file names")) << name;
 }
 
-// A process that puts a link in the place of the file, over and over: what is opened is the file or
-// refused, never what the link leads to.
+// A process that puts a link in the place of the file, over and over: `open` gives the file or
+// refuses, and never follows the link.
 TEST(ModelFile, IsNeverWhatALinkPutThereMeanwhileLeadsTo) {
   ScratchFolder folder, elsewhere;
   elsewhere.write("secret", "secret");
@@ -194,7 +194,7 @@ TEST(Safetensors, IsMappedOnlyWhereThatIsAskedFor) {
   EXPECT_TRUE(is_mapped());
 }
 
-// What another process does to a folder while it is loaded.
+// Changes that another process makes to a folder while it is loaded.
 TEST(LoadModel, OfAFolderThatIsCutMeanwhileSucceedsOrSaysSo) {
   TILEWRIGHT_TRAINED_MODEL(trained, "stories260K");
   ScratchFolder folder;

@@ -47,7 +47,8 @@ struct Known {
   double length;
 };
 
-// What ROPE_INIT_FUNCTIONS of transformers 5.23.0 gives for heads of 16 elements and 256 positions.
+// The results of ROPE_INIT_FUNCTIONS in transformers 5.23.0 for heads of 16 elements and 256
+// positions.
 const Known known[] = {
     {"default",
      R"("rope_type":"default")",

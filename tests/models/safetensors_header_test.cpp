@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Of a whole file in memory.
+// The header of a whole file in memory.
 weights::SafetensorsHeader parse_safetensors_header(const std::string& file,
                                                     const std::string& what) {
   std::string_view bytes = file;

@@ -83,7 +83,7 @@ TEST(Sampler, TopPKeepsTheSmallestSetThatReachesP) {
 }
 
 TEST(Sampler, TopKAppliesBeforeTopP) {
-  // Of the two kept, the first has 0.6 of what is left and suffices for p = 0.5.
+  // The first of the two kept has 0.6 of the remaining probability and suffices for p = 0.5.
   auto counts =
       histogram({.temperature = 1, .top_k = 2, .top_p = 0.5}, log_of({0.3, 0.2, 0.2, 0.15, 0.15}));
   EXPECT_EQ(counts.size(), 1U);

@@ -17,7 +17,7 @@ struct ZipEntry {
   std::string name;
   std::string content;
   bool is_deflated = false;
-  // What the directory says instead of what is true.
+  // Wrong values in the directory, in place of the true ones.
   std::optional<std::uint32_t> stored_bytes = {}, size_bytes = {}, checksum = {}, offset = {};
   std::optional<std::uint16_t> method = {}, flags = {};
 };

@@ -71,8 +71,7 @@ TEST(InlineAsm, IsItsMeaningWithoutAGpu) {
       Whole{4, -1, 7, 0, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, Whole(15));
 }
 
-// Of scalars too, of bools, of floats of 16 bits that share registers, and where elements are fewer
-// than fill the last group.
+// Covers scalars, bools, floats of 16 bits that share registers, and a last group that is not full.
 TEST(InlineAsm, PacksAndUnpacksEveryType) {
   in_every_way(
       [](Pointer x, Pointer h, Pointer b, Pointer out) {

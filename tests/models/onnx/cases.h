@@ -17,14 +17,15 @@ struct OnnxCase {
   std::string model;                         // the bytes of its file
   std::vector<std::string> inputs, outputs;  // likewise
 };
-// Of "cases.zip" or another archive, by name. TILEWRIGHT_TEST_CASE names the only one, or a prefix.
+// The cases of "cases.zip" or another archive, by name. TILEWRIGHT_TEST_CASE names the only one, or
+// a prefix.
 std::vector<OnnxCase> onnx_cases(const std::string& archive);
 
 enum class How { at_once, compiled, as_one_graph };
-// What is wrong with the case, in words, or nothing; its model is written to `path`.
+// The problem with the case, in words, or nothing; its model is written to `path`.
 std::string what_is_wrong(const OnnxCase& c, const std::filesystem::path& path, How how);
 
-// What is not supported, by name, with the reason: docs/unsupported_onnx.txt.
+// The unsupported cases, by name, with the reason: docs/unsupported_onnx.txt.
 const std::map<std::string, std::string>& unsupported_onnx_cases();
 
 // How outputs differ from those of the package, or nothing. Integers and flags must be equal.

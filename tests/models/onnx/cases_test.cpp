@@ -1,6 +1,6 @@
-// ONNX models compute what the onnx package says of each operator. What is not supported stands in
-// docs/unsupported_onnx.txt; whatever is neither right nor there fails, and so does a line there
-// that is not true any more. TILEWRIGHT_TEST_CASE=test_add runs the cases of that prefix alone.
+// ONNX models compute what the onnx package says of each operator. docs/unsupported_onnx.txt lists
+// the exceptions; a case that is neither right nor listed fails, and so does a line there that is
+// not true any more. TILEWRIGHT_TEST_CASE=test_add runs the cases of that prefix alone.
 #include "tests/models/onnx/cases.h"
 
 #include <gtest/gtest.h>

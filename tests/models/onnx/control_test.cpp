@@ -1,5 +1,5 @@
-// Branches, loops and sequences of ONNX models: what ONNX Runtime gives for them, at once and
-// compiled, and errors for what is wrong with them.
+// Branches, loops and sequences of ONNX models: the results of ONNX Runtime, at once and compiled,
+// and errors for wrong models.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ using testing::onnx_cases;
 using testing::OnnxCase;
 using testing::what_is_wrong;
 
-// Whose sizes depend on the data, so that the host reads it.
+// Their sizes depend on the data, so that the host reads it.
 const std::set<std::string, std::less<>> of_unknown_sizes = {
     "branch_of_other_sizes", "branch_with_sequences", "loop_that_stacks_as_many_as_go_in",
     "loop_that_stacks_until_the_data_says"};
@@ -223,8 +223,8 @@ TEST(OnnxControl, RefusesGraphsWithinGraphsWithoutNumber) {
   EXPECT_THAT(error_of(of_nodes({inner})), HasSubstr("more than 32 deep"));
 }
 
-// Where the data decides a size, the line of ours that reads it says nothing to who has the model.
-// A condition of data that never becomes false, at once and as a loop of the graph.
+// Where the data decides a size, our line that reads it means nothing to the owner of the model. A
+// condition of data that never becomes false, at once and as a loop of the graph.
 TEST(OnnxControl, ALoopThatNeverEndsCanBeStopped) {
   const GraphParts endless{
       {node("Less", {"s", "s"}, {"below"}), node("Not", {"below"}, {"each"}),

@@ -1,4 +1,4 @@
-// What an ONNX model declares of its values, against what it computes.
+// The declarations of values in an ONNX model, against the computed values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -71,7 +71,7 @@ TEST_F(OnnxDeclared, ContradictingInnerValuesAreErrorsOfTheirNode) {
 TEST_F(OnnxDeclared, WhatFitsOrSaysNothingIsNone) {
   EXPECT_EQ(error(negated(right, inner(value("h", {"2", "3"})))), error_of([] {}));
   EXPECT_EQ(error(negated(value("y", {"rows", "columns"}))), error_of([] {}));
-  // Of no rank, of no type, of elements that are no numbers, and of what is not there.
+  // Values of no rank, of no type, of elements that are no numbers, and missing ones.
   const std::string no_rank = bytes(1, "h") + bytes(2, bytes(1, number(1, is_float)));
   for (const std::string& each :
        {no_rank, bytes(1, "h"), value("h", {"2", "3"}, is_string), value("nothing", {"7"})})
@@ -123,8 +123,8 @@ TEST_F(OnnxDeclared, BodiesOfLoopsDeclareToo) {
               HasSubstr("value \"s\" is declared as f32 [6] and is f32 [2x3]"));
 }
 
-// z = -y, where y is -x in one branch and all elements of x on one axis in the other; what is
-// declared of y, h and z is what one of them gives. `made` are nodes that give c.
+// z = -y, where y is -x in one branch and all elements of x on one axis in the other; the
+// declarations of y, h and z fit only one of the branches. `made` are nodes that give c.
 std::string choosing(const std::string& condition, const std::vector<std::string>& made,
                      const std::string& then_declared, const std::string& z) {
   auto branch = [](std::string_view name, const GraphParts& parts) {
@@ -164,7 +164,7 @@ TEST_F(OnnxDeclared, ABranchThatTheHostChoosesGivesItsOwnSizes) {
     EXPECT_EQ(module->forward({ones({2, 3})})[0].shape(), (Shape{2, 3}));
   }
   EXPECT_EQ(load(choosing("no", {}, p, all))->forward({ones({2, 3})})[0].shape(), Shape{6});
-  // Of another dtype it must not be, and what fits binds what follows.
+  // Another dtype is refused, and a declaration that fits also binds later values.
   EXPECT_THAT(error(choosing("yes", {}, value("p", {"2", "3"}, is_double), all)),
               HasSubstr("value \"p\" is declared as f64 [2x3] and is f32 [2x3]"));
   EXPECT_THAT(error(choosing("no", {}, p, value("z", {"2", "3"}))),

@@ -1,5 +1,5 @@
-// Models of the domain ai.onnx.ml: what ONNX Runtime gives for them, at once and as one graph, and
-// errors for forests that are none.
+// Models of the domain ai.onnx.ml: the results of ONNX Runtime, at once and as one graph, and
+// errors for invalid forests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What operators of ONNX say of inputs and attributes that do not fit: what was found, and what
-// would be right.
+// Messages of ONNX operators about inputs and attributes that do not fit: the value, and what would
+// be right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

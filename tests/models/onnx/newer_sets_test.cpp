@@ -1,4 +1,4 @@
-// What operators of the sets 23 and 24 mean beyond the node tests of the onnx package.
+// The meaning of operators of the sets 23 and 24 beyond the node tests of the onnx package.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ struct Input {
   Tensor tensor;
   int dtype = is_f32;
 };
-// What a node of these inputs gives first, at once and compiled, which must agree.
+// The first result of a node with these inputs, at once and compiled, which must agree.
 Tensor result_of(const std::string& op, const std::vector<Input>& inputs,
                  const std::string& attributes = "", std::int64_t set = 24) {
   GraphParts parts;

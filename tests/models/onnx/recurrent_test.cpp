@@ -1,4 +1,4 @@
-// Recurrent layers of ONNX models: what lengths of sequences, and sizes of their tensors, may be.
+// Recurrent layers of ONNX models: the allowed lengths of sequences, and sizes of their tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ struct Recurrent {
   std::vector<std::int64_t> bias = {};  // the sizes of one, if there is any
   std::string more = {};
 
-  // Of two rows of `steps` steps, one input and one unit; all weights are 1.
+  // A layer of two rows of `steps` steps, one input and one unit; all weights are 1.
   std::string file() const {
     const std::string t = std::to_string(steps);
     GraphParts parts{
@@ -62,7 +62,7 @@ class OnnxRecurrent : public ::testing::Test {
 
 Tensor lengths(const std::vector<std::int32_t>& n) { return Tensor::from(n, {std::ssize(n)}); }
 
-// One step of relu(x + h) adds 1; what is behind a length is 0, and the last state is the one
+// One step of relu(x + h) adds 1; elements behind a length are 0, and the last state is the one
 // there.
 TEST_F(OnnxRecurrent, EndsEachRowAtItsLength) {
   auto module = load({.more = texts("activations", {"Relu"})});

@@ -133,8 +133,8 @@ TEST(OnnxResize, IsASumOfFewElements) {
     }
 }
 
-// Nothing has a number for each element of the result, of which there are 3.6 million; what comes
-// between is what the last axis alone gives.
+// Nothing has a number for each element of the result, of which there are 3.6 million; the
+// intermediate value is the result along the last axis alone.
 TEST(OnnxResize, TakesMemoryByItsAxes) {
   ScratchFolder folder;
   const Shape from = {1, 1, 500, 500}, to = {1, 1, 1900, 1900};

@@ -54,7 +54,7 @@ TEST(TokenizerSteps, CutAtMatchesAsTheBehaviorSays) {
 
 TEST(TokenizerSteps, NormaliseForBertWhatTheOptionsLeaveOn) {
   // CAFÉ with its accent in one, a tab, ESC, U+FFFD, a joiner, and two ideographs, of which only
-  // the first is in the ranges that `tokenizers` has. What is wanted is what it makes of them.
+  // the first is in the ranges that `tokenizers` has. The expected steps are those of `tokenizers`.
   const std::string text = "CAF\xc3\x89\t\x1b\xef\xbf\xbd\xe2\x80\x8d\xe4\xb8\xad\xf0\xab\xa0\xa0";
   const std::string dirt = "\t\x1b\xef\xbf\xbd\xe2\x80\x8d";
   const std::string zhong = "\xe4\xb8\xad", newer = "\xf0\xab\xa0\xa0";
