@@ -28,7 +28,7 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return a >= largest_divisor / b ? largest_divisor : a * b;
 }
 
-// What divides the elements whose index along the axis is a multiple of `step`.
+// The divisor of the elements whose index along the axis is a multiple of `step`.
 std::int64_t divisor_at(const AxisFacts& x, int axis, std::int64_t step, std::int64_t size) {
   std::int64_t run = x.info.contiguity[axis], divisor = x.info.divisibility[axis];
   if (run == 1 || step % run == 0 || step >= size) return divisor;

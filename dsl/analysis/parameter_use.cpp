@@ -16,7 +16,7 @@ class Origin {
     mark(function.params[param].value, true);
   }
 
-  // What a loop carries may be made in its body: again until nothing is new.
+  // A carried value of a loop may be made in its body: repeats until nothing is new.
   std::vector<bool> run() {
     do {
       is_changed_ = false;

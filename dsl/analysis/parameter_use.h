@@ -1,6 +1,6 @@
-// Which of a kernel's arrays are read and which are written: what a launch must know to say that
-// arguments overlap, are const, or are missing. Apart from the launch, because it is a fact about
-// the program.
+// Lists which of a kernel's arrays are read and which are written; a launch needs this to report
+// that arguments overlap, are const, or are missing. Apart from the launch, because it is a fact
+// about the program.
 #pragma once
 
 #include <vector>

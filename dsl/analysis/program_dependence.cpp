@@ -14,7 +14,7 @@ class Dependence {
   Dependence(const ir::Function& function, int axis)
       : function_(function), axis_(axis), depends_(function.types.size(), false) {}
 
-  // What a loop carries may depend on what its body makes: again until nothing is new.
+  // A carried value of a loop may depend on values of its body: repeats until nothing is new.
   std::vector<bool> run() {
     do {
       is_changed_ = false;

@@ -1,7 +1,8 @@
 // Which values differ between programs whose places in the grid differ along one axis only.
 //
-// What does not differ is common to these programs: they go round a loop equally often, fetch the
-// same block of memory. Neighbours along an axis on which an operand does not depend can share it.
+// Values that do not differ are common to these programs: they go round a loop equally often, fetch
+// the same block of memory. Neighbours along an axis on which an operand does not depend can share
+// it.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
-// What an instruction `inline_asm` carries as its text: PTX that computes some elements of its
-// result from those of its operands, and how these lie in registers. Apart from other immediates,
-// since a text keeps all of it:
+// The text of an instruction `inline_asm`: PTX that computes some elements of its result from those
+// of its operands, and how these lie in registers. Apart from other immediates, since a text keeps
+// all of it:
 //
 //   %3 = inline_asm %0, %1, @"neg.s32 $0, $1; | =r,r | pack 1, from 0, pure, meant" : i32[64]
 //
@@ -41,15 +41,15 @@ Assembly assembly_of(std::string_view text);
 struct RegisterLetters {
   std::string results, operands;
 };
-// Of constraints in which problem_of finds nothing.
+// For constraints in which problem_of finds nothing.
 RegisterLetters letters_of(const Assembly& assembly);
 int register_bits(char letter);
 int element_bits(DType dtype);  // in a register: a bool has 8
 int elements_in_register(DType dtype, int pack);
 inline int registers_of(DType dtype, int pack) { return pack / elements_in_register(dtype, pack); }
 
-// What is wrong with PTX that gives these results of those operands, all of which are the types of
-// tiles of one shape, or scalars; and what would be right. Empty if nothing is.
+// The error in PTX with these results and operands, all of which are the types of tiles of one
+// shape, or scalars; and what would be right. Empty if nothing is.
 std::string problem_of(const Assembly& assembly, std::span<const DType> results,
                        std::span<const DType> operands);
 // The same where one result alone is known.

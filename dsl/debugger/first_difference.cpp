@@ -158,7 +158,7 @@ class Search {
     return false;
   }
 
-  // What compiled code has stored of one value.
+  // The values that compiled code has stored.
   struct Stored {
     ObservedValue value;
     std::vector<std::int64_t> counts;

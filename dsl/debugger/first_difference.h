@@ -7,7 +7,7 @@
 // The kernel is interpreted and compiled as a launch would compile it, both on copies of the
 // arguments' memory. Where results differ, copies of the program are compiled which also store what
 // they compute in between, several instructions at a time, and each stored tile is compared with
-// the interpreter's. What is found is then observed alone, to see whether it stays.
+// the interpreter's. The first difference is then observed alone, to see whether it stays.
 //
 // A program that stores more is another program: it is fused and scheduled otherwise, so that a
 // mistake of the compiler may move or go when it is looked at; then the difference has no origin.
@@ -69,7 +69,7 @@ std::optional<Difference> first_difference(const Kernel& kernel, const Device& d
                                            const LaunchGrid& grid,
                                            std::initializer_list<LaunchArgument> arguments,
                                            const DifferenceOptions& options = {});
-// Of a program without constexprs, an argument for each of its parameters.
+// For a program without constexprs; takes an argument for each of its parameters.
 std::optional<Difference> first_difference(const ir::Function& program, const Device& device,
                                            const Grid& grid, LaunchArguments arguments,
                                            const DifferenceOptions& options = {});

@@ -17,7 +17,7 @@ Device device_of(LaunchArguments arguments) {
   return Device::cpu();
 }
 
-// Whether a number of the one can be given for one of the other: i64 for integers, f64 for floats.
+// True if a number of one type can be given for one of the other: i64 for integers, f64 for floats.
 bool kinds_agree(DType given, DType wanted) {
   if (given == wanted) return true;
   return is_floating(wanted) ? given == DType::f64 : is_integer(wanted) && given == DType::i64;

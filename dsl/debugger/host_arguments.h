@@ -27,7 +27,7 @@ class HostArguments {
   HostArguments(const ir::Function& program, LaunchArguments arguments, bool as_copies);
   std::span<const Argument> values() const { return values_; }
   std::span<const ir::Memory> memories() const { return memories_; }
-  // Whether it is memory that is known to hold nothing.
+  // True if it is memory that is known to hold nothing.
   bool is_empty(std::size_t i) const {
     return arguments_[i].is_pointer() && arguments_[i].knows_size() &&
            arguments_[i].size_bytes() == 0;

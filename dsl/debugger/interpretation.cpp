@@ -82,7 +82,7 @@ class Watch {
     std::size_t number;
     std::string place;
   };
-  // What one program has run so far.
+  // The progress of one program.
   struct Progress {
     std::int64_t steps = 0;
     std::unordered_map<const Inst*, std::int64_t> turns;

@@ -1,5 +1,5 @@
 // Runs a kernel by the definition of the language, one element after the other on the host, and
-// shows what happens: for who writes a kernel that gives wrong numbers (docs/debugging_kernels.md).
+// shows the steps: for the author of a kernel that gives wrong numbers (docs/debugging_kernels.md).
 //
 //   interpret(softmax, rows, {x, y, n, 128},
 //             {.observer = [](const TraceStep& step) {
@@ -44,12 +44,13 @@ using TraceObserver = std::function<void(const TraceStep&)>;
 struct InterpretOptions {
   // Called after each instruction; a loop comes after all its turns.
   TraceObserver observer = {};
-  // Of which it is told: instructions with a result of this name, and one program's. "" and
+  // Limits the report to instructions with a result of this name, and to one program. "" and
   // nothing: all. A name or a program that is not there is an Error.
   std::string watch = {};
   std::optional<std::array<std::int64_t, 3>> program = {};
 
-  // What else ends the run with an `Error` that names the kernel's line, the program and values:
+  // Further conditions that end the run with an `Error` that names the kernel's line, the program
+  // and values:
   //   races      two programs touch one element, one of them writes, and not both by atomics; or a
   //              store writes an element twice with different values
   //   nans       an instruction makes a NaN of operands that have none

@@ -115,7 +115,7 @@ void RaceWatch::raise(const ir::Touched& touched, const Access& now, const Acces
     raise_error(concat(head_of(*now.inst), ir::text_of(now.program), " writes ", element,
                        " twice: elements ", before.element, " and ", now.element, " of the tile, ",
                        value_text(before), " and ", value_text(now),
-                       "; which one stays is not said: give each element one place"));
+                       "; the value that stays is undefined: give each element one place"));
   raise_error(concat(head_of(*now.inst), "a race for ", element, ": ", described(now), ", and ",
                      described(before), " (", ir::source_place(*before.inst),
                      "); programs run in any order and at the same time: let one program own each "

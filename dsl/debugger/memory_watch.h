@@ -1,6 +1,6 @@
-// What a program does to memory that no bounds forbid and is wrong all the same: races of programs,
-// and reads of what nobody has written. Apart from the run that is watched, since each is a rule
-// about single elements.
+// Errors of a program in memory that violate no bounds: races of programs, and reads of memory that
+// was never written. Apart from the run that is watched, since each is a rule about single
+// elements.
 #pragma once
 
 #include <set>

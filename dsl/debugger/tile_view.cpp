@@ -10,7 +10,7 @@
 namespace tilewright::dsl {
 
 std::int64_t TileView::count() const {
-  // A descriptor is no tile: what it is made of is not shown.
+  // A descriptor is not a tile: its parts are not shown.
   return type_->is_descriptor() ? 0 : element_count(type_->shape);
 }
 

@@ -1,4 +1,4 @@
-// The elements of a tile as the interpreter has computed them, to be read by who debugs a kernel.
+// The elements of a tile as the interpreter has computed them, to be read while debugging a kernel.
 // Apart from what the interpreter keeps (dsl/interpret/tile_data.h), which is not public.
 #pragma once
 

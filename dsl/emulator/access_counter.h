@@ -24,7 +24,7 @@ class AccessCounter {
 
   // A lane's access; a null address is one whose predicate is off.
   void note(const CallSite& site, int thread, Memory memory, const void* address, int bytes);
-  // Adds what was counted to the report and begins anew.
+  // Adds the counts to the report and restarts.
   void finish(AccessReport& report);
 
  private:

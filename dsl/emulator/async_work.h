@@ -1,4 +1,4 @@
-// Asynchronous work: what has been issued and is not finished.
+// Asynchronous work: operations that have been issued and are not finished.
 //
 // Four kinds: copies by cp.async, awaited by the thread that issued them; loads of tensors, awaited
 // at barriers in shared memory; stores of tensors, awaited by their thread; products of a
@@ -20,7 +20,8 @@ namespace tilewright::dsl::emulator {
 
 struct ClusterState;
 
-// What a thread issues in groups: those of no group yet, and the groups, oldest first.
+// The operations that a thread issues in groups: those of no group yet, and the groups, oldest
+// first.
 template <typename Work>
 struct Groups {
   std::vector<Work> open;

@@ -40,8 +40,8 @@ struct Call {
   Slot* results;
 };
 
-// What an operation does. It may wait (the thread's fiber is switched away) and may throw
-// EmulationFault; it must own nothing on the heap while it waits.
+// The implementation of an operation. It may wait (the thread's fiber is switched away) and may
+// throw EmulationFault; it must own nothing on the heap while it waits.
 using Meaning = void (*)(const Call& call);
 
 // The bytes of shared memory within which the metadata of an access promises that it stays, in one

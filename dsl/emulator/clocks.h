@@ -1,4 +1,4 @@
-// What each thread knows of the others: vector clocks, by which races are found.
+// The knowledge of each thread about the others: vector clocks, by which races are found.
 //
 // Every thread counts how often it has published what it did (barriers, arrivals). An access at
 // time t of thread a happened before what thread b does now if b knows a's time t. Two accesses of

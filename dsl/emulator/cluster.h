@@ -1,4 +1,5 @@
-// One cluster of an emulated kernel: the blocks that run together, from start to end.
+// One cluster of an emulated kernel: the blocks that run together, and the waits between their
+// threads.
 //
 // Most kernels know nothing of clusters, and then each block is a cluster of its own. Blocks of one
 // cluster reach each other's shared memory, so their threads are fibers of one thread of the host.

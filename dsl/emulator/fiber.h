@@ -10,7 +10,7 @@
 
 namespace tilewright::dsl::emulator {
 
-// Where a stack was left, and what the address sanitizer must be told of it.
+// The saved state of a stack, and what the address sanitizer must know of it.
 struct Context {
   void* stack_pointer = nullptr;
   const void* stack_bottom = nullptr;

@@ -1,8 +1,7 @@
-// What each device operation does, in C++: the column `meaning` of its row in the table
-// dsl/target/device_ops.def.
-// A meaning is the definition that the expansion for a GPU is held against, so each is written the
-// plain way, from the description of the instruction: registers are gathered into a matrix, the
-// matrices multiplied, the result dealt out again.
+// Implements each device operation in C++: the column `meaning` of its row in the table
+// codegen/gpu/device/device_ops.def. A meaning is the definition that the expansion for a GPU is
+// held against, so each is written the plain way, from the description of the instruction:
+// registers are gathered into a matrix, the matrices multiplied, the result dealt out again.
 #pragma once
 
 #include <string_view>

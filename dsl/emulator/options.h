@@ -1,4 +1,4 @@
-// What a user of the emulator may choose, what it reports, and how it fails.
+// The emulator's options, reports, and errors.
 #pragma once
 
 #include <cstdint>

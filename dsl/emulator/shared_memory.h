@@ -1,8 +1,8 @@
 // The shared memory of an emulated block, and the history of each of its bytes.
 //
 // Before a block starts every byte is 0xFF: NaN as a floating-point number, so that what is read
-// without having been written spreads into the result. With the checks on, each byte remembers who
-// wrote it last and who read it, at which times of their clocks (clocks.h), and whether an
+// without having been written spreads into the result. With the checks on, each byte remembers its
+// last writer and its readers, at which times of their clocks (clocks.h), and whether an
 // asynchronous operation is still to write or to read it. Each access is checked against that, and
 // what a GPU might get wrong only once in a thousand runs is a fault in each run here.
 //
@@ -23,7 +23,7 @@ namespace tilewright::dsl::emulator {
 
 enum class AccessMode : std::uint8_t { read, write, atomic };
 
-// What an access of one byte collides with; `thread` and `site` are of the other access, or -1.
+// A collision of an access of one byte; `thread` and `site` are of the other access, or -1.
 struct Collision {
   std::string what;  // "" if there is none
   int thread = -1;
@@ -54,8 +54,8 @@ class SharedMemory {
   Collision begin_write(std::byte* address, int bytes, int thread, int site, const Clocks& clocks);
   void end_write(const void* address, int bytes, int writer, int site, const Clocks& clocks);
 
-  // An asynchronous read: until it is finished nobody may write the bytes. What threads wrote must
-  // have been fenced.
+  // An asynchronous read: until it is finished nobody may write the bytes. Earlier writes by
+  // threads must have been fenced.
   Collision begin_read(const void* address, int bytes, int thread, int site, const Clocks& clocks);
   void end_read(const void* address, int bytes);
 

@@ -1,4 +1,4 @@
-// What a tensor map is on the emulator.
+// A tensor map as the emulator represents it.
 //
 // On a GPU the driver makes 128 opaque bytes (CUtensorMap) that say where a tensor lies, how large
 // it is, and which box of it one copy moves. The emulator has the same facts as plain data, in as

@@ -1,5 +1,5 @@
 // One block of an emulated kernel: its threads, and what they alone share: memory, barriers by
-// number, lanes that wait for each other. Who runs when is the scheduler's (scheduler.h).
+// number, lanes that wait for each other. The cluster schedules them (cluster.h).
 #pragma once
 
 #include <array>

@@ -64,7 +64,7 @@ std::optional<Op> combining_op(AtomicKind kind) {
   __builtin_unreachable();
 }
 
-// Whether memory holds just the bits of an element.
+// True if memory holds exactly the bits of an element.
 bool holds(DType dtype, std::int64_t address, const TileData& expected, std::size_t i) {
   std::array<std::byte, 8> bits{};
   write_element(dtype, reinterpret_cast<std::int64_t>(bits.data()), expected, i);
@@ -85,7 +85,7 @@ class Interpreter {
     for (std::size_t i = 0; i < function.params.size(); ++i) bind(i, arguments[i]);
   }
 
-  // Of a cluster, the programs meet there.
+  // In a cluster, the programs meet there.
   void run(const ProgramIndex& program, ClusterRendezvous* rendezvous = nullptr) {
     program_ = program;
     rendezvous_ = rendezvous;

@@ -1,6 +1,6 @@
-// Who watches a program while it is interpreted: told of each instruction that was run, and of each
-// element of memory before it is touched. Apart from the interpreter, which knows nothing of what
-// is looked for (dsl/debugger).
+// Watches a program while it is interpreted: is called for each instruction that was run, and for
+// each element of memory before it is touched. Apart from the interpreter, which knows nothing of
+// what is looked for (dsl/debugger).
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace tilewright::ir {
 
 using ProgramIndex = std::array<std::int64_t, 3>;  // along the axes of the grid
 
-// An instruction that has been run; a loop or an if after its bodies, of which each was told
-// before.
+// An instruction that has been run; a loop or an if comes after its bodies, whose instructions were
+// reported before.
 struct Executed {
   const Inst& inst;
   const ProgramIndex& program;

@@ -130,7 +130,7 @@ T shifted_right(T a, T by) {
   return static_cast<T>(a >> bits(by));
 }
 
-// Of the product of a and b as unsigned numbers.
+// The upper half of the product of a and b as unsigned numbers.
 template <typename T>
 T upper_half(T a, T b) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -142,7 +142,7 @@ T upper_half(T a, T b) {
   }
 }
 
-// NaN wins. Of two zeros it is the first operand, as in PyTorch's clamp and relu.
+// NaN wins. With two zeros it is the first operand, as in PyTorch's clamp and relu.
 template <typename T>
 T smaller(T a, T b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();

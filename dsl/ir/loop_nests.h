@@ -15,10 +15,10 @@
 
 namespace tilewright::ir {
 
-// Whether a value of this instruction is computed where it is needed, unless it is kept.
+// True if a value of this instruction is computed where it is needed, unless it is kept.
 bool may_be_virtual(const Inst& inst);
 
-// Whether the instruction goes through a tile by itself, without being kept.
+// True if the instruction goes through a tile by itself, without being kept.
 bool goes_through_tile(const Function& function, const Inst& inst);
 // Or since it is kept.
 bool is_root(const Function& function, const Inst& inst);
@@ -27,8 +27,8 @@ Shape domain_of(const Function& function, const Inst& root);
 
 // Raises `Error` naming the op and what is wrong with the marks of loop nests. Roots of one loop
 // nest go through one shape, and none needs more of what another one in it makes than the element
-// at its own position; they do not write what another one there writes or reads. What is loaded
-// from an array that the program writes is kept, so that it is read where it stands. A function of
+// at its own position; they do not write what another one there writes or reads. A load from an
+// array that the program writes is kept, so that the read happens where it stands. A function of
 // another stage has no marks.
 void verify_loop_nests(const Function& function);
 

@@ -1,4 +1,4 @@
-// What programs print while they run. Its own file because interpreted, compiled and emulated
+// Text that programs print while they run. Its own file because interpreted, compiled and emulated
 // programs write their messages by the same rule: values travel as words of 64 bits, integers
 // widened and floats as doubles, beside a format as C's printf takes it.
 #pragma once
@@ -21,8 +21,8 @@ int placeholder_count(std::string_view text);
 std::string message_format(std::string_view text, std::span<const DType> dtypes);
 // A message from a format that `message_format` gave.
 std::string message_text(const char* format, const std::uint64_t* words);
-// What is said of a condition that does not hold: where, in which program, of which element (in
-// the shape of the conditions), and the message.
+// The message for a condition that does not hold: where, in which program, of which element (in the
+// shape of the conditions), and the kernel's message.
 std::string assertion_text(std::string_view kernel, std::source_location where,
                            const std::array<std::int64_t, 3>& program, const Shape& shape,
                            std::int64_t element, std::string_view message);

@@ -1,4 +1,4 @@
-// What passes share when they edit a function: replacing values, counting uses, dropping
+// Shared by passes when they edit a function: replacing values, counting uses, dropping
 // instructions, renumbering.
 //
 // A function has no use-lists, so a replacement is one sweep over the code with a table of old and

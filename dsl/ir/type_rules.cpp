@@ -13,7 +13,7 @@ namespace {
 
 using Types = std::vector<Type>;
 
-// What a rule sees: the op (for messages), its operands' types and its immediate.
+// The input of a rule: the op (for messages), its operands' types and its immediate.
 struct RuleContext {
   Op op;
   std::span<const Type> operands;
@@ -293,8 +293,8 @@ Types store(const RuleContext& site) {
   return {};
 }
 
-// Pointers, values of what they point to, and a mask; what was there. What processors do in one
-// step, or in a loop of few turns that tries again.
+// Pointers, values of what they point to, and a mask; what was there. Only types that processors
+// handle in one step, or in a loop of few iterations that retries.
 Types atomic(const RuleContext& site) {
   expect_written(site);
   AtomicKind kind = site.get<Atomic>().kind;
@@ -445,7 +445,7 @@ Types dot(const RuleContext& site) {
   return {result};
 }
 
-// Three integer scalars of one type, and what is carried; what is carried. Of a while the first is
+// Three integer scalars of one type, and what is carried; what is carried. For a while the first is
 // a bool.
 Types loop(const RuleContext& site) {
   for (std::size_t i = 0; i < 3; ++i) site.expect_integer_scalar(i, "a bound");

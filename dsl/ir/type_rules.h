@@ -1,4 +1,5 @@
-// What types the operations of the tile IR take and give: the functions that ops.def names.
+// The types of operands and results of the operations of the tile IR: the functions that ops.def
+// names.
 //
 // Inference and verification are one thing here: a rule looks at the operands' types and the
 // immediate, raises `Error` in the form "[dot] inner sizes differ: ..." where they do not fit, and
@@ -16,7 +17,8 @@ namespace tilewright::ir {
 std::vector<Type> result_types(Op op, std::span<const Type> operands, const Immediate& immediate,
                                std::span<const std::vector<Type>> yielded = {});
 
-// What a matrix product of these elements adds up in: f32 for f16 and bf16, i32 for small integers.
+// The accumulator type of a matrix product of these elements: f32 for f16 and bf16, i32 for small
+// integers.
 DType product_dtype(DType operand);
 
 // The shape of `shape` without the axis.

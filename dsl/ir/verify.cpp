@@ -105,7 +105,7 @@ class Verifier {
     hide(b);
   }
 
-  // What a block defines is not seen after it.
+  // Values defined in a block are not visible after it.
   void hide(const Block& b) {
     for (Value param : b.params) visible_[param] = false;
     for (const Inst& inst : b.insts)

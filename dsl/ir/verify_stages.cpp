@@ -173,7 +173,7 @@ class PlaceVerifier {
     for (const Inst* ring : rings_)
       expect(!own.overlaps(place_of(*ring)), inst, "its bytes of shared memory, ", to_string(own),
              ", overlap those of a loop around it, ", to_string(place_of(*ring)),
-             "; what is in use at one time must lie apart");
+             "; parts in use at one time must lie apart");
   }
 
   const Function& function_;

@@ -37,14 +37,14 @@ const std::vector<std::string>& Kernel::parameter_names() const { return state_-
 
 namespace {
 
-// What a parameter stands for in the trace. One that is known to be 1 is a constant, and its
-// parameter remains, so that launches are alike.
+// The value of a parameter in the trace. One that is known to be 1 is a constant, and its parameter
+// remains, so that launches are alike.
 Tile traced_scalar(Tracer& tracer, const std::string& name, DType dtype, Fact fact) {
   Tile scalar = tracer.scalar_param(name, dtype, fact == Fact::multiple_of_16 ? 16 : 1);
   return fact == Fact::one ? constant(ir::Scalar::of_integer(dtype, 1)) : scalar;
 }
 
-// Of a pointer nothing is known but that its elements lie where such elements may.
+// Nothing is known of a pointer but that its elements lie where such elements may.
 Tile traced_pointer(Tracer& tracer, const std::string& name, DType dtype,
                     std::span<const Fact> facts, std::size_t i) {
   if (facts.empty()) return tracer.pointer_param(name, dtype);

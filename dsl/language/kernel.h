@@ -10,16 +10,16 @@
 // and its element type read off what is given; a Constexpr is a number that the program is compiled
 // for. Anything else that the function needs it may capture, as long as it stays the same.
 //
-// The grid may follow from the launch's numbers, and a kernel may be told how a GPU runs it:
+// The grid may be computed from the launch's numbers, and knobs say how a GPU runs the kernel:
 //
 //   add.launch([&](const Config& c) { return Grid{cdiv(n, c["block"])}; }, x, y, out, n, 128);
 //   add.with(Knobs{.num_warps = 4}).launch(blocks, x, y, out, n, 128);
 //   add.on(Device::emulated("sm_90a")).launch(blocks, x, y, out, n, 128);
 //
-// Where nothing is said, it runs where its tensors lie, in the calling thread's stream. Programs
-// are compiled for the types of the arguments and, as Triton's, for what their numbers and
-// addresses are: an integer that is 1 is a constant, and of other integers and of pointers it is
-// known whether they are multiples of 16 (bytes).
+// By default, it runs where its tensors lie, in the calling thread's stream. Programs are compiled
+// for the types of the arguments and, as Triton's, for what their numbers and addresses are: an
+// integer that is 1 is a constant, and of other integers and of pointers it is known whether they
+// are multiples of 16 (bytes).
 //
 // A launch knows how large vectors, arrays, spans and tensors are. Memory that the kernel writes
 // must not overlap that of another argument, since code is made as if it did not; and a kernel that
@@ -50,7 +50,7 @@ class DeviceMemory;  // runtime/device_memory.h
 
 namespace tilewright::dsl {
 
-// Whether dtype_of knows the type.
+// True if dtype_of knows the type.
 template <typename T>
 constexpr bool is_element_type() {
   bool is_one = false;
@@ -80,7 +80,7 @@ concept GivesLaunchArgument = requires(const T& value) {
 };
 
 // One argument of a launch: a number, or memory. Integers are i64 scalars or constexprs, `float` is
-// f32, `double` f64. What is const is not written: a kernel that would raises `Error`.
+// f32, `double` f64. A const argument is not written: a kernel that would raises `Error`.
 class LaunchArgument {
  public:
   template <Element T>
@@ -248,7 +248,7 @@ P bound(const BoundParameter& value) {
     return P(std::get<Tile>(value));
 }
 
-// What the type of a function says of its parameters.
+// The parameters in the type of a function.
 template <typename R, bool changes_itself, typename... P>
 struct Parameters {
   static constexpr bool is_const = !changes_itself, gives_nothing = std::is_void_v<R>,
@@ -312,7 +312,22 @@ void call_with(const F& function, std::span<const BoundParameter> values) {
 
 }  // namespace detail
 
-// What a launch runs, and with which arguments.
+// The checks while kernels run.
+//
+//   bounds   each load, store and atomic on the host is compared with the memory that the launch
+//            knows (vectors, arrays, spans, tensors). What lies outside is not touched, and the
+//            launch raises `Error` with the kernel's line, program, array and index. It costs
+//            about as much again as the kernel does, or several times that where it did little
+//            else than go through memory (dsl/README.md). Pointers made from several parameters
+//            are not checked.
+//
+//            The emulator does so always, if all sizes are known; a GPU never. A kernel that is a
+//            custom op, or is launched inside compile(), is looked at as in a launch of its own.
+//   asserts  what the kernel says with device_assert (language/tile.h) is looked at, on the host
+//            and on emulated GPUs, and the launch raises `Error` once all programs have run. A
+//            GPU never does.
+//
+//   all      both
 struct BoundLaunch {
   std::shared_ptr<const Artifact> artifact;
   // An entry a Pointer or Scalar. With checks there are more, and accesses outside are
@@ -367,8 +382,8 @@ class Kernel {
   // The same kernel, compiled separately, whose launches are checked. A kernel without such a
   // setting is checked as TILEWRIGHT_CHECK says when it is compiled.
   Kernel with(Check check) const;
-  // What is checked while it runs: by `with`, else as TILEWRIGHT_CHECK says now. Raises `Error` for
-  // a word there that is no check.
+  // The checks while it runs: by `with`, else by the current value of TILEWRIGHT_CHECK. Raises
+  // `Error` for a word there that is no check.
   Check checks() const;
   // The same kernel, compiled separately with these knobs. Raises `Error` where one is out of
   // range.
@@ -380,7 +395,7 @@ class Kernel {
   Kernel without_facts_of(const std::vector<std::string>& names) const;
   const Knobs& knobs() const;
   bool has_device() const;  // of `on`
-  // What such arguments ask for. Raises `Error` where one does not fit its parameter.
+  // The signature for such arguments. Raises `Error` where one does not fit its parameter.
   Signature signature_of(LaunchArguments arguments) const;
   // Writes what the kernel does into the program that is being traced on this thread. For lowerings
   // that make a program around it; `values` has an entry a parameter.

@@ -221,7 +221,7 @@ std::shared_ptr<const CompiledKernel> Kernel::compiled_for(LaunchArguments argum
   return latest = std::move(made);
 }
 
-// Whether each argument is a number or a pointer as its parameter wants it.
+// True if each argument is a number or a pointer as its parameter wants it.
 bool Kernel::fits(std::span<const LaunchArgument> arguments) const {
   return std::ranges::equal(state_->kinds, arguments,
                             [](ParameterKind kind, const LaunchArgument& argument) {

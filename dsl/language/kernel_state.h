@@ -1,5 +1,5 @@
-// What the copies of a Kernel share. Apart from kernel.h, because tracing needs no code generator
-// and launching does: the two live in libraries of their own.
+// The state that copies of a Kernel share. Apart from kernel.h, because tracing needs no code
+// generator and launching does: the two live in libraries of their own.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What must hold of a launch of a kernel written by hand before it runs: its grid, and the memory
-// of its arguments. Apart from the launch so that it is one list of what is refused, and why.
+// The preconditions of a launch of a kernel written by hand: its grid, and the memory of its
+// arguments. Apart from the launch so that it is one list of what is refused, and why.
 #pragma once
 
 #include <span>
@@ -22,8 +22,8 @@ struct ArgumentMemory {
   ParameterUse use;
 };
 // Raises `Error` where memory is null, lies on another device than `device`, is const and written,
-// or overlaps another argument's of which one is written. What the kernel does not use may be
-// anything.
+// or overlaps another argument's of which one is written. Arguments that the kernel does not use
+// may be anything.
 void require_memory(const std::string& kernel, std::span<const ArgumentMemory> memories,
                     const Device& device);
 

@@ -32,7 +32,8 @@ Tile rand(const Operand& seed, const Operand& offset, int rounds = 10);
 FourTiles randn4x(const Operand& seed, const Operand& offset, int rounds = 10);
 Tile randn(const Operand& seed, const Operand& offset, int rounds = 10);
 
-// What these are made of: u32 or i32 to f32 from 0 on and below 1; two such to two normal ones.
+// The building blocks of these: u32 or i32 to f32 from 0 on and below 1; two such to two normal
+// ones.
 Tile uint_to_uniform_float(const Operand& bits);
 std::pair<Tile, Tile> pair_uniform_to_normal(const Operand& first, const Operand& second);
 

@@ -51,8 +51,8 @@ namespace tilewright::dsl {
 
 class Tracer;
 
-// What stands in brackets behind a tile: for each `whole` an axis of it, in order, for each None
-// one of a single element. x[{whole, None}] is Triton's x[:, None]; axes that are not named follow.
+// The index in brackets after a tile: for each `whole` an axis of it, in order, for each None one
+// of a single element. x[{whole, None}] is Triton's x[:, None]; axes that are not named follow.
 enum class Slice : std::uint8_t { whole, None };
 inline constexpr Slice whole = Slice::whole, None = Slice::None;
 struct Slices {
@@ -79,7 +79,7 @@ class Tile {
 
  private:
   Tracer* tracer_ = nullptr;
-  std::uint64_t serial_ = 0;  // of the trace: an address alone may be met again
+  std::uint64_t serial_ = 0;  // of the trace: an address alone may be reused
   ir::Value value_ = 0;
 };
 
@@ -145,7 +145,7 @@ concept WholeNumber = std::integral<N> || std::same_as<N, Constexpr>;
 // An array in memory. `load(desc, offsets, block)` reads zero outside it.
 class Desc {
  public:
-  // What it was made of; empty of a handle alone.
+  // The operands of make_desc; empty for a bare handle.
   struct Parts {
     Tile base;
     std::vector<Tile> sizes, strides;
@@ -162,8 +162,8 @@ class Desc {
   Parts parts_;
 };
 
-// What an operator takes: a tile, a variable's present value, or a C++ number. It is converted at
-// the call and so carries the user's line.
+// An operand of an operator: a tile, a variable's present value, or a C++ number. It is converted
+// at the call and so carries the user's line.
 class Operand {
  public:
   Operand(const Tile& tile, std::source_location where = std::source_location::current())

@@ -29,10 +29,10 @@ class Tracer {
   ~Tracer();
   // The innermost tracer of this thread; raises `Error` where there is none.
   static Tracer& current(std::string_view operation, std::source_location where);
-  // Whether the trace of that serial number is running on this thread.
+  // True if the trace of that serial number is running on this thread.
   static bool is_live(const Tracer* tracer, std::uint64_t serial);
 
-  // `align_bytes`: what the pointer is known to be a multiple of.
+  // `align_bytes`: a known divisor of the pointer.
   Tile pointer_param(std::string name, DType dtype, int align_bytes = ir::Param{}.align_bytes);
   // `multiple_of`: a power of two, less than a pointer's default alignment, that an integer is
   // known to be a multiple of. It takes the place of the alignment in the parameter.
@@ -49,7 +49,7 @@ class Tracer {
   const ir::Function& function() const { return function_; }
   // The number, if this integer scalar is a constant of the program.
   std::optional<std::int64_t> known_integer(ir::Value value) const;
-  // Whether an integer scalar is computed from positive numbers and sizes of the grid alone.
+  // True if an integer scalar is computed from positive numbers and sizes of the grid alone.
   bool is_known_positive(ir::Value value) const { return positive_.contains(value); }
   // The name of a value in dumps, traces and errors of a debugger.
   void name_value(ir::Value value, std::string name);
@@ -66,7 +66,7 @@ class Tracer {
   // A loop that ends by a condition has it in the variable of slot `going`.
   Tile open_loop(const Tile& low, std::source_location where, std::optional<int> going = {});
   void close_loop(const Tile& index, const Tile& low, const Tile& high, const Tile& step);
-  // What follows runs where the condition, a bool scalar, is false.
+  // The rest of the kernel runs only if the condition, a bool scalar, is false.
   void return_if(const Tile& condition, std::source_location where);
   void branch(const Tile& condition, const std::function<void()>& then,
               const std::function<void()>& otherwise, std::source_location where);

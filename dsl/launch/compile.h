@@ -1,7 +1,7 @@
 // The one door from a traced program to code that runs: passes, then code generation.
 //
 // Compiled kernels are found again by the content of the program and the target: compiling an equal
-// program twice costs a look-up. Whoever has a kernel owns it. Besides, those that were asked for
+// program twice costs a look-up. The holder of a kernel owns it. Besides, those that were asked for
 // last are kept, within the bounds of runtime/kept/bounds.h; the others are unloaded when their
 // last owner goes.
 #pragma once
@@ -33,8 +33,8 @@ std::size_t most_launches(const ir::Function& function, const Device& device);
 std::shared_ptr<const Artifact> compile_watched(const ir::Function& function, const Device& device);
 // For a processor by name: what is a GPU's runs in the emulator, on the host's memory.
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target);
-// What the code of a kernel takes: a host's in memory, a GPU's as text; of the emulator's nothing
-// is known, which is 0.
+// The size of a kernel's code: a host's in memory, a GPU's as text; the emulator's is unknown,
+// which is 0.
 std::int64_t code_bytes(const Artifact& artifact);
 CompileStatistics compile_statistics();
 

@@ -1,4 +1,5 @@
-// Where a compiled function runs, as a value: what code is made for, and who runs it.
+// The device of a compiled function, as a value: the target of its code, and the machine that runs
+// it.
 //
 //   Device::cpu()                  the host, with the best instructions that it has
 //   Device::cuda(0)                an NVIDIA GPU, through its driver
@@ -6,7 +7,7 @@
 //                                  of times slower, and accesses and barriers are checked
 //
 // As text "cpu", "cuda:0" and "emulated:sm_80". Tensors lie in the host's memory or in that of a
-// GPU; an emulated device works on the host's. What does not name a device runs on the default one,
+// GPU; an emulated device works on the host's. Code that names no device runs on the default one,
 // which TILEWRIGHT_DEVICE names: a whole program, or a whole test suite, can be tried on another
 // without a change.
 #pragma once
@@ -24,7 +25,7 @@ class Device {
  public:
   Device() = default;  // the host
   static Device cpu() { return {}; }
-  // Whether there is such a GPU is asked when it is used. Raises `Error` below 0.
+  // The existence of such a GPU is checked when it is used. Raises `Error` below 0.
   static Device cuda(int ordinal = 0);
   static Device emulated(std::string_view processor);
   // Reads the name of the host or of an emulated GPU, or "cuda" for the first GPU. Raises `Error`

@@ -89,7 +89,7 @@ int total_bank_conflicts(const Layout& layout, const SharedLayout& shared) {
 
 namespace {
 
-// What a layout of shared memory costs; smaller is better.
+// The cost of a layout of shared memory; smaller is better.
 struct Cost {
   int conflicts, accesses;
   auto operator<=>(const Cost&) const = default;

@@ -285,8 +285,8 @@ Conversion planned(const Layout& from, const Layout& to, int element_bytes) {
   return plan;
 }
 
-// What a thread has planned last. What inserts conversions, allocates memory for them and emits
-// them all ask for the same ones, and a swizzle is searched for.
+// The latest plans of a thread. The passes that insert conversions, allocate memory for them and
+// emit them all ask for the same ones, and finding a swizzle takes a search.
 class Plans {
  public:
   const Conversion& of(const Layout& from, const Layout& to, int element_bytes) {

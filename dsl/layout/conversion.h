@@ -63,7 +63,7 @@ struct Conversion {
   std::vector<int> duplicate_of;
 };
 
-// Of equal shapes and threads. For any thread, which keeps what it planned last.
+// For layouts of equal shapes and threads. For any thread, which keeps what it planned last.
 Conversion plan_conversion(const Layout& from, const Layout& to, int element_bytes);
 
 }  // namespace tilewright::dsl::layout

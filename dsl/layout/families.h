@@ -34,7 +34,7 @@ Layout mma_operand_b(const Shape& physical, int warps_m, int warps_n, int bits);
 
 // wgmma.mma_async.m64n*k*: the four warps of a warpgroup own 16 rows each of its 64, the warpgroups
 // contiguous parts of the rows; in each, registers go on as above. Columns are a power of two here;
-// what is left of a narrower instruction's is padding.
+// a narrower instruction's are padded.
 Layout wgmma_result(int m, int n, int warpgroups);
 Layout wgmma_operand_a(int m, int k, int warpgroups, int bits);  // from registers
 

@@ -1,11 +1,11 @@
 // Where the elements of a tile live in the registers of a block of threads.
 //
 // A block has warps, a warp has lanes, a lane has registers, and every number of them is a power of
-// two. A layout says which element of the tile register r of lane l of warp w holds. What all
-// useful layouts have in common (after Zhou et al., "Linear Layouts", 2025) is that this map is
-// linear over F2: each bit of r, l and w has a fixed vector of coordinates, its basis, and the
-// element's coordinates are the XOR of the bases whose bits are set. For example, the result of the
-// tensor core's m16n8 product, 4 registers in each of 32 lanes:
+// two. A layout says which element of the tile register r of lane l of warp w holds. All useful
+// layouts have in common (after Zhou et al., "Linear Layouts", 2025) that this map is linear over
+// F2: each bit of r, l and w has a fixed vector of coordinates, its basis, and the element's
+// coordinates are the XOR of the bases whose bits are set. For example, the result of the tensor
+// core's m16n8 product, 4 registers in each of 32 lanes:
 //
 //     register: (0,1) (8,0)
 //     lane:     (0,2) (0,4) (1,0) (2,0) (4,0)
@@ -14,7 +14,7 @@
 //
 // From this follows all else. Taking axes away, adding, exchanging and regrouping them acts on the
 // bases alone and moves no data. A basis of zeros, or one that others make up, says that a bit
-// holds the same elements again: replicas. What must move from one layout to another, whether in a
+// holds the same elements again: replicas. The movement from one layout to another, whether in a
 // thread, within warps or through shared memory, is read off a product of one matrix with the
 // inverse of the other (conversion.h), and conflicts of shared memory's banks are ranks (banks.h).
 //
@@ -43,7 +43,7 @@ enum class In : std::uint8_t { register_, lane, warp };
 
 class Layout {
  public:
-  // What one bit adds by XOR: a coordinate for each axis. All zeros: the bit replicates.
+  // The XOR contribution of one bit: a coordinate for each axis. All zeros: the bit replicates.
   using Basis = std::vector<std::int32_t>;
 
   // Every element of the physical shape must have a place.
@@ -70,7 +70,7 @@ class Layout {
   bool is_onto() const { return matrix().is_onto(); }
 
   // The bits of an input that bits before them (registers first, then lanes, then warps) can stand
-  // in for. With these bits 0 everywhere every element is met exactly once.
+  // in for. With these bits 0 everywhere, every element is visited exactly once.
   std::uint32_t redundant_bits(In in) const;
   bool replicates(In in) const { return redundant_bits(in) != 0; }
 

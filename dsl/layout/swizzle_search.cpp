@@ -76,12 +76,12 @@ BitMatrix order_for(int bits, const Side& lead, const Side& other, const Vectors
                     std::size_t common, int element_bytes) {
   Vectors units;
   for (int bit = 0; bit < bits; ++bit) units.push_back(std::uint64_t{1} << bit);
-  // What is not decided within an access, beginning with the threads of both sides.
+  // The vectors that are not decided within an access, beginning with the threads of both sides.
   Vectors rest = independent_of(access, lead.threads);
   rest = joined(rest, independent_of(joined(access, rest), other.threads));
   rest = joined(rest, independent_of(joined(access, rest), units));
 
-  // What shares a word: lowest in an access, or lowest of the rest where accesses are narrower.
+  // The bits within a word: lowest in an access, or lowest of the rest where accesses are narrower.
   std::size_t word_bits =
       element_bytes >= 4 ? 0 : 2 - static_cast<std::size_t>(log_of(element_bytes));
   Vectors word = joined(access, rest);

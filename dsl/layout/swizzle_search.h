@@ -1,7 +1,7 @@
 // Candidates for layouts of shared memory without bank conflicts, made for a writer and a reader.
 //
-// It is apart from banks.h because it is geometry of subspaces alone: what a candidate is worth is
-// decided there.
+// It is apart from banks.h because it is geometry of subspaces alone: banks.h decides how good a
+// candidate is.
 #pragma once
 
 #include <vector>

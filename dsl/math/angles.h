@@ -23,7 +23,7 @@ struct HalfPi {
         low(std::numbers::pi / 2 - high + 6.123233995736766e-17) {}
 };
 
-// Of x that is not negative. x, its distance from 1 or its inverse is within 0.66, where Cephes'
+// For x that is not negative: x, its distance from 1 or its inverse is within 0.66, where Cephes'
 // quotient of polynomials holds.
 template <typename T>
 T angle_of(const T& x) {

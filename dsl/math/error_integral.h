@@ -1,6 +1,6 @@
 // Formulas of the error integral, its complement and their inverses, in the terms that
-// dsl/math/angles.h explains: within 8 units in the last place in f32 and 32 in f64, where no other
-// is said.
+// dsl/math/angles.h explains: within 8 units in the last place in f32 and 32 in f64, unless noted
+// otherwise.
 #pragma once
 
 #include <cmath>
@@ -82,7 +82,7 @@ T complement(const T& x) {
   return choice(x < 0, 2 - tail, tail);
 }
 
-// Of x that is not negative without its exponential; else twice that less than the mirrored one.
+// For x that is not negative, without its exponential; else twice that less than the mirrored one.
 template <typename T>
 T scaled_complement(const T& x) {
   T a = abs(x), low = choice(a < 1.25, a, 1.25), high = choice(a < 1.25, 1.25, a);
@@ -123,7 +123,7 @@ T erfinv(const T& x) {
   return choice(a == 0, x, negated_where(x < 0, y));
 }
 
-// Of p up to 1/2, from a quotient within 4.5e-4 (Abramowitz and Stegun 26.2.23) by Newton's steps
+// For p up to 1/2, from a quotient within 4.5e-4 (Abramowitz and Stegun 26.2.23) by Newton's steps
 // for the integral's logarithm.
 template <typename T>
 T quantile_of_logarithm(const T& wanted) {

@@ -22,7 +22,7 @@ struct Reduced {
 };
 
 // 2^r for |r| <= 1/2, and 1 for 0: a fit of least greatest relative error, 3.1e-9, found by
-// weighting squares anew, coefficient after coefficient rounded to f32.
+// repeatedly reweighting squares, coefficient after coefficient rounded to f32.
 Expression power_of_remainder(const Expression& r) {
   return polynomial(
       r, {1, 0.693147182, 0.240226477, 5.55035956e-2, 9.61850304e-3, 1.3390996e-3, 1.53277826e-4});
@@ -226,7 +226,7 @@ Expression exp2(const Expression& x, const Form& form) {
                                       : scaled(reduce_base_two(bounded));
 }
 
-// What e is off by counts up to twice where the quotient is of the binade below.
+// The error of e counts up to twice where the quotient is of the binade below.
 Expression sigmoid(const Expression& x, const Form& form) {
   Expression below = minus_magnitude(x);
   bool by_instruction = form.power == PowerBy::ldexp && !form.for_half;

@@ -9,7 +9,7 @@
 
 namespace tilewright::dsl::math {
 
-// What a machine has an instruction for, over which the others are built.
+// The power function for which a machine has an instruction, over which the others are built.
 enum class PowerBy : std::uint8_t {
   arithmetic,  // none
   ldexp,       // x 2^n, and one that looks up one of sixteen numbers (AVX-512)

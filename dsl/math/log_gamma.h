@@ -11,9 +11,9 @@ namespace tilewright::dsl::formulas {
 
 // For z from 0.5 on gamma(z) is (z + 6.5)^(z - 0.5) e^-(z + 6.5) times Lanczos' sum (C. Lanczos: A
 // precision approximation of the gamma function, 1964), with P. Godfrey's coefficients for g = 7,
-// within 1e-15. Of its terms one quotient of polynomials is made, the upper one times sqrt(2 pi).
-// Below 0.5 gamma(x) is pi / sin(pi x) / gamma(1 - x): the quotient is turned over, so that one
-// logarithm serves both. It is infinite at 0, -1, -2, ..
+// within 1e-15. Its terms are combined to one quotient of polynomials, the upper one times sqrt(2
+// pi). Below 0.5 gamma(x) is pi / sin(pi x) / gamma(1 - x): the quotient is turned over, so that
+// one logarithm serves both. It is infinite at 0, -1, -2, ..
 template <typename T>
 T log_gamma(const T& x) {
   constexpr double infinity = std::numeric_limits<double>::infinity(), pi = std::numbers::pi;

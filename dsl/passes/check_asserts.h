@@ -34,7 +34,7 @@ struct AssertChecks {
 
 AssertChecks check_asserts(const ir::Function& function);
 bool has_asserts(const ir::Function& function);
-// What a report says of the first assert that did not hold; nothing where all did.
+// The message about the first assert that did not hold; nothing where all did.
 std::optional<std::string> broken_assert(const AssertChecks& checks,
                                          std::span<const std::int64_t> report);
 

@@ -62,8 +62,8 @@ class BoundsCheck : private Insertion {
   }
 
  private:
-  // What is known of one array, as scalars of the program: its address, and the least and the
-  // greatest distance in bytes from it at which an element may begin.
+  // Facts about one array, as scalars of the program: its address, and the least and the greatest
+  // distance in bytes from it at which an element may begin.
   struct Array {
     Value address, least, most;
   };
@@ -108,7 +108,7 @@ class BoundsCheck : private Insertion {
     std::int64_t width = size_bytes(function_.type(inst.operands[0]).dtype);
     Value index =
         emit(Op::shr_, {distance, number(std::countr_zero(static_cast<std::uint64_t>(width)))});
-    // Who is the first to count is alone in writing the rest.
+    // Only the thread that counts first writes the rest.
     Value known =
         emit(Op::atomic_, {report_word(0), number(1), is_outside}, ir::Atomic{ir::AtomicKind::add});
     Value is_first = emit(Op::and_, {is_outside, emit(Op::eq_, {known, number(0)})});

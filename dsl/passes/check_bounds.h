@@ -5,8 +5,8 @@
 // parameters come, for each of them that is a pointer, the bytes that lie there (i64, below 0: not
 // known), and last an array of i64, three a site, zero at the launch. An element outside is neither
 // read, which gives zero or `other`, nor written; its site gets how often that was found, and of
-// the first time the index and the number of the program, along axis 0 first. Of a block of a
-// descriptor the two corners are compared, and all of it is left out if one lies outside.
+// the first time the index and the number of the program, along axis 0 first. For a block of a
+// descriptor the two corners are compared, and all of it is skipped if one lies outside.
 //
 // Before: a traced program. After: a traced program that verifies, computes the same where nothing
 // lies outside, and never touches what does. Pointers that may be made from several parameters are

@@ -81,7 +81,8 @@ class Numbering {
   }
 
  private:
-  // What a body reads may have been written by an earlier turn; what follows sees its writes.
+  // Memory that a body reads may have been written by an earlier iteration; later code sees its
+  // writes.
   bool structured(ir::Inst& inst) {
     bool wrote = writes_memory(inst), changed = false;
     std::uint64_t before = memory_;

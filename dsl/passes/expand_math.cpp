@@ -25,7 +25,7 @@ struct Expansion {
   Formula formula;
 };
 
-// Of a function that has one form.
+// For a function that has one form.
 template <Expression (*formula)(const Expression& x)>
 Expression in_any_form(const Expression& x, const math::Form&) {
   return formula(x);
@@ -162,7 +162,7 @@ class Differences {
   std::unordered_set<ir::Value> not_above_zero_;
 };
 
-// What a function is replaced by, and in which form.
+// The replacement of a function, and its form.
 struct Replacement {
   Formula formula = nullptr;  // null: by nothing
   math::Form form;

@@ -135,7 +135,7 @@ std::optional<Value> fold_select(Folder& folder, const ir::Inst& inst) {
   return std::nullopt;
 }
 
-// Whether every value of `from` is one of `to`.
+// True if every value of `from` is one of `to`.
 bool is_exact(DType from, DType to) {
   if (from == to || is_boolean(from)) return true;
   if (is_boolean(to)) return false;

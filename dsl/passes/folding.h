@@ -1,4 +1,4 @@
-// What `simplify` knows of the values before an instruction, and its rules in families.
+// The facts of `simplify` about the values before an instruction, and its rules in families.
 //
 // A rule looks at one instruction and returns a value that equals its result, which may be an older
 // value or one that it emitted. Rules hold exactly: bit for bit, but for the payload of NaN. They

@@ -10,8 +10,8 @@
 
 namespace tilewright::dsl {
 
-// What is emitted goes to the end of `*out`, with the line `where`. Only operations with one result
-// or none, and without bodies.
+// Emitted instructions go to the end of `*out`, with the line `where`. Only operations with one
+// result or none, and without bodies.
 struct Insertion {
   ir::Function& function;
   std::vector<ir::Inst>* out = nullptr;

@@ -76,7 +76,7 @@ std::string names() {
   return list;
 }
 
-// What runs and what is printed, from the options and the environment.
+// The passes to run and to print, from the options and the environment.
 struct Plan {
   std::vector<std::string> skip, dump;
   std::string stop_after;
@@ -88,7 +88,7 @@ struct Plan {
     return std::ranges::any_of(
         dump, [&](const std::string& name) { return name == "all" || name == pass.name; });
   }
-  // Whether the last pass that is wanted comes before this one.
+  // True if the last pass that is wanted comes before this one.
   bool stops_before(const Pass& pass) const {
     return !stop_after.empty() && place(stop_after) < place(pass.name);
   }

@@ -2,7 +2,7 @@
 // casts (folding.h), ifs with a known condition, loops of no turn or of one, and values that a loop
 // carries without changing them.
 //
-// Repeats until nothing changes. What became useless is left for dead_code.
+// Repeats until nothing changes. Useless instructions are left for dead_code.
 #include <optional>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// What a kernel is compiled for.
+// The target of a kernel's compilation.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tilewright::dsl {
 
-// What the code generator uses of a GPU architecture, a row of targets.def. All zero for a host.
+// The code generator's facts about a GPU architecture, a row of targets.def. All zero for a host.
 struct GpuFacts {
   std::string_view name;          // LLVM's
   int capability = 0;             // compute capability, major and minor: 80, 120
@@ -21,7 +21,7 @@ struct GpuFacts {
   // Multiprocessors of the largest GPU of this capability: at least as many blocks of threads run
   // at once.
   int multiprocessors = 1;
-  // What a multiprocessor holds at once.
+  // The capacity of a multiprocessor.
   int threads = 0, blocks = 0, registers = 65536;
   std::int64_t shared_bytes = 0;
   // Estimates of rates that are reached: operations of products of 16 bits by a multiprocessor, and
@@ -52,10 +52,10 @@ struct Target {
   bool has_dots = false;
   // Registers of 16 rows of 64 bytes, AMX, by which all these are multiplied 16 times as fast.
   bool has_tiles = false;
-  // Whether vectors of pairs multiply more in a second than fmas of f32 do. (Not on Intel's
+  // True if vectors of pairs multiply more in a second than fmas of f32 do. (Not on Intel's
   // processors: they start one every other cycle, and two fmas in each cycle.)
   bool has_fast_pairs = false;
-  // Whether the hardware prefetcher follows what a loop reads, best a single stream, so that
+  // True if the hardware prefetcher follows what a loop reads, best a single stream, so that
   // prefetch instructions only disturb. (So measured on Zen 5. Intel's processors need them.)
   bool reads_ahead = false;
   int sm = 0;  // compute capability of an NVIDIA GPU, which names its row; 0: the host

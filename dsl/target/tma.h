@@ -1,5 +1,5 @@
-// What TMA can fetch: the one rule for lowering, which chooses blocks for
-// it, and for the code generator, which uses it.
+// The copies that TMA supports: the one rule for lowering, which chooses blocks for it, and for the
+// code generator, which uses it.
 #pragma once
 
 #include <cstddef>

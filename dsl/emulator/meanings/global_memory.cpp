@@ -31,7 +31,7 @@ template void store_global<1>(const Call&);
 template void store_global<2>(const Call&);
 template void store_global<4>(const Call&);
 
-// Blocks run side by side on the threads of the host: what they add to must be added to atomically
+// Blocks run side by side on the threads of the host: additions to shared locations must be atomic
 // there too.
 template <typename Word, typename Change>
 Word change_atomically(std::byte* address, Change change) {

@@ -108,7 +108,7 @@ void mbarrier_arrive_expect_tx(const Call& call) {
 void mbarrier_expect_tx(const Call& call) { place_of(call).barrier.bytes += call.operands[1].i32; }
 
 // On a GPU this may time out. Here it waits until the phase is complete, so that a wait that never
-// ends is told from a long one.
+// ends differs from a long one.
 void mbarrier_try_wait_parity(const Call& call) {
   MemoryBarrier& barrier = place_of(call).barrier;
   if (barrier.phase == (call.operands[1].u32 & 1)) {

@@ -1,4 +1,4 @@
-// What tensor copies need of the barriers in shared memory.
+// The interface of barriers in shared memory for tensor copies and reports of deadlocks.
 #pragma once
 
 #include <cstdint>

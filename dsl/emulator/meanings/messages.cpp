@@ -1,4 +1,4 @@
-// What programs print.
+// Messages that programs print.
 #include "dsl/emulator/meanings.h"
 #include "dsl/ir/message.h"
 

@@ -103,7 +103,7 @@ class Parser {
     return *value;
   }
 
-  // What `parse` makes of a word, one of the names that it knows.
+  // The value that `parse` returns for a word, one of the names that it knows.
   template <typename Parse>
   auto one_of(const std::string& what, Parse parse) {
     Token token = expect(TokenKind::word, what);

@@ -177,7 +177,7 @@ Product read_product(Lexer& lexer) {
   return *product;
 }
 
-// What is either said or not, by its word.
+// Flags, which are present or not, by their word.
 constexpr std::array flags = {std::pair{std::string_view("staged"), &Schedule::staged},
                               std::pair{std::string_view("deferred"), &Schedule::deferred},
                               std::pair{std::string_view("alternating"), &Schedule::alternating},

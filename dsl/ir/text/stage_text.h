@@ -7,10 +7,10 @@
 //     %2 = splat %1, [2x64] : f32[2x64] @L0
 //
 // Behind a name stand the bases that dsl/layout/layout.h explains; behind a tile's type the name of
-// its layout. What a loop carries lies as its results do, and is not named again. A schedule stands
-// behind an instruction's types, a loop's behind what it carries: `schedule (stages 4)`. Of shared
-// memory the head says `shared (bytes 4096)`, an instruction where its part is and what is awaited
-// before: `schedule (shared 1024 at 0, barrier scratch)`.
+// its layout. Carried values of a loop lie as its results do, and are not named again. A schedule
+// stands behind an instruction's types, a loop's behind what it carries: `schedule (stages 4)`. For
+// shared memory, the head has `shared (bytes 4096)`, and an instruction has its part and the
+// awaited barrier: `schedule (shared 1024 at 0, barrier scratch)`.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ class VisibleNames {
   std::vector<const std::string*> order_;
 };
 
-// What of a name in the text is the user's: of "12.name" what stands behind the number, and with
+// The user's part of a name in the text: in "12.name" the part after the number, and with
 // `keeps_names` all of one that begins with a letter; else "".
 inline std::string given_name(const std::string& text, bool keeps_names) {
   std::size_t begin = text.find_first_not_of("0123456789");

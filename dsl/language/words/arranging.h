@@ -1,5 +1,5 @@
-// Words that put elements elsewhere: joined, taken apart, turned round, chosen by an index. What
-// stays in its order is a reshape or a broadcast; what does not is a `gather`, which looks up each
+// Words that put elements elsewhere: joined, taken apart, turned round, chosen by an index. Words
+// that keep the order are a reshape or a broadcast; the others are a `gather`, which looks up each
 // element of its result, so that none of these words needs an operation of its own.
 //
 // On the host a gather reads a tile that lies in the cache, a vector of elements at a time; on a
@@ -38,7 +38,7 @@ Tile zeros_like(const Operand& x);
 // The tile with the axes that stand in brackets behind it (Slice, tile.h): x[{whole, None}].
 Tile sliced(const Operand& x, const Slices& slices);
 
-// Of the tile (i, j) in a grid of size_i rows by size_j columns, numbered row by row: its place
+// For the tile (i, j) in a grid of size_i rows by size_j columns, numbered row by row: its place
 // when groups of size_g rows are gone through column by column, so that neighbours in time are
 // neighbours in a cache.
 std::pair<Tile, Tile> swizzle2d(const Operand& i, const Operand& j, const Operand& size_i,

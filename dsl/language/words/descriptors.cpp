@@ -34,7 +34,7 @@ Elements elements(const OperationUse& site, const Desc& desc, const std::vector<
     place = place ? *place + step : step;
     inside = inside ? *inside & here : here;
   }
-  // What is outside is not even pointed at.
+  // Elements outside are not even pointed at.
   const Term base(parts.base, site.where());
   return {(base + choice(*inside, *place, 0)).tile(), inside->tile()};
 }

@@ -1,6 +1,6 @@
-// What descriptors do beside loads and stores of blocks (tile.h): rows of an array that an index
+// Uses of descriptors beside loads and stores of blocks (tile.h): rows of an array that an index
 // chooses, and atomic operations. Made of operations on pointers, which the descriptor's base,
-// sizes and strides give; what lies outside the array is masked off, as it is of a block.
+// sizes and strides give; elements outside the array are masked off, as in a block.
 #pragma once
 
 #include "dsl/language/tile.h"
@@ -10,7 +10,7 @@ namespace tilewright::dsl {
 // result[i, j] = array[rows[i], column + j], of an array of two axes, for so many columns; zero
 // outside. `rows` is a tile of integers with one axis, `column` an integer scalar.
 Tile gather(const Desc& desc, const Operand& rows, const Operand& column, std::int64_t columns);
-// array[rows[i], column + j] = value[i, j]. Of rows that are named twice any one is written.
+// array[rows[i], column + j] = value[i, j]. If a row is named twice, either one is written.
 void scatter(const Desc& desc, const Operand& value, const Operand& rows, const Operand& column);
 
 // As `atomic` and the like of pointers, of the block at these offsets that has the value's shape.

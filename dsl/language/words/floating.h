@@ -1,5 +1,6 @@
-// What words on floating numbers are written in: Terms (language/term.h) and the functions on them
-// that formulas (dsl/math/angles.h and its neighbours) ask for. Not for kernels: these write tiles.
+// The vocabulary in which words on floating numbers are written: Terms (language/term.h) and the
+// functions on them that formulas (dsl/math/angles.h and its neighbours) ask for. Not for kernels:
+// these write tiles.
 #pragma once
 
 #include <limits>
@@ -65,7 +66,7 @@ inline DType bits_type(DType dtype) {
   return bits == 64 ? DType::i64 : bits == 32 ? DType::i32 : DType::i16;
 }
 inline Term bits_of(const Term& x) { return bits_as(x, bits_type(x.dtype())); }
-// Whether the bit of the sign is set, of zeros and NaN too.
+// True if the bit of the sign is set, of zeros and NaN too.
 inline Term is_negative(const Term& x) { return bits_of(x) < 0; }
 inline Term negated_where(const Term& condition, const Term& x) { return choice(condition, -x, x); }
 

@@ -30,7 +30,7 @@ using CombineTuples = std::function<Tiles(const Tiles& before, const Tiles& afte
 Tile reduce(const Operand& x, int axis, const Combine& combine, bool keep_dims = false);
 Tiles reduce(const std::vector<Operand>& x, int axis, const CombineTuples& combine,
              bool keep_dims = false);
-// Of all elements: a scalar.
+// Reduces all elements to a scalar.
 Tile reduce(const Operand& x, const Combine& combine);
 Tile reduce(const Operand& x, ir::ReduceKind kind);
 Tile sum(const Operand& x);

@@ -26,8 +26,8 @@ namespace tilewright::dsl {
 // some may be computed by several threads. Names and labels are the PTX's own within braces alone.
 // A meaning that is not element by element is computed on GPUs too, for nothing.
 //
-// What is not pure acts, or gives something else from time to time, as a clock does: it is neither
-// dropped nor moved nor run once for two.
+// Code that is not pure acts, or gives something else from time to time, as a clock does: it is
+// neither dropped nor moved nor run once for two.
 struct InlineAsm {
   std::string code, constraints;
   int pack = 1;
@@ -37,8 +37,8 @@ struct InlineAsm {
 // The arguments broadcast together; C++ numbers are f32 or i64. Results have their shape. The
 // meaning takes them so, and gives what broadcasts to that shape, of the results' types. Raises
 // `Error` with the line of the call where constraints, types and pack do not fit each other, where
-// a meaning gives other types, and for several results of what is not pure. Whether the PTX is
-// right, ptxas or the driver says when it assembles the kernel. For the thread that traces.
+// a meaning gives other types, and for several results of what is not pure. Errors in the PTX are
+// reported by ptxas or the driver, when it assembles the kernel. For the thread that traces.
 Tile inline_asm_elementwise(const InlineAsm& assembly, const std::vector<Operand>& arguments,
                             DType dtype, const std::function<Tile(const Tiles&)>& meaning = {},
                             std::source_location where = std::source_location::current());

@@ -113,8 +113,8 @@ Tile atan(const Operand& x) {
   return f.result(formulas::atan(f.x));
 }
 
-// log(s + c) is log(s) + c / s, where s is 1 + x as it was rounded and c what it lost of x. Of
-// infinity, and of all that 1 is lost in, nothing is lost.
+// log(s + c) is log(s) + c / s, where s is 1 + x as it was rounded and c what it lost of x. For
+// infinity, and for all numbers so large that 1 is lost, nothing is lost.
 Tile log1p(const Operand& x) {
   Floating f("log1p", x);
   const Term sum = f.x + 1.0, left = sum - 1.0;

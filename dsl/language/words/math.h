@@ -10,7 +10,7 @@
 
 namespace tilewright::dsl {
 
-// What a word makes of a NaN. Triton's words ignore them unless told; here they show unless told.
+// The treatment of NaN. Triton's words ignore them unless told; here they show unless told.
 //   all   the result is NaN where an operand is
 //   none  the other operand
 enum class PropagateNan : std::uint8_t { none, all };

@@ -49,10 +49,10 @@ class KeyOrder {
     return number_of(first(keys[0], count));
   }
 
-  // Of keys that rise and then fall, or the other way round.
+  // Sorts keys that rise and then fall, or the other way round.
   Tile merged() {
     site_.expect(full_ == size_, "axis ", axis_, " of ", tile_.type(), " has ", size_,
-                 " elements; what is merged must be a power of two");
+                 " elements; the number of merged elements must be a power of two");
     Tiles keys{keys_of().tile()};
     merge(keys, places(full_), full_);
     return number_of(keys[0]);
@@ -60,7 +60,7 @@ class KeyOrder {
 
   ElementAndIndex with_index(std::int64_t count) {
     expect_count(count);
-    // What is filled up stands behind all, by its place.
+    // Padding stands behind all other keys, by its place.
     Tiles tiles{filled_up(keys_of()), places(full_).tile()};
     put_in_order(tiles, count);
     return {number_of(first(tiles[0], count)), first(tiles[1], count)};
@@ -153,7 +153,7 @@ class KeyOrder {
     }
   }
 
-  // Of sorted blocks the lesser half of each two neighbours, sorted.
+  // Keeps the lesser half of each two neighbouring sorted blocks, sorted.
   void halve(Tiles& tiles, std::int64_t size, std::int64_t block) const {
     exchange(tiles, places(size), 2 * block - 1, block);
     const Term place = places(size / 2), in_block = place & (block - 1);
@@ -167,7 +167,8 @@ class KeyOrder {
       exchange(tiles, place, distance, distance);
   }
 
-  // Of two that differ by `mask` in their places, the one without `bit` in its own is in front.
+  // Of two elements at places that differ by `mask`, the one without `bit` in its place comes
+  // first.
   void exchange(Tiles& tiles, const Term& place, std::int64_t mask, std::int64_t bit) const {
     const Term other = place ^ mask, is_front = (place & bit) == 0;
     const Term key = term(tiles[0]), partner = term(moved(tiles[0], other));

@@ -13,8 +13,8 @@ namespace tilewright::dsl {
 Tile sort(const Operand& x, int axis = -1, bool descending = false);
 // And where each element was, i32; equal elements stay in their order.
 ElementAndIndex sort_with_index(const Operand& x, int axis = -1, bool descending = false);
-// Of a sequence that rises and then falls, or the other way round: in ascending order, in as many
-// steps as its size, a power of two, has bits. Of another sequence it is no order at all.
+// Sorts a sequence that rises and then falls, or the other way round, in ascending order, in as
+// many steps as its size, a power of two, has bits. For another sequence the result is not sorted.
 Tile bitonic_merge(const Operand& x, int axis = -1, bool descending = false);
 // The k greatest elements, the greatest first; k is any number up to the size.
 Tile topk(const Operand& x, std::int64_t k, int axis = -1);

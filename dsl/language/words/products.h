@@ -1,8 +1,8 @@
 // Matrix products beside those of tile.h: with a result of another type than their sums have.
 //
-// Of three axes (tile.h) there is a product for each place along the first. These stand one behind
-// the other in the program, so a stack is meant to be small; its accumulator is added afterwards,
-// rounded by itself.
+// With three axes (tile.h) there is a product for each place along the first. These stand one
+// behind the other in the program, so a stack is meant to be small; its accumulator is added
+// afterwards, rounded by itself.
 #pragma once
 
 #include "dsl/language/tile.h"

@@ -17,7 +17,7 @@ using words::Term;
 
 constexpr std::int64_t scaled_together = 32;
 
-// Whether elements of a type are of a format, as they are.
+// True if elements of a type are of a format, as they are.
 bool is_of(ScaledFormat format, DType dtype) {
   switch (format) {
     case ScaledFormat::e2m1: return dtype == DType::u8;
@@ -40,7 +40,7 @@ std::string_view elements_of(ScaledFormat format) {
 
 bool has_exponents_of_f32(DType dtype) { return exponent_bits(dtype) == exponent_bits(DType::f32); }
 
-// What holds scaled elements of all these formats but the plain ones with fewer exponents.
+// A type that holds scaled elements of all these formats but the plain ones with fewer exponents.
 DType wide_half() {
   return *std::ranges::find_if(all_dtypes(),
                                [](DType d) { return is_float16(d) && has_exponents_of_f32(d); });

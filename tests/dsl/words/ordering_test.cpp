@@ -189,8 +189,8 @@ TEST(Ordering, RefusesWhatDoesNotFit) {
   refused([](Pointer p) { topk(block(p, {4}), 5); },
           "[topk] the count is 5; axis 0 of f32[4] has 1 to 4 elements to give");
   refused([](Pointer p) { bitonic_merge(block(p, {12})); },
-          "[bitonic_merge] axis 0 of f32[12] has 12 elements; what is merged must be a power of "
-          "two");
+          "[bitonic_merge] axis 0 of f32[12] has 12 elements; the number of merged elements must "
+          "be a power of two");
   refused([](Pointer p) { histogram(block(p, {4}), 5); },
           "[histogram] the operand is f32[4]; it must be a tile of integers");
   refused([](Pointer) { histogram(arange(0, 4), 0); },

@@ -119,7 +119,7 @@ Tile sad(const Operand& x, const Operand& y, const Operand& z) {
   return (choice(t[0] < t[1], t[1] - t[0], t[0] - t[1]) + t[2]).tile();
 }
 
-// What both have, and half of what one has.
+// The bits that both have, and half of the bits that one has.
 Tile hadd(const Operand& x, const Operand& y) {
   const std::vector<Term> t = integers("hadd", {x, y});
   return ((t[0] & t[1]) + ((t[0] ^ t[1]) >> 1)).tile();

@@ -40,7 +40,7 @@ struct HalfTurns {
   }
 };
 
-// Taylor's series, for |x| up to pi / 4: what is left out is below 2^-56 of the result.
+// Taylor's series, for |x| up to pi / 4: the omitted rest is below 2^-56 of the result.
 Term sine_of_small(const Term& x) {
   const Term z = x * x;
   return x +

@@ -16,7 +16,7 @@ Tile asin(const Operand& x);
 Tile acos(const Operand& x);
 // The angle of the point (x, y) from the first axis, from -pi to pi.
 Tile atan2(const Operand& y, const Operand& x);
-// Of pi x, without its rounding; sinpi of a whole number is 0 with the sign of x.
+// A function of pi x, without its rounding; sinpi of a whole number is 0 with the sign of x.
 Tile sinpi(const Operand& x);
 Tile cospi(const Operand& x);
 

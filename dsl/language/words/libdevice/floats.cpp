@@ -20,7 +20,7 @@ using words::is_negative;
 using words::negated_where;
 using words::Term;
 
-// The operand in its own type: what looks at bits does not widen it.
+// The operand in its own type: words that look at bits do not widen it.
 Term floating(std::string_view word, const Operand& x) {
   OperationUse site(word, x.where);
   Tile tile = site.tile(x, DType::f32);
@@ -122,7 +122,7 @@ Tile fmod(const Operand& x, const Operand& y) {
   return both.result(both.a.x % both.b.x);
 }
 
-// What is left of twice y is less than two of it, of which none, one or two are taken away.
+// The remainder by twice y is less than two of y, of which none, one or two are subtracted.
 Tile remainder(const Operand& x, const Operand& y) {
   FloatingPair both("remainder", x, y);
   const Term a = abs(both.a.x), b = abs(both.b.x), rest = a % (b + b);

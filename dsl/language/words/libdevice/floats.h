@@ -1,5 +1,6 @@
-// What floating numbers are made of: signs, exponents, remainders, neighbours, and conversions that
-// do not round to nearest. What Triton reaches in libdevice by name, and `fp_downcast_rounding`.
+// The parts of floating numbers: signs, exponents, remainders, neighbours, and conversions that do
+// not round to nearest. These are the words that Triton reaches in libdevice by name, and
+// `fp_downcast_rounding`.
 //
 // Operands are floating, of 16 bits at the least; all results are exact, or rounded as they say.
 // Raises `Error` with the line of the call for other operands. For the thread that traces.
@@ -33,7 +34,8 @@ Tile scalbn(const Operand& x, const Operand& n);  // x 2^n rounded once, for an 
 
 Tile fdim(const Operand& x, const Operand& y);  // x - y where that is positive, else 0
 Tile fmod(const Operand& x, const Operand& y);  // what `%` is
-// What x is beyond the nearest multiple of y, the even one of two; NaN where y is 0 or x infinite.
+// The distance of x from the nearest multiple of y, the even one of two; NaN where y is 0 or x
+// infinite.
 Tile remainder(const Operand& x, const Operand& y);
 Tile saturate(const Operand& x);  // within 0 and 1; 0 of NaN
 

@@ -1,7 +1,7 @@
 // The error integral, that of the normal density, and the gamma function, element by element: what
 // Triton reaches in libdevice by name. Operands are as in elementary.h.
 //
-// Of f32 results are within 8 units in the last place, of f64 within 32 (erfc, erfinv) or to a
+// Results in f32 are within 8 units in the last place, in f64 within 32 (erfc, erfinv) or to a
 // relative error of 1e-13 (erfcx, the inverses), 3e-13 (normcdf) and 1e-12 (tgamma); lgamma to
 // 1e-13 of the greatest term that it is a sum of. All but erfc and erfinv compute in f64 whatever
 // the operand is, at half the speed of f32 or less, and much less on most GPUs that are not for
