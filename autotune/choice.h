@@ -25,7 +25,7 @@ std::optional<Point> point_of(const Space& space, const Configuration& configura
 Point choice_of(const Space& space, const Point& preferred, const std::vector<TuningRow>& rows,
                 int rounds_again = DecisionRounds().again);
 
-// What one search found out about one configuration.
+// The findings of one search about one configuration.
 struct Finding {
   Point point;
   std::vector<double> samples = {};  // seconds a run; empty if it failed

@@ -149,7 +149,7 @@ std::string KernelRunner::difference(const std::string& expected, const std::str
   return {};
 }
 
-// What the candidate leaves in memory. In a child, unless the device is a GPU.
+// The candidate's results in memory. In a child, unless the device is a GPU.
 ChildResult KernelRunner::checked_run(const KernelCandidate& candidate) {
   auto run = [&] {
     run_once(candidate);

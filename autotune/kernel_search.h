@@ -1,5 +1,5 @@
 // One search for the configuration of a kernel written by hand: runs candidates on the caller's
-// memory and leaves that memory as it was. What TunedKernel (kernel_tuner.h) does when it meets a
+// memory and leaves that memory as it was. Used by TunedKernel (kernel_tuner.h) when it meets a
 // question that the database cannot answer.
 #pragma once
 

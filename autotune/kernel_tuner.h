@@ -19,11 +19,11 @@
 // Tuning runs the kernel on the caller's memory. Memory whose size is known (vectors, arguments
 // with a number of elements) is as it was before each run and afterwards, so that kernels that add
 // to what is there are safe; of memory whose size is not known `is_idempotent` must say that
-// running again does no harm. On the host each configuration first runs in a child process: what
-// crashes, hangs, leaves the process, takes memory without end or computes something else than the
-// default is noted as such and never runs here.
-// On a GPU they are checked in this process, since a child cannot use its parent's driver, and
-// timed inside CUDA graphs by the GPU's clock, unless there are hooks to run around each launch.
+// running again does no harm. On the host each configuration first runs in a child process: one
+// that crashes, hangs, leaves the process, takes memory without end or computes something else than
+// the default is noted as such and never runs here. On a GPU they are checked in this process,
+// since a child cannot use its parent's driver, and timed inside CUDA graphs by the GPU's clock,
+// unless there are hooks to run around each launch.
 #pragma once
 
 #include <array>
@@ -54,7 +54,8 @@ class TunedKernel {
       launch_with(std::array<dsl::LaunchArgument, sizeof...(T)>{std::forward<T>(arguments)...});
   }
   void launch_with(std::span<const dsl::LaunchArgument> arguments) const;
-  // What a launch with such arguments uses, tuning first if need be: "rows=32 columns=64".
+  // The configuration of a launch with such arguments, tuning first if need be: "rows=32
+  // columns=64".
   std::string configuration_for(const std::vector<dsl::LaunchArgument>& arguments) const;
 
  private:

@@ -1,4 +1,5 @@
-// What all that tunes agrees on: whether it may search, the database, how a device is named there.
+// Shared by everything that tunes: whether it may search, the database, how a device is named
+// there.
 #pragma once
 
 #include "autotune/database/tuning_database.h"
@@ -11,14 +12,14 @@ enum class TunePolicy {
   read,  // what the database knows, or defaults
   on     // what is not known is searched for, and stored
 };
-// What TILEWRIGHT_TUNE says: off, read or on; on where it is unset. Raises `Error` for other
+// The value of TILEWRIGHT_TUNE: off, read or on; on where it is unset. Raises `Error` for other
 // values.
 TunePolicy tune_policy();
 
 // The one that TILEWRIGHT_TUNE_DB names, or the cache folder's, opened once a process.
 TuningDatabase& shared_tuning_database();
 
-// What a key says of the device: of a GPU that is not there raises `Error`.
+// The device's part of a key; for a GPU that is not there raises `Error`.
 Record record_of(const Device& device);
 
 }  // namespace tilewright::autotune

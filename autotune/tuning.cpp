@@ -84,7 +84,7 @@ class Measurements {
       if (points.size() > finalists || !std::isfinite(trial->seconds)) break;
       if (options_.clock() >= until_) break;
       if (trial->point == preferred_) continue;
-      // What another process has measured has not run here yet.
+      // Points that another process has measured have not run here yet.
       if (is_noted(trial->point) || passes(trial->point)) points.push_back(trial->point);
     }
     if (options_.clock() >= until_) return choose_by_search(history);
@@ -113,14 +113,14 @@ class Measurements {
     runner_.end_series();  // checks come next
   }
 
-  // What is left to the decision is what that takes where all finalists are as fast as the default.
+  // The time left for the decision is what it takes if all finalists are as fast as the default.
   double end_of_search() const {
     DecisionRounds rounds;
     double runs = rounds.first * (1.0 + finalists) + rounds.again * 2;
     return until_ - std::min(runs * run_seconds_, most_of_decision * options_.budget.seconds);
   }
 
-  // Whether there is time to check one more configuration, and then to time so many of them in two
+  // True if there is time to check one more configuration, and then to time so many of them in two
   // rounds beside the default, if all take what it takes. Asked before anything is compiled for it.
   bool has_time_for(std::size_t others) const {
     double wanted = runner_.check_seconds() + 2 * static_cast<double>(others + 1) * run_seconds_;
@@ -140,7 +140,7 @@ class Measurements {
     tuning_.chosen_seconds = chosen.samples.empty() ? infinity : median(chosen.samples);
   }
 
-  // What passed its check, and then had no time left, counts as not measured.
+  // Points that passed their check, and then had no time left, count as not measured.
   void forget_untimed(const std::vector<Point>& points, const std::vector<Timing>& timings,
                       std::vector<Point>& others) {
     for (std::size_t i = 1; i < points.size(); ++i) {

@@ -1,6 +1,6 @@
 // One tuning: the protocol by which configurations of any kind are checked, timed and chosen.
 //
-// A search (search/) proposes batches. What of a batch fails its check (it cannot be compiled, ends
+// A search (search/) proposes batches. A point that fails its check (it cannot be compiled, ends
 // badly, or computes something else than the default) is noted with its reason and never timed. The
 // others are timed in rounds in which the default takes part (measure/interleaved.h), and noted as
 // if it took in all rounds what it took in the first; so batches measured at different moments can
@@ -24,14 +24,14 @@
 
 namespace tilewright::autotune {
 
-// Who can run the points of a space.
+// Runs the points of a space.
 class Runner {
  public:
   virtual ~Runner() = default;
   // Called before any point of a batch is checked, so that they can be compiled in parallel; but
   // for the first of each thread none is started after `until` (of the options' clock). Returns how
-  // many, from the first on, are ready. What only an earlier batch needed may be released; the
-  // default is needed to the end.
+  // many, from the first on, are ready. Resources that only an earlier batch needed may be
+  // released; the default is needed to the end.
   virtual std::size_t prepare(std::span<const Point> batch, double /*until*/) {
     return batch.size();
   }

@@ -58,7 +58,7 @@ class Batch {
   std::vector<TuningRow> rows_;
   std::vector<TuningRow> stored_;  // while `is_stored_` is pending
   std::int64_t unanswered_ = 0;    // by the database, before they are stored
-  std::future<bool> is_stored_;    // last: it waits for who uses the others
+  std::future<bool> is_stored_;    // last: its end waits for the task that uses the others
 };
 
 void add_message(MergeReport& report, const std::string& message) {

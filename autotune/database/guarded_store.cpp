@@ -64,7 +64,7 @@ void GuardedStore::attempt_everywhere(const Action& action) {
   if (memory_) attempt_in_memory(action);
 }
 
-// What may only be read was made so, and a process without HOME has no place by its nature. But a
+// A read-only file is so by intention, and a process without HOME has no place by its nature. But a
 // full disk, and a place that was named and is not there, are news to the user.
 void GuardedStore::say_not_kept() const {
   if (!why_not_written_ || access_ == Access::read) return;
@@ -97,7 +97,7 @@ bool GuardedStore::is_open() {
   return true;
 }
 
-// In a child after fork: what the parent has open must be neither used nor closed.
+// In a child after fork, the parent's open files must be neither used nor closed.
 void GuardedStore::leave_to_parent() {
   owner_ = ::getpid();
   static_cast<void>(primary_.release());
@@ -111,7 +111,7 @@ bool GuardedStore::is_worth_another(const SqlError& error, int attempt) {
       Patience patience;
       next_opening_ = {};
       if (patience.sleep(std::chrono::milliseconds(5 << attempt))) return true;
-      say_once(concat(location_.text(), " is held by others, for whom this process has waited ",
+      say_once(concat(location_.text(), " is held by others, and this process has waited for them ",
                       Patience::of_process.count() / 1000,
                       " s in all; what it cannot keep there it keeps in memory"));
       return false;

@@ -2,8 +2,8 @@
 //
 // It opens the database at its first use, waits for other processes as long as it may (patience.h),
 // opens again what was lost or replaced, salvages what is damaged, and keeps what the database
-// could not take in the memory of the process. If a database cannot be used any more, that is said
-// on stderr, once a process. Thread safe under its mutex, which the caller holds.
+// could not take in the memory of the process. If a database cannot be used any more, this is
+// reported on stderr, once per process. Thread safe under its mutex, which the caller holds.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ class GuardedStore {
   void attempt_everywhere(const Action& action);
   void attempt_in_memory(const Action& action);
 
-  // Of rows that could not be kept: says once why, where there is a place that would keep them.
+  // If rows could not be kept: prints the reason once, where there is a place that would keep them.
   void say_not_kept() const;
 
   void reject(const std::string& why);

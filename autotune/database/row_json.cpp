@@ -32,7 +32,7 @@ Json as_json(const Observation& o) {
   return fields;
 }
 
-// What is wrong with a line, on its way out of the functions below.
+// The error in a line, on its way out of the functions below.
 struct Wrong {
   std::string why;
 };

@@ -116,7 +116,7 @@ std::int64_t copy_rows(const fs::path& from, const Names& names, Store& into) {
   return into.counts().rows;
 }
 
-// Whether it is a file of SQLite, or one of zeros, as a file system leaves it after it lost
+// True if it is a file of SQLite, or one of zeros, as a file system leaves it after it lost
 // unwritten data.
 bool looks_like_a_database(const fs::path& file) {
   char first[16] = {};
@@ -134,7 +134,7 @@ std::string time_text() {
   return text;
 }
 
-// Whether the name is one that a damaged file gets here: its own, the mark, a time and a number.
+// True if the name is one that a damaged file gets here: its own, the mark, a time and a number.
 bool is_name_of_damaged(std::string_view name, std::string_view own) {
   if (!name.starts_with(own)) return false;
   name.remove_prefix(own.size());

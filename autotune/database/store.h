@@ -1,8 +1,8 @@
 // Rows in the tables of an SQL database: found, joined with what is there, listed, removed.
 //
-// What is read is checked row by row; a row that is wrong is left out and handed to `on_reject`.
-// Every function raises `SqlError`, and nothing else; TuningDatabase (tuning_database.h) is what
-// shields callers from it. Not thread safe.
+// Each row is checked as it is read; a wrong one is left out and handed to `on_reject`. Every
+// function raises `SqlError`, and nothing else; TuningDatabase (tuning_database.h) is what shields
+// callers from it. Not thread safe.
 #pragma once
 
 #include "autotune/database/diagnostics.h"
@@ -16,7 +16,7 @@ class Store {
   explicit Store(std::unique_ptr<SqlConnection> connection,
                  std::function<void(const std::string&)> on_reject = {});
 
-  // What this key's compiler build measured, ok and fastest first, `limit` at the most.
+  // The rows of this key's compiler build, ok and fastest first, `limit` at the most.
   std::vector<TuningRow> best(const TuningKey& key, std::int64_t limit);
   // All of this key, whatever came of them.
   std::vector<TuningRow> rows(const TuningKey& key);

@@ -70,7 +70,7 @@ class TuningDatabase {
   // problems first.
   std::vector<TuningRow> neighbours(const TuningKey& key, std::size_t limit,
                                     const Accept& accept = {});
-  // Joined with what is there of them. Whether they will outlive this process.
+  // Joined with what is there of them. True if they will outlive this process.
   bool store(const std::vector<TuningRow>& rows);
   // `rows`, which are of that key, in the place of all that is there of it by its build: in one
   // step, so that a process that is killed leaves the one or the other. Where a row is wrong, or
@@ -85,7 +85,7 @@ class TuningDatabase {
   std::vector<TuningRow> rows_of_question(const TuningKey& key);     // by any build
   bool remove(const std::vector<TuningRow>& rows);
   DatabaseCounts counts();
-  // What the database finds wrong with its structures.
+  // The problems that the database finds in its structures.
   std::vector<std::string> problems();
   // Removes rows that cannot be read, mends indexes, salvages what is damaged beyond that, and
   // gives unused room back; how many rows were removed.

@@ -45,9 +45,8 @@ bool write_all(int to, const char* data, std::size_t size) {
   return true;
 }
 
-// What a child prints while it crashes (the C library reports a corrupted heap) belongs into the
-// reason, not on the terminal. It goes to a file in memory, so that a child never waits for a
-// reader.
+// Output of a crashing child (the C library reports a corrupted heap) belongs in the reason, not on
+// the terminal. It goes to a file in memory, so that a child never waits for a reader.
 class StandardError {
  public:
   StandardError() : file_(memfd_create("stderr of a child", MFD_CLOEXEC)) {}

@@ -5,9 +5,8 @@
 // that this process has, and what it does to it is gone with it. Compile before: compiling twice is
 // slow, and a child may find other threads' locks held for ever.
 //
-// What it prints on standard error is not shown; the end of it becomes part of the reason if the
-// child crashed or exited. For code of the host. A child of a process that uses a GPU cannot use
-// it.
+// Its standard error is not shown; the end of it becomes part of the reason if the child crashed or
+// exited. For code of the host. A child of a process that uses a GPU cannot use it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Whether a challenger may replace the default.
+// Decides whether a challenger may replace the default.
 //
 // Times of one round belong together, so what is looked at is their ratio, round by round. The
 // challenger wins if the median of the ratios is below 1 by more than a margin: 2%, or twice the

@@ -1,5 +1,5 @@
-// Whether two results are the same but for rounding: what a candidate computes is compared with
-// what the default computes before it may win.
+// Decides whether two results are the same but for rounding: a candidate's results are compared
+// with the default's before it may win.
 #pragma once
 
 #include <span>

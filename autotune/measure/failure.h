@@ -16,7 +16,8 @@ struct Failure {
   explicit operator bool() const { return status != Status::ok; }
 };
 
-// What compiling or running a candidate in this process raised.
+// The failure that corresponds to an exception from compiling or running a candidate in this
+// process.
 Failure failure_of(const std::exception& error);
 // How the child in which it ran ended; no failure if it was done.
 Failure failure_of(const ChildResult& result);

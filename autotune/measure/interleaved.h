@@ -2,9 +2,9 @@
 //
 // The programs take turns: each runs once a round, in an order that is shuffled for each round, so
 // that a slow moment of the machine hits all of them alike and none always runs after the same
-// other. What is clearly slower than the best is dropped after two rounds or three, which saves
-// most of the time of a search. Samples of one round belong together: decision.h compares them in
-// pairs.
+// other. Candidates that are clearly slower than the best are dropped after two rounds or three,
+// which saves most of the time of a search. Samples of one round belong together: decision.h
+// compares them in pairs.
 #pragma once
 
 #include <cstddef>

@@ -111,7 +111,7 @@ class ModelGuided : public Strategy {
       for (const Scored& candidate : result)
         estimates.push_back(problem_.estimate(candidate.point));
       double least = *std::ranges::min_element(estimates);
-      // What is estimated at twice the least time has half its worth.
+      // A point with an estimate of twice the least time has half its worth.
       for (std::size_t i = 0; i < result.size(); ++i)
         result[i].score += trust * least / std::max(estimates[i], least);
     }

@@ -1,7 +1,7 @@
 // Drives a strategy until its budget is spent: proposes in batches, has them measured, remembers.
 // The preferred configuration is measured first, then the seeds; nothing is measured twice at the
-// same effort. What may replace the preferred one is not decided here but by measure/decision.h,
-// which compares finalists once more.
+// same effort. measure/decision.h, not this file, decides which one may replace the preferred one:
+// it compares the finalists once more.
 #pragma once
 
 #include <limits>

@@ -17,8 +17,8 @@ std::unique_ptr<Strategy> make_evolutionary(const Problem& problem, std::uint64_
 std::unique_ptr<Strategy> make_successive_halving(const Problem& problem, std::uint64_t seed);
 std::unique_ptr<Strategy> make_model_guided(const Problem& problem, std::uint64_t seed);
 
-// What a search may still propose: points that neither the history nor `taken` contains, one by
-// one, in random order without repetition. Small spaces are enumerated, large ones sampled.
+// The points that a search may still propose: those that neither the history nor `taken` contains,
+// one by one, in random order without repetition. Small spaces are enumerated, large ones sampled.
 class FreshPoints {
  public:
   FreshPoints(const Space& space, std::uint64_t seed);

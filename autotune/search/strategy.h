@@ -36,7 +36,7 @@ struct Problem {
   std::vector<Point> seeds;  // good for neighbouring shapes, or by an older compiler
 };
 
-// What to measure, and with which share of a whole measurement's effort, above 0 and at most 1.
+// The point to measure, and the share of a whole measurement's effort, above 0 and at most 1.
 struct Proposal {
   Point point;
   double effort = 1;
@@ -75,8 +75,8 @@ class Strategy {
   virtual std::vector<Proposal> propose(const History& history, int count) = 0;
 };
 
-// The point with the least estimate, or the preferred one where nothing is estimated: what is taken
-// when there is no time to measure. Looks at no more than 100,000 points.
+// By the names above; raises for others. The problem must outlive the strategy. Equal seeds and
+// histories give equal proposals.
 Point untried_choice(const Problem& problem);
 
 }  // namespace tilewright::autotune

@@ -175,7 +175,7 @@ std::string Space::text(const Point& point) const {
   return result;
 }
 
-// What is wrong with the text; nothing: `point` is its point, legal or not.
+// The error in the text; nothing: `point` is its point, legal or not.
 std::string Space::read(std::string_view text, Point& point) const {
   auto names = [this] {
     std::string known;

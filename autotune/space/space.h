@@ -64,7 +64,7 @@ class Space {
   Space& choose(std::string knob, std::vector<std::string> labels);
   Space& choose(std::string knob, std::initializer_list<int> values);
   Space& choose(std::string knob, std::initializer_list<const char*> labels);
-  // What must hold of every configuration; `name` is what `broken_rule` answers.
+  // A rule for every configuration; `broken_rule` answers with `name`.
   Space& rule(std::string name, Holds holds);
 
   const std::vector<Knob>& knobs() const { return knobs_; }

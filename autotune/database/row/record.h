@@ -2,9 +2,9 @@
 //
 // Problems, devices, compilers and configurations are records, so that what is stored can be read,
 // compared name by name, and carried to another machine: data, never code. Two records are equal
-// just if their texts are, in every process and on every machine, because names are in order and
-// what could not be told apart in the text (spaces, %, control characters, bytes above 126) is
-// written as % and two capital hexadecimal digits.
+// exactly if their texts are, in every process and on every machine, because names are in order and
+// characters that would be ambiguous in the text (spaces, %, control characters, bytes above 126)
+// are written as % and two capital hexadecimal digits.
 #pragma once
 
 #include <concepts>
@@ -39,7 +39,7 @@ class Record {
   const std::vector<Field>& fields() const { return fields_; }  // by name
   bool empty() const { return fields_.empty(); }
   std::string text() const;
-  // Whether `parse` would take its text.
+  // True if `parse` would take its text.
   bool has_short_text() const;
   // Reads what `text` gave; nothing for any other text, or for more than 64 fields or 8 KiB.
   static std::optional<Record> parse(std::string_view text);
@@ -54,8 +54,8 @@ class Record {
   std::vector<Field> fields_;
 };
 
-// One way to compile a kernel, as choices by name. Whether the choices exist is for the space that
-// they come from to say.
+// One way to compile a kernel, as choices by name. The space that the choices come from decides
+// whether they exist.
 using Configuration = Record;
 
 }  // namespace tilewright::autotune

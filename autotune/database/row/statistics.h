@@ -1,5 +1,4 @@
-// What is said of repeated measurements: medians and spreads, which a few disturbed ones do not
-// move.
+// Statistics of repeated measurements: medians and spreads, which a few disturbed ones do not move.
 #pragma once
 
 #include <vector>

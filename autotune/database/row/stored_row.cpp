@@ -14,7 +14,8 @@ constexpr std::size_t longest_kernel_name = 256;
 
 std::int64_t low_word(const Hash& hash) { return static_cast<std::int64_t>(hash.low); }
 
-// Names of kernels are for people: what cannot be shown is a question mark, everywhere the same.
+// Names of kernels are for people: each character that cannot be printed is shown as a question
+// mark, everywhere the same.
 std::string readable(std::string_view name) {
   return shown(name.substr(0, longest_kernel_name), longest_kernel_name);
 }

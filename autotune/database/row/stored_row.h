@@ -4,8 +4,8 @@
 // compiler's record, so that rows of two databases can be put together as they are. A row carries
 // a checksum over its columns, its question, its compiler and its kernel's name: a flipped bit, a
 // row that names another row's key, and an edited time are detected when it is read. Rows of the
-// first version of the schema have one that leaves the name out. (Against accident; who writes to
-// the database can also write checksums.)
+// first version of the schema have one that leaves the name out. (Against accidents; an attacker
+// with write access can also write checksums.)
 #pragma once
 
 #include <variant>
@@ -38,7 +38,7 @@ struct StoredRow {
 std::int64_t key_id(const TuningKey& key);
 std::int64_t build_id(const Record& compiler);
 
-// What the rows of a key have in common.
+// The names that the rows of a key share.
 struct KeyNames {
   explicit KeyNames(const TuningKey& key);
   Hash question;

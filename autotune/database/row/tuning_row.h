@@ -1,8 +1,8 @@
 // A row: one configuration of one tuning problem, with all that was observed of it.
 //
-// What is stored is the set of observations; whether the configuration may be chosen, its time and
-// its spread follow from them. So two databases can be merged: the join of two rows is the union
-// of their observations, of which the first `most_observations` are kept in the order
+// The set of observations is stored; whether the configuration may be chosen, its time and its
+// spread follow from them. So two databases can be merged: the join of two rows is the union of
+// their observations, of which the first `most_observations` are kept in the order
 //
 //   those that condemn the configuration, then the newest, then by all other fields.
 //
@@ -26,7 +26,7 @@ enum class Status {
 std::string_view name_of(Status status);
 std::optional<Status> parse_status(std::string_view name);
 
-// What one tuning saw of a configuration at one time.
+// The findings of one tuning about a configuration at one time.
 struct Observation {
   Status status = Status::ok;
   std::int64_t date_ms = 0;        // since 1970, UTC; when it was made

@@ -1,5 +1,5 @@
-// What is to be done with a tuning database. Apart from where it is and how it is reached, which
-// only the library's own files see.
+// The operations on a tuning database. Apart from where it is and how it is reached, which only the
+// library's own files see.
 #pragma once
 
 namespace tilewright::autotune {

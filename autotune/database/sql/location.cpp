@@ -24,7 +24,7 @@ bool is_url(const std::string& where) {
   return where.starts_with("postgresql://") || where.starts_with("postgres://");
 }
 
-// Whether it begins with SCHEME://, as no name of a file does that somebody means.
+// True if it begins with SCHEME://, which no intended file name does.
 bool has_scheme(std::string_view where) {
   auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '+'; };
   std::size_t end = where.find("://");
@@ -73,7 +73,8 @@ std::unique_ptr<SqlConnection> open_file(const Location& location, Access access
       if (first && why_not_written) why_not_written(*first);
       return connection;
     } catch (const SqlError& error) {
-      // A new file on a full disk is then empty to those who only read, who would say so.
+      // A new file on a full disk would then look empty to a reader, which would report that
+      // instead.
       if (first && first->kind == SqlFailure::full) throw *first;
       if (!first) first = error;
       bool may_be_permission = error.kind == SqlFailure::read_only ||

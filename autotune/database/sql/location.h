@@ -32,8 +32,8 @@ Location locate(const std::string& where);
 // Makes the folder and the file if they are not there. A file without write permission is opened
 // for reading, if need be without locks, and on a network file system without a write-ahead log.
 // The file in the cache folder is the user's alone (mode 0600); one that anybody could have put
-// there is not written to. Raises `SqlError`. Where a file that was to be written is opened for
-// reading, `why_not_written` is told the reason.
+// there is not written to. Raises `SqlError`. If a file that was to be written is opened for
+// reading, `why_not_written` gets the reason.
 using NoteFailure = std::function<void(const SqlError& error)>;
 std::unique_ptr<SqlConnection> open_connection(const Location& location, Access access,
                                                const NoteFailure& why_not_written = {});

@@ -148,7 +148,7 @@ class PostgresConnection final : public SqlConnection {
     return std::chrono::seconds(seconds);
   }
 
-  // Whether the socket became ready within so long.
+  // True if the socket became ready within this time.
   bool is_ready(short events, Milliseconds limit, Patience& patience) {
     auto begin = std::chrono::steady_clock::now();
     pollfd wanted{api_.PQsocket(connection_), events, 0};

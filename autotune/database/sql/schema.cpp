@@ -54,7 +54,7 @@ std::optional<SchemaProblem> schema_problem(const std::vector<SchemaObject>& obj
   for (const SchemaObject& object : objects) {
     std::string what = concat("it has the ", shown(object.type), " \"", shown(object.name), "\"");
     if (object.type != "table" && object.type != "index") return SchemaProblem{true, what};
-    // What SQLite adds by itself: indexes of primary keys, and statistics after ANALYZE.
+    // Objects that SQLite adds by itself: indexes of primary keys, and statistics after ANALYZE.
     bool is_internal = object.name.starts_with("sqlite_autoindex_") && object.sql.empty();
     if (is_internal || object.sql == "CREATE TABLE sqlite_stat1(tbl,idx,stat)") continue;
     if (std::erase(ours, object.sql) == 0) other = SchemaProblem{true, what};

@@ -1,8 +1,8 @@
 // The boundary to an SQL database: statements go in, rows come out, failures are of a few kinds.
 //
 // There are two behind it, SQLite (sqlite_connection.h) and PostgreSQL (postgres_connection.h);
-// what is said to them is one table, statements.def. A connection is used by one thread at a time
-// and never in a child after fork.
+// both get their statements from one table, statements.def. A connection is used by one thread at a
+// time and never in a child after fork.
 #pragma once
 
 #include <functional>
@@ -23,13 +23,13 @@ enum class Statement {
 };
 const char* text_of(Statement statement);
 
-// What can be done about a failure depends on its kind.
+// The kind of a failure determines how to handle it.
 enum class SqlFailure {
   busy,         // others hold it: try again
   full,         // of the disk: reading goes on
   read_only,    // likewise
   damaged,      // the file is not what was written
-  lost,         // the connection, or the file was replaced: open anew
+  lost,         // the connection, or the file was replaced: reopen
   foreign,      // somebody else's database, or of a newer version of this program: leave it alone
   unavailable,  // anything else
 };
@@ -73,7 +73,7 @@ class SqlConnection {
   // Nothing, or what the database itself finds wrong with its structures.
   virtual std::vector<std::string> problems() = 0;
   virtual void compact() = 0;       // gives room that rows no longer take back to the file system
-  // Makes them anew from the tables, if nothing but their entries is wrong. Else raises
+  // Rebuilds them from the tables, if nothing but their entries is wrong. Else raises
   // `SqlError::damaged` and writes nothing.
   virtual void mend_indexes() = 0;
   virtual std::int64_t size_bytes() = 0;

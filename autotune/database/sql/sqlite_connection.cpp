@@ -52,7 +52,7 @@ SqlFailure kind_of(int code) {
   }
 }
 
-// Of what integrity_check says: that an index and its table disagree, where both are trees.
+// True if integrity_check reports that an index and its table disagree, where both are trees.
 bool is_of_entries(std::string_view problem) {
   return problem.find(" missing from index ") != problem.npos ||
          problem.find("wrong # of entries in index ") != problem.npos ||

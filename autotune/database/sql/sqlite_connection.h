@@ -1,6 +1,6 @@
 // An SQLite file, or memory, as an `SqlConnection`. The one header of the room's wall to SQLite.
 //
-// A file is shared by many processes. What a call that returned has written is on the disk
+// A file is shared by many processes. Once a call returns, its writes are on the disk
 // (synchronous=FULL). Where the file system keeps locks and maps memory as a local one does, there
 // is a write-ahead log (WAL): readers never wait. On a network file system, which cannot, the
 // journal is rolled back instead: slower, and readers wait for writers.
@@ -24,7 +24,7 @@ enum class SqliteJournal { log, rollback };
 std::unique_ptr<SqlConnection> open_sqlite(const std::filesystem::path& path, SqliteAccess access,
                                            SqliteJournal journal);
 
-// Whether files there are reached over a network (NFS, SMB, 9P, Ceph, ...) or through a program
+// True if files there are reached over a network (NFS, SMB, 9P, Ceph, ...) or through a program
 // (FUSE), where logs in shared memory do not work.
 bool is_network_file_system(const std::filesystem::path& folder);
 // By the number that statfs(2) gives its type.

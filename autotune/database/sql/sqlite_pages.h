@@ -1,5 +1,5 @@
-// What an SQLite file holds, read page by page, without its schema and without following its trees:
-// for a file that SQLite itself no longer reads.
+// The contents of an SQLite file, read page by page, without its schema and without following its
+// trees: for a file that SQLite itself no longer reads.
 //
 // Every page that looks like one with records is gone through, in the file and in the log beside it
 // (-wal), whether or not a tree still names it. So the same row may come several times, in several
