@@ -38,7 +38,8 @@ def page_of(path):
 
 
 def is_code(lines):
-    """Whether lines that stand further in are C++, as tests/house/snippets_test.cpp tells, which compiles them."""
+    """True if lines that stand further in are C++, as tests/house/snippets_test.cpp tells, which
+    compiles them."""
     return (any(re.search(r";[ ]*(//.*)?$", line) for line in lines) and re.search(r"[({=;]", lines[0]) is not None
             and not re.match(r"[^({=;/]*[^ ({=;/]   ", lines[0]))
 
@@ -111,7 +112,7 @@ class Scopes:
         return all(kind == "declarations" for kind in self.kinds) and self.parens == 0
 
     def between(self):
-        """Whether the former statement has ended."""
+        """True if the former statement has ended."""
         return not self.statement.strip()
 
     def read(self, line):
@@ -169,8 +170,9 @@ def is_function(text):
 
 
 def is_about_both(comment, first, other):
-    """Whether a comment before a function is about one that follows it as well. Not if it names a parameter that the
-    other lacks, or the first is defined there, over several lines; `first` is (first line, end, text)."""
+    """True if a comment before a function is about one that follows it as well. Not if it names a
+    parameter that the other lacks, or the first is defined there, over several lines; `first` is
+    (first line, end, text)."""
     begin, end, text = first
     named = [word for word in re.findall(r"`(\w+)`", comment) if re.search(rf"\b{word}\b", text)]
     return all(re.search(rf"\b{word}\b", other) for word in named) and not (end - begin > 3 and "{" in text)
@@ -186,8 +188,8 @@ def names_of(texts):
 
 
 def document(lines, group):
-    """The lines after the essay, with documentation comments. What namespaces declare is put into the group, within
-    their braces: outside it would hold the namespace."""
+    """The lines after the essay, with documentation comments. Declarations in namespaces are put
+    into the group, within their braces: outside it would hold the namespace."""
     done, scopes, at, inserted, column = [], Scopes(), 0, {}, None
     is_grouped = False
     while at < len(lines):
@@ -235,7 +237,7 @@ def document(lines, group):
 
 
 def documentation(lines, text, following, inserted, end):
-    """What stands in place of a comment before the line `following`."""
+    """The replacement for a comment before the line `following`."""
     if following >= len(lines) or not lines[following].strip() or skipped.match(lines[following]):
         return []
     if following != end:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What Doxygen's tag file says of all names, for the site: the names that the search field knows, and where names in
-code lead. Doxygen knows no aliases of namespaces, and takes the first of several functions of a name: `tw::compile`
-would lead to that of kernels.
+"""The names in Doxygen's tag file, for the site: the names that the search field knows, and where
+names in code lead. Doxygen knows no aliases of namespaces, and takes the first of several functions
+of a name: `tw::compile` would lead to that of kernels.
 
 usage: names.py TAGFILE FOLDER    writes FOLDER/names.js, which sets `names`: [[name, where it stands, address]],
                                   shortest names first, and mends the links of FOLDER/*.html

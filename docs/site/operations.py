@@ -105,7 +105,8 @@ def comments_of_words():
 
 
 def said_of(names, comments):
-    """What the headers say of the words, a comment once, with all the words that it is about."""
+    """The headers' documentation of the words, a comment once, with all the words that it is
+    about."""
     by_comment = {}
     for name in names:
         if name in comments and " " in comments[name] and not name.startswith("operator"):

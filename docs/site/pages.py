@@ -41,7 +41,8 @@ def label_of(path):
 
 
 def public_headers():
-    """What the include of everything reaches, nearest first, as cmake/install_headers.cmake finds it."""
+    """The headers that the include of everything reaches, nearest first, as
+    cmake/install_headers.cmake finds them."""
     found, to_visit = [], ["include/tilewright/tilewright.h"]
     while to_visit:
         header = to_visit.pop(0)
@@ -91,7 +92,7 @@ class Links:
 
 
 class PageLinks:
-    """What becomes of the links, pictures and code of one document (doxygen_text.inline)."""
+    """Converts the links, pictures and code of one document (doxygen_text.inline)."""
 
     def __init__(self, links, page):
         self.links, self.page = links, page
@@ -113,7 +114,7 @@ class PageLinks:
 
 
 def turns():
-    """What stands at the end of each page of the guide: the one before it and the one behind."""
+    """The end of each page of the guide: links to the previous page and to the next one."""
     pages = dict(contents())["Guide"]
     for at, (_, path) in enumerate(pages):
         back = f'<a class="back" href="{label_of(pages[at - 1][1])}.html">{pages[at - 1][0]}</a>' if at else ""
