@@ -16,8 +16,8 @@
 namespace tilewright::dsl::gpu {
 namespace {
 
-// What only puts accesses in order. Turns at the tensor cores (arrivals of named barriers, and
-// barriers whose number is computed from the other warpgroup's) do not.
+// Operations that only put accesses in order. Turns at the tensor cores (arrivals of named
+// barriers, and barriers whose number is computed from the other warpgroup's) do not.
 bool is_order(llvm::StringRef name) {
   constexpr llvm::StringLiteral orders[] = {"td.barrier",
                                             "td.named_barrier_sync",
@@ -43,7 +43,7 @@ bool is_turn(const llvm::CallInst& call) {
          llvm::cast<llvm::ConstantInt>(call.getArgOperand(1))->getZExtValue() != 128;
 }
 
-// What the proof says against a kernel; empty if it holds.
+// The proof's objection to a kernel; empty if it holds.
 std::string problem(const llvm::Function& kernel, const std::optional<WarpSpecialisation>& roles,
                     bool waits_for_grid) {
   try {

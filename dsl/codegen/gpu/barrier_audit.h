@@ -1,6 +1,6 @@
-// Whether a kernel has barriers that it does not need, and whether its proof (barrier_proof.h) sees
-// each of the others: every barrier, wait, fence and hand-over is taken away in turn, and what is
-// left is proved again. If the proof still holds, nothing needs it.
+// Finds barriers that a kernel does not need, and tests whether its proof (barrier_proof.h) needs
+// each of the others: every barrier, wait, fence and hand-over is removed in turn, and the rest is
+// proved again. If the proof still holds, nothing needs it.
 #pragma once
 
 #include <optional>

@@ -40,7 +40,7 @@ struct Generated {
   bool has_products_over_turns = false;
 };
 
-// What PTX allows in a name, and no two kernels alike.
+// A name that PTX allows, different for each kernel.
 std::string entry_name(const ir::Function& function, const std::optional<LaunchTable>& table) {
   std::string name = "tw_";
   for (char c : function.name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
@@ -74,7 +74,7 @@ void generate(const ir::Function& given, const Target& target,
   if (target.gpu().overlaps_launches) check_grid_wait(*g.module->getFunction(g.entry));
 }
 
-// What `use` makes of the function's module.
+// The result of `use` on the function's module.
 template <typename Use>
 auto of_generated(const ir::Function& function, const Target& target,
                   const std::optional<LaunchTable>& table, const Use& use) {

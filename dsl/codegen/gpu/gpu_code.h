@@ -27,14 +27,14 @@ Ptx generate_ptx(const ir::Function& function, const Target& target,
 std::shared_ptr<const Artifact> generate_gpu_code(const ir::Function& function,
                                                   const Target& target,
                                                   const std::optional<LaunchTable>& table = {});
-// Of a program's code that takes so many launches at once, or as many as there is room for.
+// For a program's code that takes so many launches at once, or as many as there is room for.
 LaunchTable launch_table(const ir::Function& function, std::size_t launches);
 // The function as the emitter gets it, after the GPU's passes (passes/gpu_pipeline.h).
 ir::Function scheduled(const ir::Function& function, const Target& target, bool has_table = false);
 // The same module as LLVM IR, as the emulator gets it.
 std::string gpu_llvm_text(const ir::Function& function, const Target& target);
 
-// What generate_ptx gives, run by the emulator: `run` takes the arguments that the PTX takes, a
+// The code of generate_ptx, run by the emulator: `run` takes the arguments that the PTX takes, a
 // tensor map (dsl/emulator/tensor_map.h) by pointer, and the grid of blocks.
 struct EmulatedPtx {
   EmulatedLaunch run;
@@ -57,7 +57,8 @@ std::shared_ptr<const Artifact> generate_emulated(const ir::Function& function,
                                                   emulator::EmulatorOptions options = {},
                                                   const std::optional<LaunchTable>& table = {});
 
-// Of the kernel that is made of the function.
+// The operations that order the accesses of a kernel, each with the proof's objection to the kernel
+// without it (barrier_proof.h): none, if the kernel does not need it.
 BarrierAudit audit_barriers(const ir::Function& function, const Target& target);
 
 }  // namespace tilewright::dsl::gpu

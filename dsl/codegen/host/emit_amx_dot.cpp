@@ -2,8 +2,8 @@
 //
 // One instruction multiplies a tile of the left operand, 16 rows of 16 words, by one of the right,
 // 16 words of 16 columns, each a row, and adds the products to a tile of sums, 16 rows of 16. A
-// word is two neighbours of bf16 or four of i8. Of eight tiles four are sums, two by two, so that
-// four tiles that are loaded make four products:
+// word is two neighbours of bf16 or four of i8. There are eight tiles. Four are sums, two by two,
+// so that four tiles that are loaded make four products:
 //
 //               right 0   right 1      each [16 words, 16 columns], from the panel, in the L1
 //     left 0     sum 0     sum 1
@@ -49,7 +49,7 @@ constexpr std::int64_t chunk_steps = 16;  // of a panel, 32 KB: most of an L1
 constexpr std::int64_t most_left_bytes = PackedProduct::most_tiled_bytes;
 constexpr std::int64_t most_fetched = 8;  // lines a step
 
-// What the instruction that configures tiles reads.
+// The operand of the instruction that configures tiles.
 struct TileShapes {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};

@@ -152,7 +152,7 @@ Emitter::Matrix Emitter::left_operand(const Inst& dot) {
   return a;
 }
 
-// What a text says is followed or refused. Any product can go along the columns of its right
+// A schedule in a text is followed or refused. Any product can go along the columns of its right
 // operand.
 void Emitter::require_possible(const Inst& dot) const {
   const ir::Schedule& marks = dot.schedule;

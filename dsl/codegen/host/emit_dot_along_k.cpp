@@ -62,8 +62,8 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       }
     }
   };
-  // What is read once is prefetched a kilobyte ahead: further along the columns, and at their end
-  // from the next ones.
+  // An operand that is read once is prefetched a kilobyte ahead: further along the columns, and at
+  // their end from the next ones.
   std::int64_t element = size_bytes(b.dtype) * b.in_word;
   std::int64_t ahead = fetched_ahead / element;
   bool fetches = depth >= 2 * ahead && a.rows <= most_rows_fetched && lanes * element >= 32 &&

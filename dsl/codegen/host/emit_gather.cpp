@@ -32,8 +32,8 @@ Lanes Emitter::gathered(const Inst& inst, const Position& position) {
   return one_by_one(inst, source, axis, position);
 }
 
-// Of a source that is computed here: the vectors that hold what is looked up, and their lanes in
-// another order.
+// For a source that is computed here: the vectors that hold the looked-up elements, and their lanes
+// in another order.
 Lanes Emitter::among_lanes(const Inst& inst, const Course& course, const Position& position) {
   const Value source = inst.operands[0];
   const int axis = inst.get<ir::Axis>().axis;

@@ -5,7 +5,7 @@
 // is computed for the numbers 0 to 15 in one register, from which one instruction then takes the
 // result of each lane. The index is the byte from memory, shifted, since the instruction uses only
 // four bits of it. The powers of two that exp begins with (dsl/math) are looked up in the same way.
-// What is looked up stands in the program (passes/tabulate.cpp).
+// The looked-up value stands in the program (passes/tabulate.cpp).
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsX86.h>
 

@@ -119,7 +119,7 @@ void Emitter::loop_over_axis(LoopNest& s, int axis) {
   levels_.pop_back();
 }
 
-// Whether two rows of this axis are computed side by side: rows of a few vectors that are summed
+// True if two rows of this axis are computed side by side: rows of a few vectors that are summed
 // up, or the like, since each is one long chain that ends in a single number.
 bool Emitter::takes_two_rows(const LoopNest& s, int axis) const {
   const std::int64_t width = s.domain[s.lane];
@@ -245,7 +245,7 @@ llvm::Value* Emitter::elements_before_aligned(const LoopNest& s) {
   return lead;
 }
 
-// Whether what two stores write is aligned at the same elements.
+// True if the targets of two stores are aligned at the same elements.
 bool Emitter::lie_alike(const Inst& a, const Inst& b) const {
   const Array &x = arrays_.at(a.operands[0]), &y = arrays_.at(b.operands[0]);
   auto is_aligned = [&](const Array& array) {

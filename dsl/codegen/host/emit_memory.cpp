@@ -265,10 +265,10 @@ void Emitter::prefetch(const Address& address, unsigned locality) {
   b_.CreateCall(fn, {address.pointer, b_.getInt32(0), b_.getInt32(locality), b_.getInt32(1)});
 }
 
-// Whether the lanes are neighbours in memory.
+// True if the lanes are neighbours in memory.
 bool Emitter::lies_in_a_row(const Address& address) { return address.lane_stride.known == 1; }
 
-// Whether an earlier copy of the unrolled body accessed the same cache line, if lanes are
+// True if an earlier copy of the unrolled body accessed the same cache line, if lanes are
 // contiguous.
 bool Emitter::shares_line(DType dtype) const {
   return copy_ * lanes_ * size_bytes(dtype) % cache_line != 0;

@@ -127,7 +127,7 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   }
   for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t chunk) {
     const std::int64_t words = chunk / in_word;
-    // What is packed here is this chunk of the depth alone.
+    // Only this chunk of the depth is packed here.
     if (!b.in_panels()) right.panel_rows = rows_of_panel(words);
     auto first_word = b.in_panels() ? b_.CreateUDiv(k, index(in_word)) : index(0);
     auto panel = [&](llvm::Value* n, std::int64_t columns) {

@@ -41,7 +41,7 @@ void Emitter::prepare_reductions(LoopNest& s) {
   }
 }
 
-// Whether the value is a product that only a sum uses, so that both become an fma and its rounding
+// True if the value is a product that only a sum uses, so that both become an fma and its rounding
 // is left out.
 bool Emitter::adds_product(Value value) const {
   const Inst* inst = defs_.inst(value);

@@ -2,7 +2,7 @@
 //
 // Where the quotient has no more binary places than a float, cutting the rounded quotient to a
 // whole number takes away the right multiple of the divisor or one too many, and a fused
-// multiplication and subtraction rounds nothing: what is left lies between -y and y and is a
+// multiplication and subtraction rounds nothing: the difference lies between -y and y and is a
 // multiple of the last place of both. Lanes whose quotient is larger are rare. For these a function
 // takes away the rounded quotient's multiple, which shortens the quotient by as many places, until
 // it is short enough.
@@ -53,7 +53,7 @@ llvm::Value* shortened(Builder& b, llvm::Value* dividend, llvm::Value* divisor,
   return b.CreateSelect(overflows, b.CreateFMul(part, number(part, 0x1p60)), part);
 }
 
-// The function of |x| and |y|: |x| less a multiple of |y|, above -|y| and below |y|. Of f32 it
+// The function of |x| and |y|: |x| less a multiple of |y|, above -|y| and below |y|. For f32 it
 // works in f64, where a step takes away twice as many places and no quotient overflows.
 void write_long_division(llvm::Function& function) {
   llvm::LLVMContext& context = function.getContext();

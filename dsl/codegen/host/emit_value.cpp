@@ -209,7 +209,8 @@ void Emitter::write_slot(const Slot& slot, const Position& position, Lanes lanes
 }
 
 // By how much a tile changes from lane to lane, if that is a constant: then the lanes of a load
-// through it are contiguous, or all the same. Of floats, which are rounded, only 0 is said.
+// through it are contiguous, or all the same. For floats, which are rounded, the only known stride
+// is 0.
 std::optional<std::int64_t> Emitter::lane_stride(Value value, int lane) const {
   const ir::Type& type = function_.type(value);
   if (lane < 0 || type.is_scalar()) return 0;

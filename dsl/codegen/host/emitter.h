@@ -4,8 +4,9 @@
 // last with more than one element, and a loop goes over the vectors of that axis and over the other
 // axes. An IR value at one place of the loop nest is a vector of elements (`Lanes`), or one element
 // where it is the same in all lanes (*uniform*). A value is evaluated at a `Position`: an index for
-// each axis, and which axis the lanes run along. Shape operations only change positions. What does
-// not depend on an inner loop is evaluated outside it; nothing is evaluated twice at one position.
+// each axis, and which axis the lanes run along. Shape operations only change positions. Values
+// that do not depend on an inner loop are evaluated outside it; nothing is evaluated twice at one
+// position.
 //
 // The generated module has two functions: the program for one block of the grid, whose pointer
 // parameters are `noalias` (different parameters never overlap: the contract of the language), and
@@ -38,9 +39,9 @@ struct Lanes {
   llvm::Value* base = nullptr;
 };
 
-// How far neighbours along an axis lie apart in memory, in elements. What code is to be made is
-// decided by the number, which is what is known of the program (scalar_facts.h) or was chosen here,
-// and not by what LLVM makes of the value.
+// How far neighbours along an axis lie apart in memory, in elements. Choices between kinds of code
+// depend on the number, which is known from the program (scalar_facts.h) or was chosen here, and
+// not on LLVM's view of the value.
 struct Stride {
   llvm::Value* value = nullptr;
   std::optional<std::int64_t> known;
@@ -269,7 +270,7 @@ class Emitter : Arithmetic {
   void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
                    llvm::Value* m, int rows, llvm::Value* n, int columns);
-  // Whether this is a product of one row whose columns are so long that the hardware prefetcher
+  // True if this is a product of one row whose columns are so long that the hardware prefetcher
   // follows them.
   bool is_read_ahead(const Matrix& a, const Matrix& b) const;
   llvm::Value* sum_each(std::vector<llvm::Value*> vectors);

@@ -65,7 +65,7 @@ void generate(const ir::Function& function, const Target& target, const std::str
   require_short_blocks(*g.module, function.name);
 }
 
-// What `use` makes of the function's module.
+// The result of `use` on the function's module.
 template <typename Use>
 auto of_generated(const ir::Function& function, const Target& target, const std::string& entry,
                   const Use& use) {

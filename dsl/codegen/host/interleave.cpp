@@ -22,7 +22,7 @@ bool only_prefetches(const llvm::Instruction& instruction) {
          (instruction.hasOneUse() && is_prefetch(**instruction.user_begin()));
 }
 
-// Places the instructions of some copies anew at the end of their block.
+// Rearranges the instructions of some copies at the end of their block.
 class Mixer {
  public:
   explicit Mixer(std::vector<std::deque<llvm::Instruction*>> copies) : copies_(std::move(copies)) {

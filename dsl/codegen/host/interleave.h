@@ -16,7 +16,7 @@ namespace tilewright::dsl {
 class Interleave {
  public:
   explicit Interleave(llvm::BasicBlock* block) : block_(block) {}
-  // What is appended from now on belongs to the next copy.
+  // Instructions that are appended from now on belong to the next copy.
   void begin_copy();
   // Reorders what was appended since the first copy began: a step of each copy in turn, in groups
   // of `width` copies. The order within a copy and the order of writes to memory are preserved.

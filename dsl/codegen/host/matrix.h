@@ -28,7 +28,7 @@ struct Emitter::Matrix {
   bool in_panels() const { return panel_width != 0; }
   bool rows_contiguous() const { return column_stride.known == 1; }  // along columns
   bool columns_contiguous() const { return row_stride.known == 1; }  // along rows
-  // Whether rows are so far apart that no hardware prefetcher expects the next one.
+  // True if rows are so far apart that no hardware prefetcher expects the next one.
   bool has_distant_rows() const {
     constexpr std::int64_t distant = 2 << 10;  // bytes: half a page
     return rows_contiguous() && row_stride.known &&

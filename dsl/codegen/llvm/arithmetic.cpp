@@ -45,7 +45,7 @@ llvm::Value* Arithmetic::to_memory(llvm::Value* value, DType dtype) {
 llvm::Constant* Arithmetic::constant(const ir::Scalar& scalar) {
   llvm::Type* type = element_type(scalar.dtype);
   if (type->isFloatingPointTy()) return llvm::ConstantFP::get(type, scalar.floating);
-  if (is_floating(scalar.dtype))  // one that LLVM is not told of
+  if (is_floating(scalar.dtype))  // one that LLVM does not see
     return llvm::ConstantInt::get(type, bits_of(scalar.dtype, scalar.floating));
   return llvm::ConstantInt::get(type, static_cast<std::uint64_t>(scalar.integer), true);
 }

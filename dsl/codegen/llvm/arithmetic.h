@@ -1,5 +1,5 @@
-// Elementwise operations as LLVM IR, on single elements and on vectors alike: what the code of a
-// host core and that of a GPU have in common. Their meaning is ir/scalar.h's.
+// Elementwise operations as LLVM IR, on single elements and on vectors alike: shared by the code of
+// a host core and that of a GPU. Their meaning is ir/scalar.h's.
 //
 // Elements in registers: bool is i1, the upper half of an f32 (bf16) its bits as i16 (what LLVM
 // does with its own type calls functions for each element), floats of 8 bits theirs as i8; in
@@ -54,7 +54,7 @@ class Arithmetic {
   llvm::Value* integer_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);
   llvm::Value* compare(ir::Op op, DType dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* value, DType from, DType to);
-  // What is left of x divided by y towards zero, exactly; of f32 and f64.
+  // The exact remainder of x divided by y towards zero; of f32 and f64.
   virtual llvm::Value* remainder(llvm::Value* x, llvm::Value* y) { return b_.CreateFRem(x, y); }
   // x 2^floor(n), rounded once; of f32 and f64.
   virtual llvm::Value* scale(llvm::Value* x, llvm::Value* n);
@@ -70,7 +70,7 @@ class Arithmetic {
   virtual llvm::Value* widen_float8(llvm::Value* value, DType dtype);
   virtual llvm::Value* rounded_to_float8(llvm::Value* magnitude, DType dtype);
 
-  // Of reductions: combining two elements; for argmax and argmin the better of two and its index:
+  // For reductions: combines two elements; for argmax and argmin the better of two and its index:
   // the first of equals, the first NaN before all. `other_is_later`: its index is greater for sure.
   llvm::Value* combine(ir::ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b);
   void keep_better(ir::ReduceKind kind, DType dtype, llvm::Value*& best, llvm::Value*& best_index,
@@ -99,8 +99,8 @@ class Arithmetic {
   llvm::IRBuilder<> b_;
 
  private:
-  // Of f32 or f64, in vectors, to integers of 8 or 16 bits: towards zero, saturated, NaN gives 0.
-  // (LLVM's own operation takes such vectors apart.)
+  // Converts f32 or f64, in vectors, to integers of 8 or 16 bits: towards zero, saturated, NaN
+  // gives 0. (LLVM's own operation takes such vectors apart.)
   llvm::Value* narrow_integers(llvm::Value* value, DType to);
   llvm::Value* narrow_to_float8(llvm::Value* value, DType dtype);
   // An op on numbers of one type, of f32 or f64 if they are floating.

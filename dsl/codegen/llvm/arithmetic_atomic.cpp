@@ -53,7 +53,7 @@ llvm::Value* Arithmetic::compare_exchange(DType dtype, llvm::Value* pointer, llv
   return b_.CreateBitCast(b_.CreateExtractValue(tried, 0), value->getType());
 }
 
-// What takes the place of `old`.
+// The value that replaces `old`.
 llvm::Value* Arithmetic::exchanged(ir::AtomicKind kind, DType dtype, llvm::Value* old,
                                    llvm::Value* value) {
   switch (kind) {

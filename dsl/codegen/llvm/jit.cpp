@@ -32,8 +32,8 @@ std::atomic<bool> has_broken_off = false;
 constexpr std::uint64_t page_bytes = 4096;
 constexpr std::size_t unloaded_names = 256;  // of kernels, that LLVM's table of names may have
 
-// What generated code may call: the functions of libm that the language has no expansion for, and
-// the memory functions that LLVM itself puts in.
+// The functions that generated code may call: those of libm that the language has no expansion for,
+// and the memory functions that LLVM itself inserts.
 llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
   llvm::orc::SymbolMap symbols;
   auto add = [&](const char* name, auto* function) {
@@ -165,7 +165,7 @@ Linker& Linker::of(const Target& target) {
   return *linker;
 }
 
-// What the last owner of code does.
+// Run by the last owner of code.
 struct Linker::Unloading {
   Linker* linker;
   Tracker tracker;
@@ -221,7 +221,8 @@ void Linker::unload(Tracker tracker) noexcept {
         },
         jit_, tracker);
   } catch (...) {
-    static_cast<void>(tracker.release());  // nobody can be told, and what it names is left alone
+    // there is no caller to report to, and the code is left alone
+    static_cast<void>(tracker.release());
   }
 }
 

@@ -83,14 +83,14 @@ class Linker {
   // The object's code, at its `entry`; the end of the last owner unloads it. No other object may
   // have its exported names. Raises `OutOfMemory` where there is none for the code.
   std::shared_ptr<void> link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry);
-  // What such code takes, in whole pages; 0 for anything else.
+  // The size of such code, in whole pages; 0 for anything else.
   static std::int64_t size_bytes(const std::shared_ptr<void>& code);
 
  private:
-  // What LLVM knows the code of an object by. On the heap, so that it can be left behind.
+  // LLVM's handle for the code of an object. On the heap, so that it can be left behind.
   using Tracker = std::unique_ptr<llvm::orc::ResourceTrackerSP>;
   struct Unloading;
-  // What LLVM says of a failure before it says that there was one; it would print it.
+  // LLVM's message about a failure, before it says that there was one; it would print it.
   struct Reported {
     std::string text;
     bool lacks_memory = false;

@@ -10,8 +10,8 @@ using ir::Op;
 using ir::OpClass;
 using ir::Value;
 
-// What is needed of a value along the axis: nothing as far as is known, up to a count, or all of
-// it.
+// The part of a value that is needed along the axis: nothing as far as is known, up to a count, or
+// all of it.
 constexpr Value unused = std::numeric_limits<Value>::max(), all = unused - 1;
 
 enum class Along : std::uint8_t { first_axis, last_axis };
@@ -119,7 +119,7 @@ class LiveRowsAnalysis {
     return end_along(axis, store, *array, 2, shape[axis], facts_);
   }
 
-  // Of the operand of a shape operation: the same, where it leaves the axis as it is.
+  // For the operand of a shape operation: the same, where it leaves the axis as it is.
   Value through_shape(const Inst& inst) const {
     const Value count = needed_[inst.results[0]];
     const Shape &from = function_.type(inst.operands[0]).shape,
@@ -132,7 +132,7 @@ class LiveRowsAnalysis {
     return keeps ? count : all;
   }
 
-  // What a loop carries is one piece of memory.
+  // The carried values of a loop are one piece of memory.
   void control(const Inst& inst) {
     for (const ir::Block& body : inst.bodies) block(body);
     if (inst.op == Op::yield_) return;

@@ -1,17 +1,17 @@
 // Which rows of tiles anything depends on, where that is a number of the launch.
 //
 // A program for any number of rows has tiles of the most rows that a block may have, and arrays
-// that end where the rows do. What it computes behind them no store writes. So a value is needed up
-// to the row at which all stores end that it goes into:
+// that end where the rows do. No store writes the rows computed behind them. So a value is needed
+// up to the row at which all stores end that it goes into:
 //
 //   count = max(min(rows - first, 192), 1)
 //   x = load_desc {count, 768}, [0, 0]: 192x768      needed: count rows
 //   y = dot x, weights                               count rows
 //   store_desc {count, 64}, y, [0, 0]                as the array's end says
 //
-// Loops over rows end there, and products multiply no others. What lies behind in scratch memory is
-// not defined, and nothing looks at it. Where a program has the rows of a graph along its last
-// axis, since neighbours of that axis lie side by side, loops over columns end in the same way.
+// Loops over rows end there, and products multiply no others. Scratch memory behind these rows is
+// undefined, and nothing reads it. Where a program has the rows of a graph along its last axis,
+// since neighbours of that axis lie side by side, loops over columns end in the same way.
 #pragma once
 
 #include <optional>

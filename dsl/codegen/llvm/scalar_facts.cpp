@@ -54,8 +54,7 @@ class ScalarAnalysis {
     }
   }
 
-  // Arithmetic and casts wrap at the width of their type; what then comes out is not in the
-  // interval.
+  // Arithmetic and casts wrap at the width of their type; a wrapped result is not in the interval.
   static ScalarFacts unless_it_wraps(const ScalarFacts& f, const ir::Type& type) {
     if (!type.is_value() || !is_integer(type.dtype) || bit_width(type.dtype) == 64) return f;
     bool sign = is_signed(type.dtype);

@@ -1,8 +1,8 @@
-// What is known at compile time of the integer scalars of a program: bounds and a divisor.
+// Compile-time facts about the integer scalars of a program: bounds and a divisor.
 //
 // Descriptor loads and stores are checked against the sizes of the array. Where the offsets
 // provably stay inside, the check and its mask go away, and a store may bypass the caches where its
-// address is provably aligned. Facts flow forward once; what a loop carries is unknown.
+// address is provably aligned. Facts flow forward once; carried values of loops are unknown.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // A thread's id, a barrier, a shuffle, a matrix instruction, an asynchronous copy: NVPTX spells
 // each of them as an intrinsic or as inline assembly, and no other target has either. The code
 // generator therefore calls functions by name, `@td.<name>`, declared here and defined nowhere.
-// What they become is decided later, by who takes the module:
+// Their expansion is decided later, by the consumer of the module:
 //
 //   expand_device_ops   calls of intrinsics and inline PTX, for the GPU
 //   link_emulated       calls of C++ functions, for a host without one (emulate.h)
@@ -26,7 +26,7 @@
 
 namespace tilewright::dsl {
 
-// What an operation may touch; see device_ops.def.
+// The memory that an operation may touch; see device_ops.def.
 enum class DeviceEffect { pure, collective, memory, access };
 
 // One operation: a row of the table, or a member of a family with its number put in.

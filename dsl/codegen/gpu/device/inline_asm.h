@@ -1,8 +1,8 @@
 // PTX that the author of a kernel wrote (`inline_asm`), on its way into a module.
 //
 // As device operations do (device_ops.h), it stands there as calls of a function without a body,
-// @td.inline_asm.<n>, until it is known who takes the module: of NVPTX the PTX itself, of the
-// emulator what the kernel says that the PTX means. The function takes the registers of that
+// @td.inline_asm.<n>, until the consumer of the module is known: NVPTX gets the PTX itself, the
+// emulator the meaning that the kernel gives for the PTX. The function takes the registers of that
 // meaning and then those that the PTX reads, and gives the registers of one result.
 #pragma once
 

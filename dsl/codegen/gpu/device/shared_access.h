@@ -1,4 +1,5 @@
-// What an access to shared memory touches, said by the emitter where it emits the access.
+// The bytes that an access to shared memory touches, as stated by the emitter where it emits the
+// access.
 //
 // An address is a sum of bits of the thread's number, and what it means (these bytes of scratch,
 // each thread its own; that stage of a ring) is plain where the address is made and hard to find
@@ -23,8 +24,8 @@ struct SharedAccess {
   int stages = 1;
   std::int64_t ring_begin = 0, stage_bytes = 0;
   bool by_warpgroup = false;  // each warpgroup touches a part of its own
-  // Blocks of a cluster write it for each other, in two sets in turn (emit_cluster.cpp): what is
-  // written is not what was read last.
+  // Blocks of a cluster write it for each other, in two sets in turn (emit_cluster.cpp): the set
+  // being written is not the one that was read last.
   bool by_cluster = false;
 
   // The bytes of all stages.

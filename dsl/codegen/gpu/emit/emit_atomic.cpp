@@ -44,7 +44,7 @@ llvm::Value* Emitter::atomic_bound(const ir::Atomic& atomic, DType dtype, llvm::
   return b_.CreateBitCast(old, value->getType());
 }
 
-// What adds to memory on one GPU does so on all newer ones.
+// An operation that adds to memory on one GPU does so on all newer ones.
 bool Emitter::adds_by(std::string_view op) const {
   std::optional<DeviceOp> row = find_device_op(op);
   return row && row->minimum_arch <= target_.gpu().capability;
@@ -132,7 +132,7 @@ void Emitter::atomic_update_one(const Inst& inst) {
   scalars_[result] = load_one(place, dtype, nullptr, nullptr);
 }
 
-// Every element once, by the thread that owns it; who else holds it is told what was there before.
+// Every element once, by the thread that owns it; other threads that hold it get the old value.
 void Emitter::atomic_update(const Inst& inst) {
   Value pointer = inst.operands[0], value = inst.operands[1], result = inst.results[0];
   if (!is_tile(result)) return atomic_update_one(inst);

@@ -10,7 +10,7 @@ using layout::Layout;
 
 namespace {
 
-constexpr std::int64_t consumer_barrier = 1;  // of all consumers, who have no producer with them
+constexpr std::int64_t consumer_barrier = 1;  // of all consumers, without the producer
 
 }  // namespace
 

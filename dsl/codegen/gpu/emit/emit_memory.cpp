@@ -189,7 +189,7 @@ llvm::Value* Emitter::narrow_to_upper_half(llvm::Value* value, DType to) {
   return device(concat("to_", name_of(to)), {value});
 }
 
-// Of two that were loaded in one word, either is an instruction away.
+// For two that were loaded in one word, either is an instruction away.
 llvm::Value* Emitter::widen_upper_half(llvm::Value* value) {
   auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(value);
   if (extract == nullptr) return Arithmetic::widen_upper_half(value);
@@ -304,7 +304,7 @@ void Emitter::load(const Inst& inst) {
     accesses =
         pointer_accesses(get(inst.operands[0]), inst.operands[0], mask, type, widest(type.dtype));
   }
-  // Registers first: what they need may itself read memory or pass a barrier.
+  // Registers first: computing them may itself read memory or pass a barrier.
   begin_access(inst);
   for (const Access& access : accesses)
     load_group(access, type.dtype, other ? &*other : nullptr, to);
@@ -317,7 +317,7 @@ void Emitter::load(const Inst& inst) {
 void Emitter::store(const Inst& inst) {
   Value value = inst.operands[1];
   const ir::Type& type = function_.type(value);
-  // Registers first: what they need may itself read memory or pass a barrier.
+  // Registers first: computing them may itself read memory or pass a barrier.
   std::optional<Registers> from;
   std::vector<Access> accesses;
   if (is_tile(value)) {

@@ -90,7 +90,7 @@ Emitter::Words Emitter::matrix_words(const StagedLoad& staged, llvm::Value* stag
   int per_word = 4 / emulator::bytes_of(how.format);
   int count = fragments.registers() / per_word;
   int k_axis = operand == 0 ? 1 : 0;
-  // Of a right operand, four words are those of two instructions side by side, if there are two.
+  // For a right operand, four words are those of two instructions side by side, if there are two.
   int steps = fragments.shape()[k_axis] / how.k;
   int words = operand == 0 || count / (2 * steps) >= 2 ? 4 : 2;
   // The stored block may have the coordinates of the product's operand the other way round.

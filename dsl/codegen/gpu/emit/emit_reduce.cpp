@@ -77,7 +77,7 @@ std::vector<std::size_t> Emitter::reduce_registers(const Inst& inst, const Regis
   }
   std::map<Layout::Basis, std::size_t> place;
   for (auto& [key, group] : groups) {
-    // Whether registers hold elements in their order.
+    // True if registers hold elements in their order.
     std::vector<std::int32_t> along;
     bool in_order = is_arg(kind);
     for (const Partial& partial : group) {

@@ -94,7 +94,7 @@ class RemainderWriter {
     return rest;
   }
 
-  // What the last binary place of a number of this exponent is worth.
+  // The value of the last binary place of a number of this exponent.
   llvm::Value* unit(llvm::Value* exponent) {
     auto* places = number(bits_, digits_ - 1);
     auto* normal = b_.CreateShl(b_.CreateSub(exponent, places), places);

@@ -16,7 +16,7 @@ namespace {
 // in the L2 cache: so many along the first axis, then on along the second.
 constexpr std::int64_t grouped_programs = 16;
 
-// Whether programs may go through loops of different lengths.
+// True if programs may go through loops of different lengths.
 bool has_loops_of_own_length(const ir::Function& function, const Uses& uses) {
   bool found = false;
   ir::for_each_inst(function.body, [&](const Inst& inst) {
@@ -120,8 +120,8 @@ void Emitter::run_roles() {
 
 // body() for this block's programs: one of each round of the grid, in the order of groups. Where
 // some programs have more to do (causal attention), whole rounds go to and fro: if work grows along
-// the grid, or repeats with a period that blocks have too, none has the most of every round. Of a
-// cluster the same for all blocks, which take neighbours along an axis.
+// the grid, or repeats with a period that blocks have too, none has the most of every round. For a
+// cluster it is the same for all blocks, which take neighbours along an axis.
 void Emitter::for_each_program(const std::function<void()>& body) {
   auto sizes_at = static_cast<unsigned>(kernel_->arg_size()) - 3;
   llvm::Value* size[3];
@@ -182,7 +182,7 @@ bool Emitter::is_in_ring(Value value) const {
   return false;
 }
 
-// Whether the producer has to do with an instruction: by what it gives, or by what is in it.
+// True if the producer runs an instruction: for its result, or for something in it.
 bool Emitter::is_produced(const Inst& inst) const {
   for (Value result : inst.results)
     if (roles_->produced[result]) return true;
@@ -192,7 +192,7 @@ bool Emitter::is_produced(const Inst& inst) const {
   return roles_->fetch_at(&inst) != nullptr;
 }
 
-// What a product takes is asked for where the product stands.
+// The operands of a product are computed where the product stands.
 void Emitter::produce(const ir::Block& block) {
   for (const Inst& inst : block.insts) {
     if (!is_produced(inst)) continue;

@@ -147,7 +147,7 @@ void Emitter::shape_op(const Inst& inst) {
 // once for a kernel, at its start. Runs of bits that keep their order become a mask and a shift.
 llvm::Value* Emitter::linear_in_thread(const std::vector<std::int64_t>& lane_terms,
                                        const std::vector<std::int64_t>& warp_terms) {
-  // Where sums fill the registers nothing is kept for later: it is made anew where it is wanted.
+  // Where sums fill the registers nothing is kept for later: it is computed again at each use.
   if (roles_) return made_linear_in_thread(lane_terms, warp_terms);
   auto [known, is_new] = linear_.try_emplace(std::pair(lane_terms, warp_terms), nullptr);
   if (is_new) {

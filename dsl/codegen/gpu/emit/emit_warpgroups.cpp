@@ -1,5 +1,5 @@
-// What the consumer warpgroups of a kernel with roles (warp_specialisation.h) do beside
-// multiplying: store their rows by TMA, and take turns at the tensor cores.
+// The work of the consumer warpgroups of a kernel with roles (warp_specialisation.h) beside
+// multiplying: they store their rows by TMA, and take turns at the tensor cores.
 #include <algorithm>
 
 #include "dsl/codegen/gpu/emit/emitter.h"
@@ -101,7 +101,7 @@ void Emitter::fill_box(const Registers& from, DType dtype, int begin, llvm::Valu
   }
 }
 
-// Of the four warps of a warpgroup.
+// A barrier for the four warps of a warpgroup.
 void Emitter::warpgroup_barrier() {
   auto* id = b_.CreateAdd(b_.CreateLShr(warp_, i32(2)), i32(own_barriers));
   device("named_barrier_sync", {id, i32(128)});

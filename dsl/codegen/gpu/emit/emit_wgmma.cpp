@@ -108,7 +108,7 @@ Registers Emitter::issue_products(const Inst& inst, const TensorCoreDot& how,
   }
   device("wgmma_fence");
   if (!roles_) touching(*b.first, true);
-  // Many in one call: what a call has to do with its accumulators is dear to compile.
+  // Many in one call: setting up a call's accumulators is slow to compile.
   std::int32_t steps = how.a.shape()[1] / how.k;
   for (std::int32_t first = 0; first < steps; first += most_steps) {
     std::int32_t here = std::min(steps - first, most_steps);

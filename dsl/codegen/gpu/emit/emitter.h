@@ -3,9 +3,9 @@
 // A block of threads runs one program. Scalars are the same in all threads. A tile is spread over
 // the threads' registers as its layout says (dsl/layout/layout.h): here it is a list of LLVM
 // values, one for each register, and which element each one is follows from the thread's number.
-// What the hardware can do beyond arithmetic and memory accesses is called by name, `@td.barrier`
-// and the like (device_ops.h), so that one and the same module becomes PTX and runs in the
-// emulator.
+// Operations of the hardware beyond arithmetic and memory accesses are called by name,
+// `@td.barrier` and the like (device_ops.h), so that one and the same module becomes PTX and runs
+// in the emulator.
 //
 // Values are emitted in the order of the program, whose passes (gpu/passes) have decided where each
 // one is, brought operands there, given them places in shared memory, and said before which
@@ -42,7 +42,7 @@
 
 namespace tilewright::dsl::gpu {
 
-// A tile in the registers of a thread. Of pointers, `values` are offsets in elements (i64) from
+// A tile in the registers of a thread. For pointers, `values` are offsets in elements (i64) from
 // `base`. Registers that hold the same element hold the same LLVM value.
 struct Registers {
   layout::Layout layout;
@@ -67,7 +67,7 @@ class Emitter : Arithmetic {
             : exchange_bytes_ > 0 ? function_.cluster
                                   : 1};
   }
-  // Whether a product of warpgroups may be under way when a loop goes on to its next turn.
+  // True if a product of warpgroups may be under way when a loop goes on to its next iteration.
   bool has_products_over_turns() const { return has_products_over_turns_; }
 
  private:
@@ -145,10 +145,10 @@ class Emitter : Arithmetic {
   static std::int64_t bits_of(const std::vector<std::int64_t>& lane_terms,
                               const std::vector<std::int64_t>& warp_terms);
   llvm::Value* coordinate_value(const layout::Layout& layout, int axis, int reg);  // i32
-  // Whether a register's element is inside the logical shape; null: always.
+  // A condition that a register's element is inside the logical shape; null: always.
   llvm::Value* inside(const layout::Layout& layout, const Shape& logical, int reg);
   llvm::Value* inside(const layout::Layout& layout, const Shape& logical, int reg, int axis);
-  // Whether this thread is the first that holds its elements; null: always.
+  // A condition that this thread is the first that holds its elements; null: always.
   llvm::Value* owns(const layout::Layout& layout);
   llvm::Value* first_thread();  // whether this one is
   // A condition that certain bits of lane and warp are 0, one a kernel: LLVM compares each that it
@@ -213,8 +213,8 @@ class Emitter : Arithmetic {
   llvm::Value* from_words(llvm::Value* low, llvm::Value* high, llvm::Type* type);
   llvm::Value* shuffle(std::string_view op, llvm::Value* value, llvm::Value* by);
   llvm::Value* shuffle_xor(llvm::Value* value, int lane_mask);
-  // The scratch of an instruction, which needs so much: what `shared` and `touching` say next is
-  // in it.
+  // The scratch of an instruction, which needs so much: the next results of `shared` and `touching`
+  // are in it.
   void begin_scratch(const ir::Inst& inst, std::int64_t bytes);
   llvm::Value* shared(std::int64_t offset, DType dtype, llvm::Value* index);
   void barrier();
@@ -229,7 +229,7 @@ class Emitter : Arithmetic {
   // emit_reduce.cpp
   struct Partial;
   void reduce(const ir::Inst& inst);
-  // `is_later`: what comes from there stands after what is in `to`, on the axis.
+  // `is_later`: elements from there stand after those in `to`, on the axis.
   void combine_into(ir::ReduceKind kind, DType dtype, Partial& to, const Partial& from,
                     bool is_later = false);
   void combine_lanes(ir::ReduceKind kind, DType dtype, Partial& partial, int lane_mask);
@@ -268,7 +268,7 @@ class Emitter : Arithmetic {
   Words matrix_words(const StagedLoad& staged, llvm::Value* stage, const TensorCoreDot& how,
                      int operand, bool exchanged);
 
-  // emit_roles.cpp: who copies and who multiplies (warp_specialisation.h)
+  // emit_roles.cpp: which warps copy and which multiply (warp_specialisation.h)
   struct Turns {  // where a role is in a ring
     llvm::Value *slot, *parity;
   };
@@ -343,7 +343,7 @@ class Emitter : Arithmetic {
     llvm::Value* first;
   };
   std::vector<Run> runs_of(const layout::Layout& layout, const Shape& shape, int axis, DType dtype);
-  // What stands so many elements behind the pointer to each run, by the register's part.
+  // The elements at this distance behind the pointer to each run, by the register's part.
   using Line = std::map<std::int32_t, llvm::Value*>;
   Line read_line(const std::vector<Run>& runs, std::span<llvm::Value* const> pointers,
                  std::int64_t behind, DType from, DType to);
@@ -381,7 +381,7 @@ class Emitter : Arithmetic {
   // Where blocks are not programs.
   std::array<llvm::Value*, 3> program_ids_{};  // i64; null: the block's
   std::array<llvm::Value*, 3> grid_sizes_{};   // i64; null: the launch's
-  // Of a kernel with roles.
+  // For a kernel with roles.
   llvm::Value* program_exists_ = nullptr;  // or was gone through before; null: always
   llvm::Value* cluster_rank_ = nullptr;    // of the block in its cluster; null: alone
   std::vector<Turns> turns_;               // by ring

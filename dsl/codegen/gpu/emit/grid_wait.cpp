@@ -65,8 +65,8 @@ void place_grid_wait(llvm::Function& kernel) {
 }
 
 void check_grid_wait(const llvm::Function& kernel) {
-  // Whether threads have waited wherever a block begins; taken for true until a path shows
-  // otherwise.
+  // For each basic block: true if threads have waited wherever it begins; assumed until a path
+  // shows otherwise.
   std::unordered_map<const llvm::BasicBlock*, bool> waited;
   std::vector<const llvm::BasicBlock*> work{&kernel.getEntryBlock()};
   waited[work[0]] = false;

@@ -1,11 +1,10 @@
 // Programmatic dependent launch: a kernel may begin while the one before it in the stream still
 // runs.
 //
-// What a kernel does before it touches global memory (its place in the grid, barriers and
-// addresses, tensor maps) then overlaps with the end of the other; before its first access every
-// thread waits for it (`td.griddepcontrol_wait`). It must wait even if it touches nothing: the
-// kernel after it waits for it alone, and relies on all before. Without the launch's attribute a
-// wait is nothing.
+// A kernel's work before it touches global memory (its place in the grid, barriers and addresses,
+// tensor maps) then overlaps with the end of the other; before its first access every thread waits
+// for it (`td.griddepcontrol_wait`). It must wait even if it touches nothing: the kernel after it
+// waits for it alone, and relies on all before. Without the launch's attribute a wait is nothing.
 #pragma once
 
 #include <llvm/IR/Function.h>

@@ -14,7 +14,7 @@ namespace tilewright::dsl::gpu {
 
 class LineTable {
  public:
-  // Of the one kernel of a module.
+  // For the one kernel of a module.
   LineTable(llvm::Module& module, llvm::Function& kernel);
   // Nothing for a place that names no line, as in programs that were read from text.
   llvm::DebugLoc at(const std::source_location& where);

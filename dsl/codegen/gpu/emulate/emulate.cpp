@@ -112,7 +112,7 @@ EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
   std::shared_ptr<void> code = Linker::of(target).link(std::move(object), body);
   kernel->body = reinterpret_cast<void (*)(const void*)>(code.get());
 
-  // A cluster is run by whoever is to run its first block. The function owns the code.
+  // The thread that is to run a cluster's first block runs the cluster. The function owns the code.
   return [kernel, code](const Argument* arguments, const std::int64_t* grid, std::int64_t begin,
                         std::int64_t end) {
     const std::int64_t size = kernel->cluster;

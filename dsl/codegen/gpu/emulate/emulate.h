@@ -1,8 +1,8 @@
 // Runs GPU kernels on the host: the same LLVM IR, with the device operations in C++.
 //
 // A kernel comes as it was generated for NVPTX, with its @td calls not yet expanded. It is
-// rewritten in three ways and linked into the process: what is NVPTX's own (calling convention,
-// attributes) is dropped; each call of a device operation becomes a call into the emulator
+// rewritten in three ways and linked into the process: properties of NVPTX (calling convention,
+// attributes) are dropped; each call of a device operation becomes a call into the emulator
 // (dsl/emulator), and each load and store of shared memory is preceded by a check. Address spaces
 // stay as they are, for the host takes them all as one memory. The threads of a block run as fibers
 // of one thread of the host, with those of the other blocks of its cluster; clusters of one launch
@@ -40,7 +40,7 @@ struct KernelShape {
   int cluster = 1;  // blocks that run together, neighbours along axis 0: 1, 2, 4 or 8
 };
 
-// Takes the kernel `entry` of the module; what it gives (runtime/artifact.h) is thread safe. Raises
+// Takes the kernel `entry` of the module; the result (runtime/artifact.h) is thread safe. Raises
 // `Error` if it uses what the emulator lacks.
 EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
                              std::unique_ptr<llvm::LLVMContext> context, const std::string& entry,

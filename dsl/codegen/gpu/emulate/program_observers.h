@@ -1,4 +1,4 @@
-// Who is told of the programs that become GPU code: for tools and tests.
+// Observers of the programs that become GPU code: for tools and tests.
 //
 // A run of a program or of a test suite can be looked at from outside by what it compiles. As files
 // (TILEWRIGHT_DUMP_PROGRAMS), programs can be compiled again and assembled for every GPU
@@ -18,9 +18,9 @@ namespace tilewright::dsl::gpu {
 using ProgramObserver =
     std::function<void(const ir::Function& function, const Target& target, const std::string&)>;
 
-// Each program that becomes code from now on is told to the observer, with the name of its entry,
-// before the code is there; from many threads at once, and perhaps the same program again. It must
-// not throw. The observer is told nothing more when what is returned has gone.
+// The observer is called with each program that becomes code from now on, with the name of its
+// entry, before the code is there; from many threads at once, and perhaps the same program again.
+// It must not throw. The observer is not called any more after the result is destroyed.
 [[nodiscard]] std::shared_ptr<void> observe_programs(ProgramObserver observer);
 
 // Tells the observers, and writes the program to TILEWRIGHT_DUMP_PROGRAMS/<entry>.tile, unless the

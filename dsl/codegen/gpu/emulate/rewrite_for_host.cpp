@@ -20,7 +20,7 @@ using emulator::EmulatedKernel;
 using emulator::Slot;
 using Builder = llvm::IRBuilder<>;
 
-// What generated code calls, at its address in this process.
+// Generated code calls this, at its address in this process.
 void run_call(const CallSite* site, const Slot* operands, Slot* results) {
   emulator::Cluster::current().run_call(*site, operands, results);
 }
@@ -153,7 +153,7 @@ class Rewriter {
     llvm::Type* type;
     llvm::Align alignment;
   };
-  // What is to be checked before an instruction, if it touches memory that is checked.
+  // The check before an instruction, if it touches memory that is checked.
   std::optional<Check> check_for(llvm::Instruction& instruction) const {
     std::optional<Check> check;
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))

@@ -1,9 +1,9 @@
 // Gives what is in shared memory its place: the ring of each loop that has stages, and the scratch
 // that instructions exchange values through. A ring is in use from before the first turn of its
 // loop until after the last, scratch for one instruction, between two barriers; so places are a
-// stack. What is reserved lies at the bottom (what warps with roles fetch and store, or what the
-// programs of a cluster exchange), a ring on top of what is in use around it, scratch on top of all
-// rings around it. What is never in use at one time shares bytes.
+// stack. Reserved parts lie at the bottom (those that warps with roles fetch and store, or that the
+// programs of a cluster exchange), a ring on top of the parts in use around it, scratch on top of
+// all rings around it. Parts that are never in use at the same time share bytes.
 #include <algorithm>
 
 #include "dsl/codegen/gpu/passes/gpu_passes.h"

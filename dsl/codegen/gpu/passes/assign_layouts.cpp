@@ -54,8 +54,8 @@ class Assigner {
     int bytes = type.is_pointer() ? 8 : size_bytes(type.dtype);
     return natural_layout(type.shape, bytes, function_.warps);
   }
-  // Of the loads that a value is made from element by element, the least bytes of an element, or
-  // `most`: in the natural layout of that load it is where it is wanted.
+  // For a value computed element by element from loads: the least bytes of an element of these
+  // loads, or `most`; in the natural layout of that load it is where it is wanted.
   int loaded_bytes(Value value, int most, std::vector<bool>& seen) const {
     const Inst* inst = uses_.definition(value);
     if (seen[value] || inst == nullptr) return most;

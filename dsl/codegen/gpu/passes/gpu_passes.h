@@ -1,5 +1,5 @@
-// Every pass that takes a function of tile IR towards a GPU's code, one line each. What they decide
-// they write into the function (ir/function.h); each says at its top what it needs and gives.
+// Every pass that takes a function of tile IR towards a GPU's code, one line each. They write their
+// decisions into the function (ir/function.h); each says at its top what it needs and gives.
 #pragma once
 
 #include "dsl/ir/function.h"
@@ -7,9 +7,9 @@
 
 namespace tilewright::dsl::gpu {
 
-bool specialise_warps(ir::Function& function, const Target& target);  // who fetches, who multiplies
-bool assign_layouts(ir::Function& function, const Target& target);    // who holds which element
-bool pipeline_loads(ir::Function& function, const Target& target);    // what runs ahead of loops
+bool specialise_warps(ir::Function& function, const Target& target);    // which warps fetch
+bool assign_layouts(ir::Function& function, const Target& target);      // where elements lie
+bool pipeline_loads(ir::Function& function, const Target& target);      // loads ahead of loops
 bool insert_conversions(ir::Function& function, const Target& target);  // operands to their users
 bool allocate_shared(ir::Function& function, const Target& target);     // places in shared memory
 bool insert_barriers(ir::Function& function, const Target& target);     // where all threads meet

@@ -1,8 +1,8 @@
 // Says before which instructions all threads of a block meet: where one touches an array that
 // another thread may have written, or writes one that another may still read; and where scratch or
-// a ring is filled, while what was there before may still be read. No earlier than there: what an
-// instruction does in registers comes before its barrier, which is why a barrier is a mark of an
-// instruction and no instruction of its own.
+// a ring is filled, while what was there before may still be read. No earlier than there: an
+// instruction's work in registers comes before its barrier, which is why a barrier is a mark of an
+// instruction and not an instruction of its own.
 //
 // Before: places in shared memory say which instructions exchange values. After: on no path do
 // threads touch what the rules of Stage::synchronised forbid (ir/verify_stages.h). These rules know
@@ -24,7 +24,7 @@ using ir::Inst;
 using ir::Op;
 using ir::Value;
 
-// What is staged is not written by the program, and what is boxed is touched nowhere else.
+// The program does not write staged arrays, and touches boxed ones nowhere else.
 bool touches_array(const Inst& inst) {
   return ir::info(inst.op).op_class == ir::OpClass::memory && inst.op != Op::make_desc_ &&
          !inst.schedule.staged && !inst.schedule.boxed;
@@ -32,7 +32,7 @@ bool touches_array(const Inst& inst) {
 bool writes(const Inst& inst) { return ir::info(inst.op).effect == ir::Effect::writes; }
 bool has_place(const Inst& inst) { return inst.schedule.shared_bytes != 0; }
 
-// What threads may have done since all last met: accesses by array, and reads of scratch and rings.
+// Accesses that threads may have made since all last met: by array, and reads of scratch and rings.
 struct Pending {
   std::vector<bool> read, written;
   bool shared = false;
@@ -108,7 +108,7 @@ class BarrierInserter {
     pending_.shared = pending_.shared || has_place(inst);
   }
 
-  // What the turn of a loop before this one may have left.
+  // Accesses that the previous iteration of a loop may have left.
   void assume_turn(const ir::Block& body) {
     ir::for_each_inst(body, [&](const Inst& inst) {
       if (touches_array(inst)) pending_.touch(base_[inst.operands[0]], writes(inst));

@@ -1,12 +1,12 @@
 // Brings operands to where their instructions work on them. Where an operand of a laid-out program
-// lies elsewhere, what costs nothing is made anew there (a splat, an arange, a shape operation of
-// what is brought to its source), and all else moves by convert_layout, in registers, within warps
-// or through shared memory, as both layouts say (dsl/layout/conversion.h). What was brought once in
-// a block of code is found there again, and in blocks within it.
+// lies elsewhere, free values are recomputed there (a splat, an arange, a shape operation of a
+// value that is brought to its source), and all else moves by convert_layout, in registers, within
+// warps or through shared memory, as both layouts say (dsl/layout/conversion.h). A value that was
+// brought once in a block of code is found there again, and in blocks within it.
 //
 // Operands of products stay where they are if they would move through shared memory: both of them
-// go there behind one barrier, and fragments are read from there (emit_dot.cpp). What is staged
-// lies in shared memory already.
+// go there behind one barrier, and fragments are read from there (emit_dot.cpp). Staged operands
+// lie in shared memory already.
 #include <map>
 #include <utility>
 
@@ -40,7 +40,7 @@ class ConversionInserter {
     const ir::Type& type = function_.type(value);
     return !type.is_scalar() && !type.is_descriptor();
   }
-  // Whether a value is a staged load, or one with its axes exchanged.
+  // True if a value is a staged load, or one with its axes exchanged.
   bool is_staged(Value value) const {
     const Inst* inst = uses_.definition(value);
     if (inst != nullptr && inst->op == Op::permute_) inst = uses_.definition(inst->operands[0]);
@@ -108,7 +108,7 @@ class ConversionInserter {
       if (i < inst.operands.size()) bring(inst.operands[i], layout);
   }
 
-  // What stands in accumulators stays there: rows of them are sectors of memory at least.
+  // A value in accumulators stays there: rows of them are sectors of memory at least.
   Layout stored(const Inst& store) const {
     const ir::Type& type = function_.type(store.operands[1]);
     if (store.schedule.boxed) return layout::mma_result(type.shape, function_.warps, 1);

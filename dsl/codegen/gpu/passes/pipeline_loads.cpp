@@ -11,7 +11,7 @@
 namespace tilewright::dsl::gpu {
 namespace {
 
-// Whether there are products in loops, of which nothing is said yet.
+// True if there are products in loops without a decision so far.
 bool has_work(const ir::Function& function) {
   bool has_products = false, is_said = function.roles.has_value();
   ir::for_each_inst(function.body, [&](const ir::Inst& inst) {

@@ -34,8 +34,8 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
   int bits = 8 * emulator::bytes_of(*format), k = 256 / bits;
   Shape left = physical_shape(a.shape), both = physical_shape(result.shape);
   if (both[0] < 16 || both[1] < 8 || left[1] < k) return std::nullopt;
-  // Each warp a part as square as can be: what it reads of the operands is least.
-  // Warpgroups own rows only.
+  // Each warp gets a part as square as can be: it then reads least of the operands. Warpgroups own
+  // rows only.
   bool warpgroups = target.gpu().has_warpgroup_products && warps % 4 == 0 &&
                     both[0] == 16 * warps && both[1] <= 256;
   int warps_m = warpgroups ? warps : 1, warps_n = 1;

@@ -1,6 +1,6 @@
-// What there is to choose from where a program is laid out on a block of GPU threads: the layout
-// that memory likes, those that tensor cores take and give, and how many warps share the work. The
-// choice itself is the pass assign_layouts.
+// The choices for laying out a program on a block of GPU threads: the layout that memory likes,
+// those of tensor cores' operands and results, and how many warps share the work. The choice itself
+// is the pass assign_layouts.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ std::optional<TensorCoreDot> tensor_core_dot(const ir::Function& function, const
 // elements a thread.
 std::optional<Layout> multiply_add_layout(const Shape& result, int warps);
 
-// Of a product without tensor cores: of both operands in shared memory at a time.
+// For a product without tensor cores: of both operands in shared memory at a time.
 constexpr std::int64_t shared_product_bytes = 48 * 1024;
 
 // 1 to 16: so many that the largest tile takes 16 registers a thread, or 32 where fewer warps save

@@ -23,7 +23,7 @@ CachePolicy policy_of(const llvm::Instruction& access) {
       llvm::mdconst::extract<llvm::ConstantInt>(note->getOperand(0))->getZExtValue());
 }
 
-// What the second level of cache is told; empty where it is not told anything.
+// The hint to the second level of cache; empty where there is none.
 std::string_view hint_of(CachePolicy policy) {
   switch (policy) {
     case CachePolicy::evict_first:

@@ -2,7 +2,7 @@
 //
 // LLVM IR has no word for them. The emitter notes a policy on the access it belongs to, which stays
 // a plain load, store or copy: so it is proved and emulated. For PTX, once device operations are
-// expanded, noted accesses are written anew:
+// expanded, noted accesses are rewritten:
 //
 //   loads, stores   inline assembly with the qualifiers of the first level of cache, and a hint for
 //                   the second:  ld.global.L1::no_allocate.L2::cache_hint.v4.b32 {..}, [..], hint;
@@ -25,7 +25,7 @@ constexpr const char* cache_policy_note = "tw.cache";
 // `access` is the instruction; nothing is noted for `normal`.
 void note_policy(llvm::Value* access, ir::CachePolicy policy);
 
-// Whether some access says which data is evicted first, which PTX 7.4 brought.
+// True if some access says which data is evicted first, which PTX 7.4 brought.
 bool orders_evictions(const llvm::Module& module);
 
 // After expand_device_ops.

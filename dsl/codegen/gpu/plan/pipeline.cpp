@@ -41,7 +41,7 @@ class PipelinePlanner {
     return result;
   }
 
-  // What a loop with stages says; nothing if that is not possible.
+  // The pipeline that a loop with stages asks for; nothing if it is not possible.
   std::optional<LoopPipeline> follow(const Inst& loop) {
     const ir::Block& body = loop.bodies[0];
     LoopPipeline result = staged_in(loop, [](const Inst& inst) { return inst.schedule.staged; });
@@ -130,7 +130,8 @@ class PipelinePlanner {
     return reads && staged(dot.operands[0]) && staged(dot.operands[1]);
   }
 
-  // Whether the offsets follow from the loop's index by scalar arithmetic; marks what they need.
+  // True if the offsets follow from the loop's index by scalar arithmetic; marks the instructions
+  // they need.
   bool mark_addresses(const Inst& load, const ir::Block& body, std::vector<bool>& needed) const {
     std::vector<Value> found;
     std::function<bool(Value)> visit = [&](Value value) {

@@ -51,8 +51,8 @@ struct LoopPipeline {
 
 using LoopPipelines = std::unordered_map<const ir::Inst*, LoopPipeline>;  // by loop
 
-// What would serve a function that nothing is decided for; each ring takes at most half of the
-// shared memory.
+// Good pipelines for a function without decisions; each ring takes at most half of the shared
+// memory.
 LoopPipelines plan_pipelines(const ir::Function& function, const Uses& uses,
                              const std::vector<ScalarFacts>& facts, const Target& target);
 // Those that a function says it has (ir::Schedule). Raises `Error` where one is not possible.

@@ -22,7 +22,7 @@ std::string place(const Inst& inst) {
   return concat(line, "[", ir::info(inst.op).name, "] ");
 }
 
-// Of the elements of the physical shape, whose number may be more than 2^63.
+// For the elements of the physical shape, whose number may be more than 2^63.
 int element_bits(const Shape& shape) {
   int bits = 0;
   for (std::int64_t size : shape) bits += std::bit_width(static_cast<std::uint64_t>(size - 1));
@@ -109,8 +109,8 @@ class Bounds {
     __builtin_unreachable();
   }
 
-  // An access of a tile has addresses and a mask; what writes a number is done by one thread,
-  // behind a condition and before a barrier.
+  // An access of a tile has addresses and a mask; a store of a number is done by one thread, behind
+  // a condition and before a barrier.
   static std::int64_t weight_of_access(const Inst& inst, std::int64_t registers) {
     if (inst.op == Op::make_desc_) return 1;
     return registers > 1 || ir::info(inst.op).effect == ir::Effect::writes ? 12 : 1;
@@ -126,7 +126,7 @@ class Bounds {
       return operands + sums + sums / 4 * 6 * (how->a.shape()[1] / how->k);
     const std::int64_t part = shared_product(function_, inst).chunk;
     const std::int64_t parts = (a.shape[1] + part - 1) / part;
-    // Of several parts each stores what of the operands is its own: under a condition.
+    // Each of several parts stores its own part of the operands, under a condition.
     return parts * ((parts > 1 ? 12 : 4) * operands + 4 * sums);
   }
 

@@ -1,8 +1,8 @@
-// What a program may ask of one thread of a GPU. A tile is spread over the registers of a block's
-// threads, and every instruction on it is written out for each register: code grows with the tiles.
-// So programs are refused here, by an error that names the tile, before any code is made that would
-// take minutes and gigabytes to make, and that nobody would want to run: a thread has 255
-// registers. Code for the host goes over tiles in loops and has none of these bounds.
+// The limits of a program's demands on one thread of a GPU. A tile is spread over the registers of
+// a block's threads, and every instruction on it is written out for each register: code grows with
+// the tiles. So programs are refused here, by an error that names the tile, before any code is made
+// that would take minutes and gigabytes to make, and that nobody would want to run: a thread has
+// 255 registers. Code for the host goes over tiles in loops and has none of these bounds.
 #pragma once
 
 #include "dsl/ir/function.h"
@@ -16,7 +16,7 @@ constexpr std::int64_t most_elements_a_thread = 512;
 // to memory weigh most: LLVM compares their conditions with each other, in time by the square of
 // their number, which is some seconds here.
 constexpr std::int64_t most_instructions_a_thread = 1 << 15;
-// Of all parameters, which every driver takes.
+// The limit for all parameters, which every driver takes.
 constexpr std::int64_t most_parameter_bytes = 4096;
 
 // Raises `Error` for parameters, and `OutOfMemory` for tiles and instructions: smaller ones may do.

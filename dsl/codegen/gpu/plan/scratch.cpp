@@ -88,7 +88,7 @@ class Scratch {
     return total;
   }
 
-  // What was there before, for those that did not ask themselves.
+  // The old value, for threads that did not ask themselves.
   std::int64_t atomic(const Inst& inst) const {
     Value result = inst.results[0];
     if (uses_.users(result).empty()) return 0;

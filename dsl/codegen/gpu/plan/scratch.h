@@ -13,13 +13,13 @@ namespace tilewright::dsl::gpu {
 std::int64_t scratch_bytes(const ir::Function& function, const Uses& uses, const ir::Inst& inst,
                            const Target& target);
 
-// What a block writes for each block of its cluster in one exchange, at the most; 0: they exchange
-// nothing.
+// The most bytes that a block writes for each block of its cluster in one exchange; 0: they
+// exchange nothing.
 std::int64_t cluster_exchange_bytes(const ir::Function& function);
 
-// Of a product without tensor cores: how much of k both operands are in scratch with at a time, and
-// where the right one begins there. For each k there is a line of the left one's column and one of
-// the right one's row, with room behind, so that lines begin in different banks and at 16 bytes.
+// For a product without tensor cores: how much of k both operands are in scratch with at a time,
+// and where the right one begins there. For each k there is a line of the left one's column and one
+// of the right one's row, with room behind, so that lines begin in different banks and at 16 bytes.
 struct SharedProduct {
   std::int64_t chunk;
   std::int64_t rows, columns, element_bytes;
@@ -31,7 +31,7 @@ struct SharedProduct {
 };
 SharedProduct shared_product(const ir::Function& function, const ir::Inst& dot);
 
-// Of a reduction over warps: how many parts of the axis there are, the bytes of all parts, and of
+// For a reduction over warps: how many parts of the axis there are, the bytes of all parts, and of
 // these with the indices of argmax and argmin behind them.
 struct WarpReduction {
   std::int64_t parts, places, index_offset, bytes;

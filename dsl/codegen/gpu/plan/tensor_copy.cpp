@@ -107,7 +107,7 @@ std::optional<TensorCopy> tensor_copy(const ir::Function& function, const Uses& 
   auto row_stride = analysis.extent(strides[0], bytes);
   if (!height || !width || !row_stride || !tma::takes(analysis.divisor(strides[0]) * bytes))
     return std::nullopt;
-  // Of a single row, the stride may be anything; the map wants one.
+  // With a single row, the stride may be anything; the map wants one.
   if (!row_stride->param && row_stride->factor <= 0) return std::nullopt;
 
   TensorCopy copy;

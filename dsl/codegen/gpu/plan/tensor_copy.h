@@ -1,4 +1,4 @@
-// Which blocks of memory TMA can move, and how it is told.
+// The blocks of memory that TMA can move, and the tensor maps that describe them.
 //
 // A tensor map is made by the host before the launch, so what it says must follow from the kernel's
 // arguments alone: the array's sizes and strides, each a constant or a parameter. Where the array
@@ -27,7 +27,7 @@ struct TensorCopy {
   std::vector<ir::Value> outer;  // coordinates beyond row and column: integer scalars, never < 0
 };
 
-// Of a two-dimensional descriptor, boxes of `rows` rows of `columns` elements, swizzled; nothing
+// For a two-dimensional descriptor, boxes of `rows` rows of `columns` elements, swizzled; nothing
 // where a tensor map cannot say it.
 std::optional<TensorCopy> tensor_copy(const ir::Function& function, const Uses& uses,
                                       const std::vector<ScalarFacts>& facts,

@@ -1,5 +1,5 @@
-// Who makes and who takes each value of a program, and which arrays it writes: what the plans of
-// the code generator ask again and again. The program must outlive it.
+// The definition and the users of each value of a program, and the arrays that the program writes:
+// the plans of the code generator ask for these again and again. The program must outlive it.
 #pragma once
 
 #include <optional>
@@ -38,9 +38,9 @@ struct ProductOperand {
 };
 std::optional<ProductOperand> product_operand(const Uses& uses, const ir::Inst& load);
 
-// Whether an instruction stands in this very block.
+// True if an instruction stands in this very block.
 bool is_in(const ir::Block& block, const ir::Inst* inst);
-// Whether nothing but the next turn's product of a loop with this body asks for a product's result.
+// True if only the next iteration's product, in a loop with this body, uses a product's result.
 bool only_accumulates(const Uses& uses, const ir::Inst& dot, const ir::Block& body);
 
 }  // namespace tilewright::dsl::gpu

@@ -87,7 +87,7 @@ class SpecialisationPlanner {
     return inst != nullptr && inst->op == Op::load_desc_ ? inst : nullptr;
   }
 
-  // Whether a product adds to what another of the same block gave: in the same registers.
+  // True if a product adds to the result of another of the same block, in the same registers.
   bool continues_a_product(const Inst& dot) const {
     const Inst* inst = uses_.definition(dot.operands[2]);
     while (inst != nullptr && ir::info(inst->op).op_class == ir::OpClass::elementwise)
@@ -95,7 +95,7 @@ class SpecialisationPlanner {
     return inst != nullptr && inst->op == Op::dot_;
   }
 
-  // Of the products of one block of code, all of which may be under way.
+  // For the products of one block of code, all of which may be under way.
   bool fits_registers() const {
     std::int64_t most = 0;
     auto count = [&](const ir::Block& block) {
@@ -194,7 +194,7 @@ class SpecialisationPlanner {
     return true;
   }
 
-  // Whether all programs of a cluster take the same block, in parts that a swizzle lets be apart.
+  // True if all programs of a cluster take the same block, in parts that a swizzle keeps apart.
   bool is_common(const Inst& load, const TensorCopy& copy) const {
     auto is_same = [&](Value value) { return !differs_[value]; };
     return roles_.cluster > 1 && copy.map.box[1] % (swizzled_rows * roles_.cluster) == 0 &&
@@ -216,7 +216,7 @@ class SpecialisationPlanner {
     return fine && writes == roles_.stores.size();
   }
 
-  // Whether a loaded block is the left operand of products only, of several or of one in a loop.
+  // True if a loaded block is the left operand of products only, of several or of one in a loop.
   bool is_invariant_operand(const Inst& load) const {
     const auto& users = uses_.users(load.results[0]);
     bool only_left = !users.empty() && std::ranges::all_of(users, [&](const Inst* user) {
@@ -362,7 +362,7 @@ class SpecialisationPlanner {
     }
     std::int64_t staging = roles_.stores.empty() ? 0 : 2 * roles_.warpgroups() * staged_box_bytes;
     std::int64_t limit = shared_memory_limit(target_);
-    // Of blocks with one consumer, two share a multiprocessor.
+    // For blocks with one consumer, two share a multiprocessor.
     if (roles_.consumer_warps == 4) limit = limit / 2 - 1024;
     std::int64_t others = barrier_bytes + staging + once;
     if (needs_scratch()) others += scratch_bytes;
@@ -372,8 +372,8 @@ class SpecialisationPlanner {
     auto stages_beside = [&](std::int64_t bytes) {
       return static_cast<int>(std::min(most, (limit - bytes) / each));
     };
-    // What stays has a second stage where that leaves enough for the others, or fits beside them:
-    // so the next program's comes while this one's is still multiplied.
+    // An operand that stays has a second stage if that leaves enough for the others, or fits beside
+    // them: so the next program's comes while this one's is still multiplied.
     int stages = stages_beside(others + once);
     if (is_decided() || stages < enough_stages) stages = stages_beside(others);
     if (is_decided()) {
@@ -402,7 +402,7 @@ class SpecialisationPlanner {
     return true;
   }
 
-  // Whether anything but products and what is computed from them element by element goes on.
+  // True if there is more to do than products and elementwise operations on them.
   bool needs_scratch() const {
     bool found = false;
     ir::for_each_inst(function_.body, [&](const Inst& inst) {
@@ -455,8 +455,7 @@ std::optional<WarpSpecialisation> plan_warp_specialisation(const ir::Function& f
 
 namespace {
 
-// Whether all that a function says is done: a mark that has no effect would be a wrong answer to
-// who wrote it.
+// True if all marks of a function have an effect: a mark without one would mislead its author.
 bool keeps_all_marks(const ir::Function& function, const WarpSpecialisation& roles) {
   std::size_t loads = 0, deferred = 0, stores = 0, loops = 0;
   ir::for_each_inst(function.body, [&](const Inst& inst) {

@@ -1,9 +1,10 @@
-// Warp specialisation on Hopper: who copies, who multiplies, and what they hand to each other.
+// Warp specialisation on Hopper: which warps copy, which multiply, and what they hand to each
+// other.
 //
-// A warpgroup that multiplies has the tensor cores work for it while it waits; what it must not
-// wait for is memory. So one thread of a warpgroup of its own, the producer, does nothing but ask
-// TMA for the next blocks, as far ahead as shared memory reaches, and the other
-// warpgroups, the consumers, do everything else: 64 rows of each tile are one consumer's.
+// A warpgroup that multiplies has the tensor cores work for it while it waits; it must not wait for
+// memory. So one thread of a warpgroup of its own, the producer, does nothing but ask TMA for the
+// next blocks, as far ahead as shared memory reaches, and the other warpgroups, the consumers, do
+// everything else: 64 rows of each tile are one consumer's.
 //
 // The blocks that one product takes go through a ring of stages. Each stage has two barriers in
 // shared memory:
@@ -28,9 +29,9 @@
 // all producers' barriers. All blocks of a cluster run as many programs: at the edge of a grid that
 // the cluster does not divide, a block goes through the last program again and stores nothing. The
 // axis is the one along which the most bytes are shared; it is asked for, and not done everywhere,
-// since a block then waits for the slowest of its cluster. What it saves, for blocks of 128x256x64
-// in 16 bits: of 48 KB a stage and block, along rows the 32 KB of the right operand come once for
-// two, so that 32 KB a block are left, 131 FLOP a byte from L2 and not 87.
+// since a block then waits for the slowest of its cluster. The saving, for blocks of 128x256x64 in
+// 16 bits: of 48 KB a stage and block, along rows the 32 KB of the right operand come once for two,
+// so that 32 KB a block are left, 131 FLOP a byte from L2 and not 87.
 //
 // Where roles are not possible (another type, operands that TMA cannot fetch, scalars
 // of the producer that depend on tiles, more registers than there are), there are no roles, and
@@ -66,9 +67,9 @@ struct BoxCopy {
   bool is_shared = false;
 };
 
-// What is fetched together. For one product: its right operand, and perhaps its left one, where the
-// product stands. Or a left operand that several turns or products take, where it is loaded: it
-// stays until the block of code that it stands in is over.
+// The operands that are fetched together. For one product: its right operand, and perhaps its left
+// one, where the product stands. Or a left operand that several turns or products take, where it is
+// loaded: it stays until the block of code that it stands in is over.
 struct Fetch {
   const ir::Inst* at;  // the product, or the load
   std::size_t ring = 0;
@@ -87,8 +88,8 @@ struct TensorStore {
   BoxCopy copy;
 };
 
-// All that code needs to know. Most of it follows from the program; what is decided stands in the
-// function (ir::Roles, ir::Schedule): how many stages, what is staged, deferred, boxed,
+// All that code needs to know. Most of it follows from the program; decisions stand in the function
+// (ir::Roles, ir::Schedule): how many stages, and which instructions are staged, deferred, boxed or
 // alternating.
 struct WarpSpecialisation {
   int consumer_warps = 8;  // a multiple of 4; the producer's warpgroup comes after them
@@ -116,7 +117,7 @@ struct WarpSpecialisation {
   const TensorStore* store_of(const ir::Inst* store) const;
 };
 
-// What would serve a function that nothing is decided for; nothing where roles are not possible.
+// Good roles for a function without decisions; nothing where roles are not possible.
 std::optional<WarpSpecialisation> plan_warp_specialisation(const ir::Function& function,
                                                            const Uses& uses,
                                                            const std::vector<ScalarFacts>& facts,
@@ -127,7 +128,7 @@ std::optional<WarpSpecialisation> warp_roles_of(const ir::Function& function, co
                                                 const std::vector<ScalarFacts>& facts,
                                                 const Target& target);
 
-// Of a box that waits to be stored: 64 rows of 128 bytes.
+// The size of a box that waits to be stored: 64 rows of 128 bytes.
 constexpr std::int64_t staged_box_bytes = 64 * 128;
 
 }  // namespace tilewright::dsl::gpu

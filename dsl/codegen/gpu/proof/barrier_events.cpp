@@ -157,7 +157,7 @@ void Events::walk(const llvm::Value* value, Address& address) const {
       walk(inst->getOperand(0), address);
       walk(inst->getOperand(1), address);
       return;
-    // Of a descriptor: the address is below its other fields.
+    // For a descriptor: the address is below its other fields.
     case llvm::Instruction::Or:
     case llvm::Instruction::And:
     case llvm::Instruction::LShr:

@@ -1,5 +1,5 @@
-// What the instructions of a kernel do to memory that threads share, for barrier_proof.h: accesses,
-// and all that puts them in order. Everything else in a kernel is no event.
+// The accesses of a kernel's instructions to memory that threads share, and everything that orders
+// these accesses, for barrier_proof.h. Everything else in a kernel is no event.
 //
 // Where accesses lie is partly noted by the emitter (shared_access.h) and partly read off
 // addresses: which array, which stage of a ring, and whether a barrier in shared memory is the full
@@ -19,7 +19,8 @@
 
 namespace tilewright::dsl::gpu {
 
-enum class Engine : std::uint8_t { thread, cp_async, bulk, wgmma };  // who makes an access
+// the unit that makes an access
+enum class Engine : std::uint8_t { thread, cp_async, bulk, wgmma };
 enum class AccessKind : std::uint8_t { read, write, atomic };
 
 struct Event {

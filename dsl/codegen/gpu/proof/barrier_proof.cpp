@@ -80,7 +80,8 @@ class Proof {
       if (place.head != nullptr) heads_[place.touch.ring] = number(place.head);
   }
 
-  // Whether a condition says the same each time it is asked: it follows from the thread's number.
+  // True if a condition gives the same each time it is evaluated: it follows from the thread's
+  // number.
   bool is_of_thread(const llvm::Value* value, int depth = 6) const {
     if (llvm::isa<llvm::Constant>(value)) return true;
     if (auto* call = llvm::dyn_cast<llvm::CallInst>(value))
@@ -112,7 +113,7 @@ class Proof {
       bool splits = end->getMetadata(divergent) != nullptr;
       if (splits) {
         const llvm::Value* condition = llvm::cast<llvm::BranchInst>(end)->getCondition();
-        // Some of those that come here, whoever they are.
+        // Some of those that come here, whichever they are.
         int threads = blocks_[i].threads != 0 ? blocks_[i].threads : mixed_threads;
         skips_.resize(blocks_.size(), 0);
         if (is_of_thread(condition)) {

@@ -31,9 +31,9 @@
 // How: a dataflow analysis. The state at a point is the set of accesses that may have happened and
 // are not ordered before what comes next (barrier_state.h). Each event (barrier_events.h) is
 // checked against the state and changes it; where paths meet, states are united; loops are iterated
-// to a fixed point. Accesses of the previous iteration of a loop are told from those of the current
-// one: two accesses of one tile step are to different bytes in different threads, those of two
-// iterations need not be. In a ring that all threads fill, a stage is numbered relative to the
+// to a fixed point. Accesses of the previous iteration of a loop are kept apart from those of the
+// current one: two accesses of one tile step are to different bytes in different threads, those of
+// two iterations need not be. In a ring that all threads fill, a stage is numbered relative to the
 // iteration: at the end of one, every access moves a stage back. Threads that skip a piece of code
 // because of their number made none of the accesses in it; so a wait by the thread that stores
 // counts on all paths that this thread takes.

@@ -190,8 +190,8 @@ void Transfer::slot_event(const Event& event, BarrierState& state) const {
 }
 
 void Transfer::apply(const Event& event, int threads, BarrierState& state) const {
-  // What a thread waits for or fences is what it did itself: all do so for all, or those who met a
-  // condition for those who meet it now.
+  // A thread waits for and fences its own accesses: all threads do so for all, or those that
+  // satisfied a condition for those that satisfy it now.
   auto is_own = [&](const Fact& fact) {
     return threads == 0 || (threads > 0 && fact.threads == threads);
   };

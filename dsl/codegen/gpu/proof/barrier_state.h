@@ -1,5 +1,5 @@
-// What may have happened at a point of a kernel that is not in order yet with what comes next: the
-// state of the dataflow of barrier_proof.h, and how events change it.
+// The accesses that may have happened at a point of a kernel and are not yet ordered before later
+// ones: the state of the dataflow of barrier_proof.h, and how events change it.
 //
 // A state is a set of facts; where paths meet, the union. A fact that is the same but for how long
 // ago it was is another fact. Facts are small and few (some ten at a time), and sorted.

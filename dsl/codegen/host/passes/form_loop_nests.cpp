@@ -20,7 +20,7 @@ using ir::Inst;
 using ir::Op;
 using ir::Value;
 
-// Lists the instructions of a block anew.
+// Builds the list of a block's instructions in a new order.
 class BlockListing {
  public:
   BlockListing(ir::Block& block, const std::vector<Step>& steps)
@@ -70,7 +70,7 @@ class BlockListing {
     return static_cast<std::size_t>(inst - old_.data());
   }
 
-  // What the values are computed from in this block and has no place yet, in the order it had.
+  // The operands of the values that come from this block and have no place yet, in their old order.
   void place_needed(std::vector<Value> values) {
     std::vector<std::size_t> found;
     while (!values.empty()) {

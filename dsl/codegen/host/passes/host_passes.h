@@ -1,6 +1,5 @@
-// Every pass that takes a function of tile IR towards a host's code, one line each. What they
-// decide they write into the function (ir/function.h); each says at its top what it needs and
-// gives.
+// Every pass that takes a function of tile IR towards a host's code, one line each. They write
+// their decisions into the function (ir/function.h); each says at its top what it needs and gives.
 #pragma once
 
 #include "dsl/ir/function.h"

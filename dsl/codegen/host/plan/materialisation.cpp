@@ -61,7 +61,7 @@ class Materialiser {
         Path inner = path;
         inner.push_back(step.inst);
         for (auto& body : step.bodies) number(body, inner);
-        // What the bodies yield is evaluated at their end.
+        // The values that the bodies yield are evaluated at their end.
         yields_.emplace(step.inst, static_cast<int>(order_.size()));
         order_.push_back(&step);
         paths_.push_back(inner);
@@ -154,7 +154,7 @@ class Materialiser {
       return cost_[value] > 0 && repeats_along_rows(value, uses);
     if (count > largest_materialised) return false;
     std::set<int> steps;
-    bool again = false;  // computed anew in the iterations of a loop
+    bool again = false;  // recomputed in the iterations of a loop
     std::int64_t largest = count;
     for (Use one : uses) {
       steps.insert(one.step);
@@ -167,7 +167,7 @@ class Materialiser {
     return count * 16 > largest;  // a value for a whole row costs nothing to compute again
   }
 
-  // Whether a row would be computed again for each of very many rows. Then reading it from a near
+  // True if a row would be computed again for each of very many rows. Then reading it from a near
   // cache costs less than even a conversion.
   bool repeats_along_rows(Value value, const std::vector<Use>& uses) const {
     const Shape& shape = defs_.type(value).shape;

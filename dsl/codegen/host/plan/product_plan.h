@@ -56,15 +56,15 @@ class ProductPlans {
   std::optional<PanelPlace> panels(ir::Value matrix, DType sum) const;
   // Nothing if the store is of something else.
   std::optional<PanelStore> panel_store(const ir::Inst& store) const;
-  // Of a load_desc or store_desc: the whole block, or the rows of it that are needed, wherever it
+  // For a load_desc or store_desc: the whole block, or the rows of it that are needed, wherever it
   // begins.
   bool is_inside(const ir::Inst& access) const;
   // How many rows of its left operand a dot needs (llvm/live_rows.h); none: all.
   std::optional<ir::Value> live_rows(const ir::Inst& dot) const;
-  // Whether the loops of a dot that does not need all rows can end with those.
+  // True if the loops of a dot that does not need all rows can end with those.
   bool ends_with_live_rows(const ir::Inst& dot) const;
-  // Whether a left operand is copied because not all rows are needed: those that are do not lie one
-  // after the other then, or loops go through all rows.
+  // True if a left operand is copied because not all rows are needed: the needed ones do not lie
+  // one after the other then, or loops go through all rows.
   bool copies_left(const ir::Inst& dot) const;
   // How many elements of each operand an instruction multiplies in a lane at once.
   int elements_in_word(DType a, DType b, DType sum) const;

@@ -1,11 +1,11 @@
 // How a host core goes through a tile program: which loops there are and what each computes.
 //
 // A tile value is not an array. Most values are *virtual*: they are computed one vector at a time,
-// in registers, at the place that needs them, and never exist as a whole. What must happen as a
-// whole are the *roots*: stores, reductions, and values that are *materialised* in scratch memory.
-// Each root goes through the elements of its operand in a *loop nest*, whose innermost loop runs
-// over vectors along the last axis. Neighbouring roots over the same shape share a loop nest unless
-// one needs the result of the other.
+// in registers, at the place that needs them, and never exist as a whole. Values that must be
+// computed as a whole are the *roots*: stores, reductions, and values that are *materialised* in
+// scratch memory. Each root goes through the elements of its operand in a *loop nest*, whose
+// innermost loop runs over vectors along the last axis. Neighbouring roots over the same shape
+// share a loop nest unless one needs the result of the other.
 //
 //   x = load_desc ...           virtual
 //   m = reduce max x            loop nest 1: load, max

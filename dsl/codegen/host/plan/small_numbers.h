@@ -1,6 +1,6 @@
-// Which values of a program depend on a number below 16 and, beside it, only on what may be the
-// same in all lanes of a vector: what host code can look up in a table of one register
-// (emit_lookup.cpp). The pass tabulate says which of them it does.
+// Finds the values of a program that depend on a number below 16 and, beside it, only on values
+// that may be the same in all lanes of a vector: host code can look these up in a table of one
+// register (emit_lookup.cpp). The pass tabulate says which of them it does.
 //
 //   %6 = and %4, %5 : u8[64]        a number, if %5 is 15
 //   %7 = cast %6 : f32[64]          one step from it
@@ -25,7 +25,8 @@ struct SmallNumber {
 
 class SmallNumbers {
  public:
-  // Of a scheduled function. What is kept in memory is no longer the operations that made it.
+  // For a scheduled function. A value kept in memory no longer counts as the operations that made
+  // it.
   explicit SmallNumbers(const Definitions& definitions) : defs_(definitions) {}
 
   SmallNumber of(const ir::Inst& inst);
