@@ -2,8 +2,9 @@
 # graph but those that are left out below, over the compiler that built them, and over its flags. A
 # tuning measurement holds for one such build. Everything that affects code or its time must
 # therefore be hashed; anything hashed without need costs a new measurement. The header changes only
-# if the hash does. Reads TILEWRIGHT_SOURCE_DIR, TILEWRIGHT_VERSION, TILEWRIGHT_LLVM_VERSION,
-# TILEWRIGHT_COMPILER (what compiles, and its flags), TILEWRIGHT_HEADER.
+# if the hash does.
+# Reads TILEWRIGHT_SOURCE_DIR, TILEWRIGHT_VERSION, TILEWRIGHT_LLVM_VERSION, TILEWRIGHT_COMPILER
+# (what compiles, and its flags), TILEWRIGHT_HEADER.
 cmake_policy(VERSION 3.25)
 
 # No code is made here, nor launched: a source may be left out for one of these reasons only. Tests

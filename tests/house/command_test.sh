@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `tilewright` answers unknown words and missing files with status 2 and a hint. A correct request
-# that fails ends with status 1. usage: command_test.sh <tilewright>
+# that fails ends with status 1.
+# usage: command_test.sh <tilewright>
 set -euo pipefail
 tool=$1
 work=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests of tools/gpu_check.sh that need no GPU: that it says so and leaves; its table, from made-up
-# results; and with `pack`, the packed programs, run on the host and on the fake driver. usage:
-# gpu_check_test.sh <source folder> <build folder> [pack]
+# results; and with `pack`, the packed programs, run on the host and on the fake driver.
+# usage: gpu_check_test.sh <source folder> <build folder> [pack]
 set -euo pipefail
 tools=$1/tools
 build=$2

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # The hardening of the linker and the compiler is visible in the files: addresses are resolved at
 # the start and then read only, nothing is both writable and executable; and, in a hardened build,
-# functions check their stacks and calls of libc their sizes. usage: hardening_test.sh
-# <ordinary|hardened> <C++ compiler> <linked file>... <archive.a>... Archives are of our own
-# objects: what is linked holds objects of others, which do as they like.
+# functions check their stacks and calls of libc their sizes.
+# usage: hardening_test.sh <ordinary|hardened> <C++ compiler> <linked file>... <archive.a>...
+# Archives hold our own objects only; linked files hold those of others too, which do as they like.
 set -euo pipefail
 kind=$1 compiler=$2
 shift 2

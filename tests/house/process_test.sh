@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # `tilewright` as a process, whatever the command: bad settings, closed and full standard files, a
 # limit on the size of files, no memory and no threads end in a line and a status, never in a
-# signal. usage: process_test.sh <tilewright> <folder of model folders>
+# signal.
+# usage: process_test.sh <tilewright>
 set -uo pipefail
 tool=$1
 work=$(mktemp -d)
