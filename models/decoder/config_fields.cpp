@@ -150,8 +150,8 @@ void ConfigFields::refuse_unread(std::span<const std::string_view> passed_over) 
                 std::ranges::find(passed_over, name) != passed_over.end(),
             "[", operation_, "] ", what_, ": ", prefix_, json::excerpt(name), " is ",
             json::describe(node),
-            ", which this library does not use; what may change the result is refused, so take it "
-            "out only if the model is the same without it");
+            ", which this library does not use; members that may change the result are refused, so "
+            "take it out only if the model is the same without it");
 }
 
 void ConfigFields::expect(std::string_view name, std::string_view supported) const {

@@ -36,7 +36,7 @@ class ConfigFields {
   double number(std::string_view name, std::optional<double> missing = {}) const;
   bool boolean(std::string_view name, bool missing) const;
   std::string text(std::string_view name, std::optional<std::string_view> missing = {}) const;
-  // Of a token: 0 or more, or -1 for none, also where it is absent.
+  // The id of a token: 0 or more, or -1 for none, also where it is absent.
   std::int64_t id(std::string_view name) const;
   std::vector<std::int64_t> ids(std::string_view name) const;  // one id or a list of them
   // Lists; an absent one is empty.

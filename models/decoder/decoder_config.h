@@ -1,8 +1,8 @@
-// What a decoder (models/decoder/decoder.h) is made of, as data: sizes, which parts a layer has and
-// under which names, and the numbers in its formulas.
+// The structure of a decoder (models/decoder/decoder.h), as data: sizes, which parts a layer has
+// and under which names, and the numbers in its formulas.
 //
-// A family of models (Llama, Qwen 3, Gemma 2, ...) is a value of this struct, not a class: what
-// makes them different is which norms there are, whether projections are fused, what turns with the
+// A family of models (Llama, Qwen 3, Gemma 2, ...) is a value of this struct, not a class: families
+// differ in their norms, in whether projections are fused, and in which parts are rotated by
 // position. decoder_families.h reads it from a config.json.
 //
 // The file is foreign: every number has a limit, and the numbers must fit each other, before
@@ -35,7 +35,7 @@ struct DecoderNames {
   std::string_view attention_output_norm, mlp_output_norm;
 };
 
-// What a layer's attention has of its own.
+// The properties of a single layer's attention.
 struct LayerAttention {
   std::int64_t window = 0;  // keys that a row sees; 0: all before it
   int rope = 0;             // which of DecoderConfig::ropes; below 0: none
@@ -80,7 +80,7 @@ struct DecoderConfig {
   bool ends_at_bos = true;        // a text is over where the model begins another
 
   std::int64_t parameter_count() const;
-  // Whether the id is in the vocabulary. Some files name ids outside of it, from tokenizers that
+  // True if the id is in the vocabulary. Some files name ids outside of it, from tokenizers that
   // the model was not made for; they never occur in a text.
   bool knows(std::int64_t id) const { return id >= 0 && id < vocabulary; }
   LayerAttention attention_of(std::int64_t layer) const;

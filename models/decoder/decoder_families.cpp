@@ -128,7 +128,7 @@ void read_gemma(FamilyFields& f) {
   f.ropes();
 }
 
-// What Gemma 2 and 3 have besides.
+// The additional fields of Gemma 2 and 3.
 void read_later_gemma(FamilyFields& f, const SizeFields& sizes, double attention_cap,
                       double logit_cap) {
   f.sizes(sizes);

@@ -2,9 +2,9 @@
 // becomes a DecoderConfig.
 //
 // A family is a row of a table: its model_type and a function of a few lines that says what is
-// different from Llama. Each member of the file is used, or is in a list of those that say nothing
-// about the result (who made the file, how it was trained), or is an `Error` that names it and its
-// value; so is a known member with a value that is not supported.
+// different from Llama. Each member of the file is used, or is in a list of those that do not
+// affect the result (authors, training), or is an `Error` that names it and its value; so is a
+// known member with a value that is not supported.
 #pragma once
 
 #include <filesystem>
@@ -25,7 +25,7 @@ DecoderConfig parse_decoder_config(std::string_view text, std::string_view what)
 DecoderConfig read_decoder_config(const std::filesystem::path& folder,
                                   ModelFileOptions options = {});
 
-// What model_type may be.
+// The possible values of model_type.
 std::vector<std::string_view> decoder_families();
 
 }  // namespace tilewright

@@ -24,7 +24,7 @@ constexpr NamedActivation activations[] = {{"silu", Activation::silu},
                                            {"relu", Activation::relu},
                                            {"relu2", Activation::relu_squared}};
 
-// Who made the file and with what; training; how results are returned; defaults of sampling, which
+// Authors and tools; training; how results are returned; defaults of sampling, which
 // GenerateOptions has.
 constexpr std::string_view passed_over[] = {"_attn_implementation",
                                             "_attn_implementation_autoset",

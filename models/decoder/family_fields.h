@@ -1,6 +1,6 @@
 // The members of config.json that families of models share, each read into a DecoderConfig.
 //
-// A family's function (decoder_families.cpp) is a list of calls of these; what differs between
+// A family's function (decoder_families.cpp) is a list of calls of these; differences between
 // families, names of members and their defaults, are arguments.
 #pragma once
 

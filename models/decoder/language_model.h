@@ -1,5 +1,5 @@
-// What generation needs of a model: rows of a text in, the logits of what follows out, with keys
-// and values of the rows before them kept in a cache.
+// The interface that generation needs of a model: rows of a text in, the logits of the next token
+// out, with keys and values of the rows before them kept in a cache.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ constexpr std::int64_t default_cache_budget(std::int64_t parameter_bytes) {
   return (std::int64_t{256} << 20) + 4 * parameter_bytes;
 }
 
-// What a model takes beside its parameters, and how many of these there are.
+// The memory of a model beside its parameters, and the number of these.
 struct ModelMemory {
   std::int64_t row_elements;  // keys and values of one position of one sequence, in all layers
   std::int64_t table_bytes;   // of one position, whatever the batch

@@ -28,7 +28,7 @@ RopeType type_of(const ConfigFields& object) {
                      names));
 }
 
-// What a file's object says; `outside` is the configuration around it.
+// Reads a file's object; `outside` is the configuration around it.
 RopeConfig read_rope(const ConfigFields& object, const ConfigFields& outside,
                      std::int64_t max_positions, RopeConfig rope) {
   object.has("type");  // beside rope_type it says the same

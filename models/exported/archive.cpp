@@ -20,8 +20,7 @@ constexpr std::size_t most_name_bytes = 1024;
 constexpr std::uint64_t local_header_bytes = 30;  // before the name
 constexpr std::uint64_t most_inflation = 1000;    // size over stored size; deflate reaches 1032
 
-// The file as minizip reads it. What goes wrong must not unwind C code: it is kept and raised
-// later.
+// The file as minizip reads it. An error must not unwind C code: it is stored and raised later.
 struct Source {
   const ForeignFile& file;
   std::uint64_t position = 0;
@@ -113,8 +112,8 @@ class Directory {
             ": its zip directory is not where its end says; another archive or something else was "
             "written before it");
   }
-  // Whether the directory, by what its end at that place says, ends there: else minizip would take
-  // the file for an archive that begins somewhere within.
+  // True if the directory, according to its end record at that place, ends there: else minizip
+  // would take the file for an archive that begins somewhere within.
   bool begins_with_file(std::size_t end) const {
     auto number = [&](std::size_t at, std::size_t bytes) {
       std::uint64_t value = 0;
@@ -161,8 +160,7 @@ class Directory {
     int status = unzOpenCurrentFile(zip_);
     raise_failure();
     require(status == UNZ_OK, "[", operation, "] ", name(), ": entry \"", json::excerpt(entry_name),
-            "\": what stands before its bytes does not agree with the "
-            "zip directory");
+            "\": the header before its bytes does not agree with the zip directory");
     std::uint64_t offset = unzGetCurrentFileZStreamPos64(zip_);
     unzCloseCurrentFile(zip_);
     return {std::move(entry_name),
@@ -177,7 +175,7 @@ class Directory {
   unzFile zip_ = nullptr;
 };
 
-// Whether it stays inside: not absolute, no "..", no backslash, no NUL.
+// True if it stays inside: not absolute, no "..", no backslash, no NUL.
 bool is_inside(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.find('\\') != name.npos ||
       name.find('\0') != name.npos)
@@ -216,7 +214,7 @@ void check_places(std::vector<ArchiveEntry>& entries, const ForeignFile& file) {
     bool is_possible = e.is_deflated ? e.size_bytes / most_inflation <= e.stored_bytes
                                      : e.size_bytes == e.stored_bytes;
     require(is_possible, "[", operation, "] ", file.name(), ": entry \"", json::excerpt(e.name),
-            "\" is said to hold ", e.size_bytes, " bytes in ", e.stored_bytes);
+            "\" claims to hold ", e.size_bytes, " bytes in ", e.stored_bytes);
   }
 }
 
@@ -288,7 +286,7 @@ void Archive::read(const ArchiveEntry& entry, std::span<std::byte> to) const {
     file_->read(entry.offset, stored, operation);
     require(inflate_all(stored, to), "[", operation, "] ", file_->name(), ": entry \"",
             json::excerpt(entry.name), "\" is not the ", entry.size_bytes,
-            " bytes, deflated, that it is said to be");
+            " bytes, deflated, that it claims");
   } else {
     file_->read(entry.offset, to, operation);
   }

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view saved_program = "serialized_exported_program.json";
 
-// What an archive without a program is, by what else it holds, and what to do.
+// Says what an archive without a program is, by its other contents, and what to do.
 std::string_view what_it_is(const Archive& archive) {
   if (archive.find("data.pkl") == nullptr)
     return "it is no program that torch.export.save wrote, or has several or another name than "

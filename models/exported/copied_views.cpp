@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 8> copied = {
     "aten.view_as_real.default", "aten._conj.default",
     "aten.conj.default",         "aten.view.dtype"};
 
-// What a value is of: the value itself, or the one that it is a view of; and which node copies.
+// The origin of a value: itself, or the value that it is a view of; and which node copies.
 struct Origin {
   ValueId root;
   const Node* copy = nullptr;

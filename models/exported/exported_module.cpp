@@ -165,8 +165,8 @@ Tensor ExportedModule::State::target_of(const Output& output,
   return {};
 }
 
-// What a program writes when it ends it writes at once: what is written or returned is what it was
-// before. Values are often the tensors that others are written to, or views of them.
+// Writes at the end of a program all happen together: a value that is written or returned is the
+// one from before. Values are often the tensors that others are written to, or views of them.
 class LastWrites {
  public:
   void add(const Tensor& target, const Tensor& value) {

@@ -16,9 +16,9 @@
 // numbers (complex64, complex128), given and taken, are real ones with a last axis of 2, the real
 // and the imaginary parts, as torch.view_as_real sees them; so are parameters and buffers.
 //
-// What differs from PyTorch: memory formats are not kept (all results are row-major), so that where
-// PyTorch would copy what lies otherwise (a reshape of x.t() + 1), a program that writes to the
-// result in place writes to the tensor too; memory that a program leaves uninitialised is 0; a
+// Differences from PyTorch: memory formats are not kept (all results are row-major), so that where
+// PyTorch would copy a tensor in another layout (a reshape of x.t() + 1), a program that writes to
+// the result in place writes to the tensor too; memory that a program leaves uninitialised is 0; a
 // float that an integer cannot hold becomes the nearest one that it can.
 #pragma once
 
@@ -68,7 +68,7 @@ class ExportedModule : public ProgramModule {
 std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
                                               const ExportedOptions& options = {});
 
-// What a file's program is, also where not all of its operators are known.
+// Summarises a file's program, even if some of its operators are unknown.
 ProgramSummary inspect_exported(const std::filesystem::path& path);
 
 }  // namespace tilewright

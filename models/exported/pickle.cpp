@@ -65,8 +65,8 @@ std::optional<DType> dtype_in(const std::array<TypeName, count>& names, std::str
 
 using ItemId = std::uint32_t;
 
-// What the unpickler would have as an object. Texts are parts of the pickle, but for the names of
-// functions, of which there are few.
+// A value that the unpickler would hold as an object. Texts are parts of the pickle, but for the
+// names of functions, of which there are few.
 struct Item {
   enum class Kind : std::uint8_t {
     mark,
@@ -231,7 +231,7 @@ class Unpickler {
   void push_integer(std::uint64_t value) {
     push({Kind::integer, static_cast<std::int64_t>(value)});
   }
-  // Of as many bytes as it says, in two's complement.
+  // An integer of the given number of bytes, in two's complement.
   void push_long() {
     const std::uint64_t size = number(1);
     expect(size <= 8, "an integer has ", size, " bytes; at most 8 are allowed");

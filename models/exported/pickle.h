@@ -4,7 +4,7 @@
 // here: an item of the stack is a plain fact, and the few functions that torch.save of tensors
 // names (torch._utils._rebuild_tensor_v2 and its kin, collections.OrderedDict) are known by their
 // names and checked argument by argument. Whatever else a pickle says is an Error that names it.
-// What is taken of memory grows with the pickle's bytes, whatever it says; nothing recurses.
+// The memory used grows with the pickle's bytes only; nothing recurses.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace tilewright::exported {
 
-// Of a tensor by name: how it lies in a storage, in elements, and which entry of the archive has
-// the storage's bytes ("0" for data/0).
+// A named tensor: how it lies in a storage, in elements, and which entry of the archive has the
+// storage's bytes ("0" for data/0).
 struct PickledTensor {
   std::string name;
   DType dtype;

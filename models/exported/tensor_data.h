@@ -2,8 +2,8 @@
 //
 // data/weights and data/constants have a table, in JSON, from names to entries that are the bytes
 // of a storage, and to how the tensor lies in it. PyTorch 2.7 and before have two files of
-// torch.save instead, where a pickle stands for the table (pickle.h). All of that is foreign: what
-// a tensor would reach must lie in its entry.
+// torch.save instead, where a pickle stands for the table (pickle.h). All of that is foreign: the
+// elements that a tensor can reach must lie in its entry.
 #pragma once
 
 #include <map>

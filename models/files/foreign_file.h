@@ -1,10 +1,10 @@
 // A file that a stranger wrote, as bytes.
 //
-// It is opened once: what was looked at (that it is a regular file, its size) is what is read, by
-// its descriptor. Another process may cut it short meanwhile, as a download or a copy in place
-// does. A file that is mapped would then end this process on its next access (SIGBUS), so bytes are
-// read, and an end that comes too early is an `Error`. Only tensors that are to share a file's
-// memory are mapped, where the caller asks for that.
+// It is opened once: the file that was checked (that it is a regular file, its size) is the one
+// that is read, by its descriptor. Another process may cut it short meanwhile, as a download or a
+// copy in place does. A file that is mapped would then end this process on its next access
+// (SIGBUS), so bytes are read, and an end that comes too early is an `Error`. Only tensors that are
+// to share a file's memory are mapped, where the caller asks for that.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ namespace tilewright {
 
 enum class Reading : std::uint8_t {
   as_needed,  // bytes are read when they are asked for
-  copied,     // the whole file is read at once, and whoever changes it later changes nothing here
-  // Pages come from the file as they are touched, privately: who writes to them changes no file.
-  // If another process cuts the file short, touching what is gone ends this process (SIGBUS).
+  copied,     // the whole file is read at once, and later changes to it have no effect here
+  // Pages come from the file as they are touched, privately: writing to them changes no file. If
+  // another process cuts the file short, touching what is gone ends this process (SIGBUS).
   mapped
 };
 

@@ -164,7 +164,7 @@ namespace {
 
 enum class Run : std::uint8_t { none, blanks, number, string };
 
-// What kind of long token a byte can begin, or go on with.
+// The kind of long token that a byte can begin, or continue.
 constexpr std::array<Run, 256> run_of_byte = [] {
   std::array<Run, 256> runs{};
   for (char c : std::string_view(" \t\r\n")) runs[static_cast<unsigned char>(c)] = Run::blanks;

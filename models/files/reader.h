@@ -2,8 +2,8 @@
 //
 // A document object model of a hostile file of 100 MB takes gigabytes and most of a minute, so
 // foreign JSON is read as a sequence of events. The limits hold for every file and are checked as
-// the text goes by; what a file means is the business of the event receiver, which raises `Error`
-// itself. Separate from the receivers, so that the parser library stays in one source.
+// the text goes by; the event receiver interprets the file, and raises `Error` itself. Separate
+// from the receivers, so that the parser library stays in one source.
 #pragma once
 
 #include <cstdint>

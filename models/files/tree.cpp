@@ -94,7 +94,7 @@ class TreeBuilder : public Events {
       if (path && each.path == *path) return &each;
     return nullptr;
   }
-  // Whether the value about to begin is one of the diverted; then `diverted_` is set.
+  // True if the value about to begin is one of the diverted; then `diverted_` is set.
   bool divert() {
     if (diversions_.empty()) return false;
     auto path = path_of_keys();

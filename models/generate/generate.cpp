@@ -96,8 +96,8 @@ std::span<const float> TextGenerator::run(std::span<const TokenId> ids, std::siz
   return {static_cast<const float*>(logits_.data()), static_cast<std::size_t>(tokenizer_.size())};
 }
 
-// Runs each size once at position 0. What that leaves in the cache is overwritten by the prompt, or
-// lies after its end and is overwritten before it is seen.
+// Runs each size once at position 0. Its leftovers in the cache are overwritten by the prompt, or
+// lie after its end and are overwritten before they are read.
 void TextGenerator::warm_up(std::size_t prompt_size, std::int64_t steps, Generation& result) {
   std::vector<TokenId> zeros(piece_sizes.front(), 0);
   auto compile_size = [&](std::size_t size) {

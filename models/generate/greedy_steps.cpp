@@ -37,7 +37,7 @@ GreedySteps::GreedySteps(LanguageModel& model, std::int64_t tokens, std::int64_t
   require(steps >= 1, "[greedy_steps] a round of ", steps, " steps; it must have at least 1");
 }
 
-// What matters is written in place.
+// The results are written in place.
 Tensor GreedySteps::step() {
   std::int64_t batch = model_.batch();
   Tensor logits = model_.forward_last(ids_, position_).slice(1, 0, tokens_);

@@ -21,7 +21,7 @@ namespace tilewright {
 
 class GreedySteps {
  public:
-  // What a step chooses besides tokens.
+  // The special choices of a step besides tokens.
   static constexpr std::int64_t not_a_number = -1;  // a logit is: the row ends
   static constexpr std::int64_t nothing = -2;       // the row had ended before
 

@@ -3,9 +3,9 @@
 //   auto fast = compile_regions(model);        // an object with `forward`, as for compile(model)
 //   Tensor y = fast(x);
 //
-// What Accelerate's function of this name does for modules of PyTorch. Blocks are found in the
-// lists of the model, by what its modules have registered (repeated_blocks.h): each call of one is
-// a marked region (graph/compile/region.h), and blocks of equal structure, also of different
+// Does for our modules what Accelerate's function of this name does for PyTorch's. Blocks are found
+// in the lists of the model, by what its modules have registered (repeated_blocks.h): each call of
+// one is a marked region (graph/compile/region.h), and blocks of equal structure, also of different
 // classes, are computed by the same kernels. A model without repeated blocks is compiled as by
 // compile(model). Unlike with Accelerate, the regions are parts of one graph: there is one plan,
 // calls of blocks cost what launches cost, and no block is called by way of the host. compile()

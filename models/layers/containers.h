@@ -1,9 +1,9 @@
 // Modules made of a number of others, which they own.
 //
 // Parts are called "0", "1", ... as in PyTorch. Separate from module.h because these are templates
-// over the layers' types; a module itself is not. How many there are is guarded: a function that
-// was compiled before a layer was added is compiled anew. Where they are asked for a layer they say
-// so to compile_regions (repeated_blocks.h).
+// over the layers' types; a module itself is not. Their number is guarded: a function that was
+// compiled before a layer was added is compiled again. Where they are asked for a layer they say so
+// to compile_regions (repeated_blocks.h).
 #pragma once
 
 #include <concepts>

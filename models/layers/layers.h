@@ -17,7 +17,7 @@
 
 namespace tilewright {
 
-// Whether a layer draws initial weights, or leaves them for `Module::load` to fill.
+// Says whether a layer draws initial weights, or leaves them for `Module::load` to fill.
 enum class Init : std::uint8_t { random, none };
 
 struct LayerOptions {

@@ -62,7 +62,7 @@ class Module {
 
   // The modules that are registered in this one, in the order of registration.
   std::vector<const Module*> parts() const;
-  // Whether these are modules of a kind one after the other, of which compile_regions makes blocks.
+  // True if these are modules of a kind one after the other, of which compile_regions makes blocks.
   virtual bool is_list() const { return false; }
 
   // Own parameters first, then those of the parts, in the order of registration.
@@ -74,8 +74,8 @@ class Module {
   // module follows: it is compiled for that device at its next call.
   void to(const Device& device);
 
-  // Whether the module and its parts are trained, as they are at first, or evaluated: what dropout
-  // asks. A function compiled from the module follows at its next call.
+  // Sets whether the module and its parts are trained, as they are at first, or evaluated: dropout
+  // depends on it. A function compiled from the module follows at its next call.
   virtual void train(bool is_training = true);
   void eval() { train(false); }
 
@@ -101,7 +101,7 @@ class Module {
   // and unique within it.
   void register_parameter(std::string name, Tensor& tensor);
   void register_module(std::string name, Module& part);
-  // What `quantize` does; returns how many weights became integers. Here: that of the parts.
+  // Implements `quantize`; returns how many weights became integers. Here: that of the parts.
   virtual int quantize_weights(const QuantizeOptions& options, std::source_location w);
   // For `quantize_weights`: replaces `weight` by integers rounded from `rows` [out, in], a view of
   // it. They become buffers, and the weight, if registered under this name, is no parameter any

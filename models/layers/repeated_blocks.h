@@ -40,7 +40,7 @@ class RepeatedBlocks {
   RepeatedBlocks(const RepeatedBlocks&) = delete;
   RepeatedBlocks& operator=(const RepeatedBlocks&) = delete;
 
-  // Whether its mark was opened: it is a block, within no other.
+  // True if its mark was opened: it is a block, within no other.
   bool enter(const Module& module);
   void leave_expression();  // in which `enter` said so
   void leave_list(const Module& list);

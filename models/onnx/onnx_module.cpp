@@ -33,7 +33,7 @@ std::vector<ProgramOperator> operators_of(const Program& program) {
   return operators.take();
 }
 
-// What the node's bodies read and give out, of their own values and of those around.
+// The values that the node's bodies read and return, their own and those of the graphs around.
 template <typename Reads>
 void for_each_read_in_bodies(const Node& node, const Reads& reads) {
   for (const onnx::Attribute& attribute : node.attributes) {

@@ -11,10 +11,10 @@
 // all of them. Tensors may lie in other files of the model's folder, nowhere else. Sequences are
 // supported within a model, not as what it takes or gives; strings and training are not.
 //
-// Sizes, and what a model computes of sizes, are numbers of the host, at once and inside compile();
-// what it computes of data and then takes as a size, an axis or a bound is read from the tensor,
-// which breaks a compiled function's graph there. Branches and loops become those of the graph
-// where they can (control/loops.h); one that its data never ends can be stopped
+// Sizes, and values that a model computes from sizes, are numbers of the host, at once and inside
+// compile(); values computed from data and then used as a size, an axis or a bound are read from
+// the tensor, which breaks a compiled function's graph there. Branches and loops become those of
+// the graph where they can (control/loops.h); one that its data never ends can be stopped
 // (graph/run/loop_stop.h).
 #pragma once
 
@@ -64,7 +64,7 @@ class OnnxModule : public ProgramModule {
 std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
                                       const OnnxOptions& options = {});
 
-// What a file's program is, also where not all of its operators are known.
+// Summarises a file's program, even if some of its operators are unknown.
 ProgramSummary inspect_onnx(const std::filesystem::path& path);
 
 }  // namespace tilewright

@@ -1,7 +1,7 @@
 // A foreign program as a module of this library: named inputs and outputs, axes whose sizes may
 // differ, and operators that are known or not.
 //
-// What programs of different formats have in common (models/exported, models/onnx).
+// Shared by programs of different formats (models/exported, models/onnx).
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ class ProgramModule : public Module {
   virtual void mark_dynamic_sizes(const std::vector<Tensor>& inputs) const = 0;
 };
 
-// What a file's program is, also where not all of its operators are known.
+// A summary of a file's program, even if some of its operators are unknown.
 struct ProgramSummary {
   std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs;

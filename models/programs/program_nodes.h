@@ -1,5 +1,5 @@
-// What is to be known of the nodes of a foreign program before it runs, whatever its format:
-// which of its operators are missing, and after which node a value is dead.
+// Facts about the nodes of a foreign program before it runs, whatever its format: which of its
+// operators are missing, and after which node a value is dead.
 //
 // Values are numbered from 0; formats say by callbacks which ones a node reads and gives, so that
 // each keeps nodes of its own (models/exported, models/onnx).

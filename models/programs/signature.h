@@ -1,5 +1,5 @@
-// What tensors a foreign program takes: names, dtypes, and sizes that may be symbols; and whether
-// those of a call are such. An input that is an integer to the program, such as a size, is a tensor
+// The tensors that a foreign program takes: names, dtypes, and sizes that may be symbols; and a
+// check of those of a call. An input that is an integer to the program, such as a size, is a tensor
 // of i64 without axes here, whose element each call reads.
 //
 // Apart from any one format: programs of PyTorch and of ONNX both have one.
@@ -29,7 +29,7 @@ struct SignatureInput {
   std::string name;
   TensorFacts facts;
   bool has_rank = true;  // else any sizes are taken
-  // Of one that is an integer: what sizes call it.
+  // For an integer: its name in sizes.
   std::optional<SizeExpression> integer = {};
 };
 struct Signature {

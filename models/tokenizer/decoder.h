@@ -46,7 +46,7 @@ class Decoder {
   std::vector<DecoderStep> steps_;
 };
 
-// What becomes of bytes that form no character.
+// The treatment of bytes that form no character.
 enum class BrokenBytes : unsigned char {
   replaced,          // each run of byte tokens is looked at as a whole,
   replaced_at_once,  // or its characters are given out as they come

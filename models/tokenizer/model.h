@@ -19,7 +19,7 @@ inline constexpr std::int64_t max_tokens = 1 << 22;
 inline constexpr std::string_view hostile_table =
     "its tokens were chosen so that finding them takes long; such a tokenizer is not usable";
 
-// What a file says of its model's tables; "merges" is empty where the model has none.
+// The tables of a file's model; "merges" is empty where the model has none.
 struct Vocabulary {
   TokenTable ids;
   Texts merges;  // left, right, left, ...
@@ -40,8 +40,8 @@ class Model {
   const TokenTable& vocabulary() const { return ids_; }
   std::optional<Id> find(std::string_view token) const { return ids_.find(token); }
 
-  // Appends the ids of a piece, which is not empty, to `ids`. What the model has no token for
-  // becomes its unknown token, or nothing where it has none.
+  // Appends the ids of a piece, which is not empty, to `ids`. A part without a token becomes the
+  // model's unknown token, or nothing where it has none.
   void encode(std::string_view piece, std::vector<Id>& ids) const;
 
  private:

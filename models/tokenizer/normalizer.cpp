@@ -32,8 +32,8 @@ std::string_view stripped(std::string_view text, bool left, bool right) {
   return begin < end ? text.substr(begin, end - begin) : std::string_view();
 }
 
-// What BERT takes for a word of its own. Its authors have U+2B820 to U+2B91F too; the library
-// `tokenizers`, whose ids these are, has not.
+// A character that BERT takes for a word of its own. Its authors have U+2B820 to U+2B91F too; the
+// library `tokenizers`, whose ids these are, has not.
 bool is_ideograph(char32_t value) {
   constexpr std::array<std::pair<char32_t, char32_t>, 7> ranges = {{{0x3400, 0x4dbf},
                                                                     {0x4e00, 0x9fff},
@@ -47,8 +47,8 @@ bool is_ideograph(char32_t value) {
          });
 }
 
-// Whether BERT leaves the character out: what controls, what is private, and the sign for broken
-// text, so that bytes that are no UTF-8 go the way that their U+FFFD would.
+// True if BERT drops the character: control characters, private ones, and the sign for broken text,
+// so that bytes that are no UTF-8 go the way that their U+FFFD would.
 bool is_unclean(char32_t value) {
   constexpr char32_t replacement = 0xfffd;
   bool is_space = value == '\t' || value == '\n' || value == '\r';

@@ -1,4 +1,4 @@
-// What happens to a text before it is cut into pieces: Unicode's forms, replacements, stripping.
+// Transforms a text before it is cut into pieces: Unicode's forms, replacements, stripping.
 #pragma once
 
 #include <optional>

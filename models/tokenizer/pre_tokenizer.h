@@ -42,7 +42,7 @@ class PreTokenizer {
   void run(Pieces& pieces) const;
 
  private:
-  // What becomes of the places where a piece is cut.
+  // The treatment of the places where a piece is cut.
   enum class Behavior : unsigned char {
     removed,
     isolated,

@@ -1,4 +1,4 @@
-// What a tokenizer.json says, checked and in the form that encoding and decoding need.
+// The contents of a tokenizer.json, checked and in the form that encoding and decoding need.
 //
 // Reading the file (load.cpp) and the public face (tokenizer.cpp) meet here; each part of the file
 // has its home in a header of its own.
@@ -32,7 +32,7 @@ struct Tables {
   static constexpr std::uint32_t added_bit = 1U << 31, no_place = 0xffffffff;
   std::vector<std::uint32_t> places;
   std::vector<bool> is_special;  // by id
-  // What added tokens decode to that the normalizer changed.
+  // The decoded text of added tokens that the normalizer changed.
   std::unordered_map<Id, std::string> normalized_tokens;
   TokenTable added_ids;  // of added tokens that are not in the model's vocabulary
 

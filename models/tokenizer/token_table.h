@@ -31,7 +31,7 @@ class Texts {
   std::vector<std::uint32_t> ends_;
 };
 
-// What became of an entry. `hostile`: entries were chosen so that finding them takes long.
+// The outcome of adding an entry. `hostile`: entries were chosen so that finding them takes long.
 enum class Adding : std::uint8_t { done, twice, hostile };
 
 class TokenTable {

@@ -55,9 +55,9 @@ class Tokenizer {
   static Tokenizer parse(std::string_view text, std::string_view what);
 
   // Any bytes, up to 16 MiB; those that are not UTF-8 become bytes' tokens where the vocabulary has
-  // these, and end the words before them. What has no token is the unknown token, or is left out
-  // where the file names none. Time O(n log n), but for regular expressions that need more: raises
-  // `Error` "[encode] ..." where one spends its budget, which is linear in the text.
+  // these, and end the words before them. A part without a token becomes the unknown token, or is
+  // dropped where the file names none. Time O(n log n), but for regular expressions that need more:
+  // raises `Error` "[encode] ..." where one spends its budget, which is linear in the text.
   std::vector<TokenId> encode(std::string_view text, EncodeOptions options = {}) const;
   // Bytes that form no UTF-8 become U+FFFD.
   std::string decode(std::span<const TokenId> ids, DecodeOptions options = {}) const;
@@ -90,7 +90,7 @@ class TextStream {
   TextStream& operator=(TextStream&&) noexcept;
   ~TextStream();
   std::string push(TokenId id);  // the text that has become certain, often empty
-  std::string finish();          // the rest; the stream then begins anew
+  std::string finish();          // the rest; the stream then restarts
 
  private:
   std::shared_ptr<const tokenizer::Tables> tables_;

@@ -11,8 +11,8 @@ namespace tilewright::weights {
 
 // `destination` is row-major; `source` has as many elements, of a type that converts to its own
 // (convert.h), and need not be aligned. Elements go in pieces, each converted on the host and sent
-// to where it belongs, so that besides the two a piece of memory is needed; `on_bytes` is told of
-// the source's bytes after each.
+// to where it belongs, so that besides the two a piece of memory is needed; `on_bytes` gets the
+// number of the source's bytes after each.
 void fill(Tensor& destination, const void* source, DType type,
           const std::function<void(std::int64_t bytes)>& on_bytes = {});
 

@@ -5,8 +5,8 @@
 // file before memory is taken, the ranges of the tensors must tile the data exactly, and duplicate
 // names are refused. Reading a header of n bytes needs at most 64 MiB + 3 n of memory.
 //
-// A file is written beside its destination, brought to the disk, and then renamed, so that whoever
-// looks sees the old file or the new one, whole, whatever happens in between.
+// A file is written beside its destination, brought to the disk, and then renamed, so that readers
+// see the old file or the new one, whole, whatever happens in between.
 #pragma once
 
 #include <filesystem>
@@ -45,8 +45,8 @@ class Safetensors {
   // danger as Reading says); otherwise it is a copy.
   Tensor tensor(std::string_view name) const;
   // Writes the elements to `destination`, which must be contiguous and have the tensor's shape;
-  // floating types are converted to one another. `on_bytes` is told of the file's bytes as they are
-  // read, piece by piece. A file that another process cuts meanwhile is an `Error`.
+  // floating types are converted to one another. `on_bytes` gets the number of the file's bytes as
+  // they are read, piece by piece. A file that another process cuts meanwhile is an `Error`.
   void read(std::string_view name, Tensor& destination,
             const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
 

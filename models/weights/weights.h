@@ -47,8 +47,8 @@ class Weights {
   const Shape& shape(std::string_view name) const;
   DType dtype(std::string_view name) const;
   // Writes the elements to `destination` (contiguous, of the same shape); floating types are
-  // converted to one another. `on_bytes` is told of the weights' bytes as they are read, piece by
-  // piece.
+  // converted to one another. `on_bytes` gets the number of the weights' bytes as they are read,
+  // piece by piece.
   void read(std::string_view name, Tensor& destination,
             const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
 

@@ -175,13 +175,13 @@ TEST_F(ExportedArchive, RefusesEntriesThatOverlap) {
 
 TEST_F(ExportedArchive, RefusesSizesThatCannotBe) {
   EXPECT_THAT(error_of_entries({{.name = "m/a", .content = "1", .size_bytes = 2}}),
-              HasSubstr("is said to hold 2 bytes in 1"));
+              HasSubstr("claims to hold 2 bytes in 1"));
   EXPECT_THAT(error_of_entries({{.name = "m/a", .content = "1", .stored_bytes = 1 << 30}}),
               HasSubstr("takes 1073741824 bytes"));
   EXPECT_THAT(error_of_entries({{.name = "m/a", .content = "1", .offset = 1 << 30}}),
               HasSubstr("does not agree"));
   ZipEntry bomb{.name = "m/a", .content = "1", .is_deflated = true, .size_bytes = 1 << 30};
-  EXPECT_THAT(error_of_entries({bomb}), HasSubstr("is said to hold"));
+  EXPECT_THAT(error_of_entries({bomb}), HasSubstr("claims to hold"));
 }
 
 TEST_F(ExportedArchive, RefusesDeflatedContentOfAnotherSize) {

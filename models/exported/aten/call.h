@@ -1,8 +1,8 @@
 // One node of a program at the moment when it is computed: its arguments by name, with the values
 // that other nodes have given them.
 //
-// What a function of the table asks for is what it supports: an argument that is given, says
-// something, and was not asked for is an Error, so that nothing is passed over in silence. Alone
+// A function of the table supports exactly the arguments that it reads: an argument that is given,
+// affects the result, and was not read is an Error, so that nothing is silently ignored. Alone
 // those that say where and how memory lies (device, layout, memory_format, ...) need not be asked
 // for.
 #pragma once
@@ -24,9 +24,10 @@ namespace tilewright::exported {
 using Value = std::variant<std::monostate, Tensor, std::int64_t, double, bool, ComplexTensor>;
 using Results = std::vector<Value>;
 
-// What a call sees of its complex arguments: what is linear is computed of the parts, each as if
-// the values were real. Beside a complex value a real one has an imaginary part of zeros, where it
-// is of the same kind (a tensor to be joined, not one of indices). `truth` is whether one is not 0.
+// The view that a call gets of its complex arguments: a linear operator is computed of the parts,
+// each as if the values were real. Beside a complex value a real one has an imaginary part of
+// zeros, where it is of the same kind (a tensor to be joined, not one of indices). `truth` is
+// whether one is not 0.
 enum class Part : std::uint8_t { whole, real, imaginary, magnitude, truth };
 
 class Call {
@@ -36,12 +37,12 @@ class Call {
       : node_(node), values_(values), is_used_(is_used) {}
 
   const Node& node() const { return node_; }
-  // Whether anything reads the node's result of that number.
+  // True if anything reads the node's result of that number.
   bool wants(std::size_t result) const {
     return is_used_[static_cast<std::size_t>(node_.results[result])];
   }
   bool has(std::string_view name) const;  // given, and not none
-  // Whether an argument is a complex tensor, number or type.
+  // True if an argument is a complex tensor, number or type.
   bool takes_complex() const;
 
   // The same call, which sees those parts. Arguments that it asks for count for this one, too, if
@@ -99,7 +100,7 @@ class Call {
   mutable std::uint64_t asked_ = 0;  // a bit an argument
 };
 
-// What a float dtype makes of a number: infinity of one that is beyond all that it holds.
+// The number as a float dtype holds it: infinity for one beyond its range.
 double in_range(double number, DType dtype);
 
 }  // namespace tilewright::exported

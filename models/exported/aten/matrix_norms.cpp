@@ -173,7 +173,7 @@ Tensor counts(const Call& call, const Tensor& x, const Tensor& values) {
   Tensor relative = (rtol->rank() == 0 ? *rtol : rtol->unsqueeze(-1)) * greatest;
   return wide > maximum(least.rank() == 0 ? least : least.unsqueeze(-1), relative);
 }
-// Of a matrix that is said to be Hermitian only the lower half is read.
+// If a matrix is declared Hermitian, only its lower half is read.
 ComplexParts whole_of(const Call& call, const ComplexParts& x) {
   if (!call.flag("hermitian", false)) return x;
   const ComplexParts above = adjoint(of_each(x, [](const Tensor& part) { return tril(part, -1); }));
@@ -228,7 +228,7 @@ Value power(const Call& call) {
 std::int64_t count_of(const Shape& shape, int first, int end) {
   return element_count(Shape(shape.begin() + first, shape.begin() + end));
 }
-// Of the matrix that the first axes, as rows, and the others are.
+// Inverts the matrix whose rows are the first axes and whose columns are the others.
 Value inverse_of_tensor(const Call& call) {
   const ComplexParts x = matrix_of(call, "self");
   const Shape& shape = x.real.shape();

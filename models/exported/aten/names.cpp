@@ -136,16 +136,16 @@ constexpr auto default_but_out = std::to_array<std::string_view>(
 constexpr auto lists_of_results =
     std::to_array<std::string_view>({"split_copy", "split_with_sizes_copy", "unbind_copy"});
 
-// What ends in an underscore and changes no element: how a tensor is seen. A program goes on with
-// the result, which is a view of the tensor as it was.
+// Names that end in an underscore but change no element, only the view of a tensor. A program goes
+// on with the result, which is a view of the tensor as it was.
 constexpr auto seen_anew = std::to_array<std::string_view>(
     {"resize", "resize_as", "squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze"});
 // The same, and not supported.
 constexpr auto no_writes =
     std::to_array<std::string_view>({"as_strided", "rename", "requires_grad", "set"});
 
-// Whose results may be views of their operands, or these themselves, in PyTorch; all others make
-// new tensors.
+// Operators whose results may be views of their operands, or these themselves, in PyTorch; all
+// others make new tensors.
 constexpr auto views = std::to_array<std::string_view>({"_conj",
                                                         "alias",
                                                         "alpha_dropout",

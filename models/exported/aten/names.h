@@ -8,8 +8,8 @@
 
 namespace tilewright::exported {
 
-// What results are written to: nothing; the first argument, as by relu_; the last ones, as many as
-// there are results, as by overloads that take "out".
+// The targets of results: none; the first argument, as for relu_; the last ones, as many as there
+// are results, as for overloads that take "out".
 enum class Written : std::uint8_t { nothing, first, last };
 
 struct OperatorName {
@@ -23,7 +23,7 @@ struct OperatorName {
 // that is given.
 std::vector<OperatorName> names_of(std::string_view name);
 
-// Whether PyTorch's result may be a view of the first argument, or that itself.
+// True if PyTorch's result may be a view of the first argument, or that itself.
 bool is_view(std::string_view name);
 
 }  // namespace tilewright::exported

@@ -33,7 +33,7 @@ bool is_creation(const Operator& row) {
                              [&](const Operator& each) { return each.name == row.name; });
 }
 
-// Whether a result lies in an operand's memory, as it does where nothing was to be done.
+// True if a result lies in an operand's memory, as it does where nothing was to be done.
 bool is_of_one(const std::vector<Tensor>& operands, const Tensor& result) {
   return std::ranges::any_of(operands,
                              [&](const Tensor& x) { return graph::are_of_one_memory(result, x); });
@@ -58,7 +58,7 @@ Value written(const Call& call, const std::string& name, const Value& result) {
   return target;
 }
 
-// Of a tensor without elements PyTorch makes one of the shape that it needs.
+// For an `out` tensor without elements, PyTorch allocates one of the shape that it needs.
 bool is_room_to_be_made(const Call& call, const std::string& name, const Value& result) {
   auto* value = std::get_if<Tensor>(&result);
   if (value == nullptr || !value->defined() || call.is_complex(name)) return false;

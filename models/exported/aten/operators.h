@@ -54,7 +54,7 @@ struct Operator {
 template <auto function>
 inline constexpr auto by = [](const Call& call) { return function(call); };
 
-// What an operator means where an argument is complex (complex/meanings.cpp).
+// The meaning of an operator with a complex argument (complex/meanings.cpp).
 struct ComplexMeaning {
   enum class How : std::uint8_t {
     none,
@@ -75,15 +75,15 @@ ComplexMeaning complex_meaning(std::string_view row, bool is_known_of_reals);
 // An operator as a program names it.
 class NamedOperator {
  public:
-  // Of real values, and of complex ones; each may be missing, but not both.
+  // The rows for real values, and for complex ones; each may be missing, but not both.
   NamedOperator(const Operator* row, const ComplexMeaning& complex, Written written, bool must_own)
       : row_(row), complex_(complex), written_(written), must_own_(must_own) {}
 
-  // Whether results are written to arguments, which are the results then.
+  // True if results are written to arguments, which are the results then.
   bool writes() const { return written_ != Written::nothing; }
   // The values that a node of this operator writes to, in the order of its results.
   std::vector<ValueId> written_by(const Node& node) const;
-  // Whether it may have arguments that are complex.
+  // True if it may have arguments that are complex.
   bool takes_complex() const { return complex_.how != ComplexMeaning::How::none; }
   // `program_writes`: whether an operator of the program writes in place. Raises `Error` as the
   // row's function does, and where a result has not the shape of what it is to be written to.
@@ -104,7 +104,7 @@ class NamedOperator {
 
 // The operator of that name, "aten.add.Tensor", or none.
 std::optional<NamedOperator> find_operator(std::string_view name);
-// Of all families, for tests and reports.
+// The names of all families, for tests and reports.
 std::vector<std::string_view> operator_names();
 
 // All of the following.

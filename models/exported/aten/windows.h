@@ -1,5 +1,5 @@
-// What an exported program says of windows over the last axes of a tensor: sizes with a value an
-// axis. How windows lie is in graph/functions/convolving/windows.h.
+// Sizes of windows over the last axes of a tensor, in an exported program: one value per axis. How
+// windows lie is in graph/functions/convolving/windows.h.
 #pragma once
 
 #include <string_view>

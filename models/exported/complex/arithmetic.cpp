@@ -50,7 +50,7 @@ ComplexTensor product(const ComplexOperand& a, const ComplexOperand& b) {
 }
 
 // By the quotient of the divisor's parts, the lesser over the greater (R. Smith, Algorithm 116,
-// 1962). What is divided by 0 is as of real numbers.
+// 1962). Division by 0 gives the same as for real numbers.
 ComplexTensor quotient(const ComplexOperand& a, const ComplexOperand& b) {
   const DType dtype = dtype_of(a, b);
   if (!b.imaginary) {

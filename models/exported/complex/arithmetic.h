@@ -26,7 +26,7 @@ ComplexTensor direction(const ComplexTensor& z);  // of magnitude 1, or 0
 ComplexTensor product_over(const ComplexTensor& z, int axis, bool keeps_axis);
 ComplexTensor cumulative_product(const ComplexTensor& z, int axis);
 
-// Of a function that is linear in each operand, both tensors, as products of matrices are.
+// For a function that is linear in each operand, both tensors, as products of matrices are.
 template <typename F>
 ComplexTensor of_bilinear(const ComplexOperand& a, const ComplexOperand& b, const F& function) {
   Tensor real = function(a.real.tensor, b.real.tensor), imaginary;

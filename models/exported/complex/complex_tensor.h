@@ -1,10 +1,10 @@
 // Complex values of an exported program, in real tensors.
 //
 // The library has no complex element types. A value that is complex in the program is a pair of
-// tensors of one shape and float dtype, its real and its imaginary part; what PyTorch stores, pairs
-// of numbers beside each other, is a real tensor with a last axis of 2, of which the parts are
-// views. So inputs and weights, view_as_complex and view_as_real of what it gave cost nothing, and
-// what is computed in between is never put into pairs.
+// tensors of one shape and float dtype, its real and its imaginary part; PyTorch's storage, pairs
+// of adjacent numbers, is a real tensor with a last axis of 2, of which the parts are views. So
+// inputs and weights, view_as_complex and view_as_real of what it gave cost nothing, and what is
+// computed in between is never put into pairs.
 #pragma once
 
 #include <optional>
@@ -38,8 +38,8 @@ class ComplexTensor {
   Tensor pairs_;  // undefined where it was computed
 };
 
-// What meets a complex value in an operator: that too, or a real tensor, or a number of either
-// kind. Without an imaginary part it is real.
+// An operand that meets a complex value in an operator: another complex value, or a real tensor, or
+// a number of either kind. Without an imaginary part it is real.
 struct ComplexOperand {
   ComplexOperand(const ComplexTensor& z) : real(z.real()), imaginary(z.imaginary()) {}
   ComplexOperand(TensorOperand real, std::optional<TensorOperand> imaginary = {})

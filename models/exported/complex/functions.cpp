@@ -13,8 +13,8 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-// What is beyond `most` moved towards 0 by `step`, and the power of e that was left out, so that
-// the exponential of a great number times a small one does not overflow before.
+// An argument, moved towards 0 by `step` if it is beyond `most`, and the omitted power of e, so
+// that the exponential of a great number times a small one does not overflow before.
 struct Reduced {
   explicit Reduced(const Tensor& x)
       : most(is_wide(x) ? 700 : 80),

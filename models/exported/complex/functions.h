@@ -2,7 +2,7 @@
 //
 // Apart from arithmetic.h, because each is a formula with a history: at branch cuts, for
 // infinities, NaN and signed zeros they give what C's functions of complex numbers do (ISO C, annex
-// G), as PyTorch's do, but for the signs of parts that C leaves open. Of numbers the results are
+// G), as PyTorch's do, but for the signs of parts that C leaves open. For numbers, the results are
 // within a few units in the last place of the greater part, unless the function has a zero nearby.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The arguments and results of one node, and what is said of one tensor, in PyTorch's schema.
+// The arguments and results of one node, and the description of one tensor, in PyTorch's schema.
 #pragma once
 
 #include <functional>
@@ -23,9 +23,9 @@ std::vector<std::string> result_names(const Fields& fields, const json::Node& ou
 std::string target_of(const Fields& fields, const json::Node& from);
 void read_arguments(const Fields& fields, const json::Node& from, Node& node,
                     const ValueOf& value_of);
-// What "as_graph" holds (subgraph.cpp).
+// The contents of "as_graph" (subgraph.cpp).
 GraphArgument read_subgraph(const Fields& fields, const json::Node& content);
-// Of a tensor of complex numbers as pairs: with a last axis of 2.
+// A tensor of complex numbers is described as pairs: with a last axis of 2.
 struct TensorDescription {
   TensorFacts facts;
   bool is_complex;

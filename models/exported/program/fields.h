@@ -21,7 +21,7 @@ namespace tilewright::exported {
 // types that PyTorch alone has.
 std::optional<DType> dtype_of_number(std::int64_t number);
 
-// Of complex numbers (complex64, complex128), the dtype is that of their parts.
+// For complex numbers (complex64, complex128), the dtype is that of their parts.
 struct ElementType {
   DType dtype;
   bool is_complex = false;
@@ -32,7 +32,7 @@ class Fields {
   // `file` begins the errors and must outlive this.
   explicit Fields(const std::string& file) : file_(file) {}
 
-  // What the members that are read from now on belong to: "node \"add_1\"".
+  // The owner of the members that are read from now on: "node \"add_1\"".
   void set_place(std::string place) { place_ = std::move(place); }
   const std::string& place() const { return place_; }
 

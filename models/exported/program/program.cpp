@@ -166,8 +166,8 @@ class ProgramReader {
     return concat("node ", number, " \"", excerpt(node.name), "\" (", excerpt(node.target), ")");
   }
 
-  // That values are defined once, and before they are used. The place of a node is told only where
-  // that is not so.
+  // That values are defined once, and before they are used. Errors name the place of a node only
+  // where that is not so.
   void check_order() {
     for (std::size_t i = 0; i < program_.nodes.size(); ++i) {
       const Node& node = program_.nodes[i];
@@ -235,7 +235,7 @@ class ProgramReader {
     }
     fields_.set_place("");
   }
-  // What the user is given: a tensor or a number; of nothing, nothing.
+  // The user's results: a tensor or a number each; no result for none.
   void read_result(const json::Node& argument) {
     const auto& [form, content] = fields_.as_choice(argument, "arg");
     if (form == "as_none") return;
@@ -290,7 +290,7 @@ class ProgramReader {
 
   Fields fields_;
   Program& program_;
-  const json::Node* integers_ = nullptr;           // what is said of them, by name
+  const json::Node* integers_ = nullptr;           // their descriptions, by name
   std::unordered_set<std::string> without_least_;  // symbols
   std::unordered_map<std::string, ValueId> ids_;
   std::unordered_map<std::string, TensorDescription> tensors_;

@@ -1,10 +1,10 @@
-// A program that torch.export has written, as data: what goes in, the nodes in their order, what
-// comes out, and what is said about sizes.
+// A program that torch.export has written, as data: inputs, the nodes in their order, outputs, and
+// constraints on sizes.
 //
 // Read from foreign JSON, and right in itself once it is read: every name that is used was defined
 // before, once; every member has the type that PyTorch's schema (torch/_export/serde/schema.py)
-// gives it. Whether its operators are known is another question (aten/operators.h), and what it
-// computes is exported_module.h's.
+// gives it. Unknown operators are another question (aten/operators.h), and exported_module.h
+// computes it.
 #pragma once
 
 #include <complex>
@@ -26,7 +26,7 @@ namespace tilewright::exported {
 
 using ValueId = int;  // of a tensor or a number that the program names
 
-// What an argument of a node is. Lists of tensors may have gaps.
+// An argument of a node. Lists of tensors may have gaps.
 struct TensorName {
   ValueId id;
 };

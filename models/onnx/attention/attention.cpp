@@ -13,7 +13,8 @@ namespace {
 
 constexpr double nothing = -std::numeric_limits<double>::infinity();
 
-// Of three axes in as many heads as attributes say, which those of four have themselves.
+// Operands of three axes are split into as many heads as attributes say; those of four have them
+// already.
 Operands operands_of(const Call& call) {
   const int rank = call.rank(0);
   require((rank == 3 || rank == 4) && call.rank(1) == rank && call.rank(2) == rank,
@@ -126,9 +127,8 @@ Tensor rotary(const Call& call) {
   return x.rank() == 4 ? result : out_of_heads(result);
 }
 
-// The update at its place in the cache, which each of the batch has its own of. What would lie
-// beyond the end is not written where places are computed by the model, and an Error where they
-// are known.
+// The update at its place in the cache, which each of the batch has its own of. Elements beyond the
+// end are not written where the model computes places, and are an Error where these are known.
 Tensor with_update(const Call& call) {
   const Tensor cache = call.tensor(0), update = call.tensor(1);
   const int axis = call.axis_within("axis", -2, cache.rank());

@@ -19,7 +19,7 @@ void require_operands(const Operands& o) {
           o.v.shape(), "]; the same batch, heads and sizes are wanted");
 }
 
-// Of fewer heads than queries have, each for several of these.
+// For fewer heads than queries have: each serves several of these.
 Tensor for_each_query(const Tensor& x, std::int64_t heads) {
   if (x.size(1) == heads) return x;
   const Shape spread = {x.size(0), x.size(1), heads / x.size(1), x.size(2), x.size(3)};

@@ -27,7 +27,7 @@ struct Operands {
 
 struct Scores {
   std::optional<double> scale;  // 1 / sqrt(size) where absent
-  // Of which key the first query is, where each sees none behind its own.
+  // The key at the place of the first query, if each query sees no key behind its own.
   std::optional<std::int64_t> first_place;
   // Broadcasts to [batch, heads, steps, total], or undefined: floats are added, bool is true of
   // keys that are seen.

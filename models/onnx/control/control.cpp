@@ -46,7 +46,8 @@ Results chosen(const Call& call) {
   return taken(branch);
 }
 
-// What is sliced, and stacked, along other axes and from the last element on.
+// The axes and directions of slicing and stacking, if not along the first axis from the first
+// element on.
 struct Sides {
   std::vector<std::int64_t> axes, reversed;
 };
@@ -145,7 +146,7 @@ Results scan_along(const Call& call) {
   return results;
 }
 
-// Of operator set 8, where all have a batch first, of sequences whose lengths may be given.
+// For operator set 8, where all have a batch first, and the lengths of sequences may be given.
 Results scan_batches(const Call& call) {
   require(!call.has(0), "[onnx] the lengths of sequences are not supported; leave them out");
   Tensors carried = tensors_of(call.values_from(1)), sliced;

@@ -49,8 +49,8 @@ class Loop {
             " that are carried are wanted, and may be followed by others");
   }
 
-  // Of the host. `may_read`: conditions that it does not know are read. Nothing where that is
-  // needed and must not be, or where there are more turns than `most`.
+  // Runs the loop on the host. `may_read`: conditions that it does not know are read. Nothing where
+  // that is needed and must not be, or where there are more turns than `most`.
   std::optional<Results> turn_by_turn(bool may_read, std::int64_t most,
                                       std::string_view reason = {}) const;
   // As one of the graph; raises `Error` where it can be none.
@@ -86,7 +86,7 @@ Value Loop::as_body_takes(std::size_t input, Value one) const {
   return one.tensor().reshape({1});
 }
 
-// What a turn gives; a turn begins where the condition is true.
+// The results of an iteration; it begins where the condition is true.
 Values Loop::turn(Value number, const Values& state) const {
   Values inputs = {as_body_takes(0, std::move(number)), as_body_takes(1, always())};
   inputs.insert(inputs.end(), state.begin(), state.end());
@@ -140,7 +140,7 @@ std::optional<Results> Loop::turn_by_turn(bool may_read, std::int64_t most,
   return with_stacked(std::move(state), std::move(given));
 }
 
-// Of a count that the host knows, unless the condition depends on the data.
+// For a count that the host knows, unless the condition depends on the data.
 std::optional<Results> Loop::as_scan(bool& depends_on_data) const {
   const std::int64_t count = number_of(count_, "the count").as_integer();
   require(count <= most_turns, "[onnx] a loop of ", count, " turns; at most ", most_turns,
@@ -198,7 +198,7 @@ Results Loop::of_graph() const {
   if (begins && count_.known() != nullptr)
     if (auto results = as_scan(depends_on_data)) return *results;
   Results results = as_while();
-  // What it would stack nobody reads.
+  // Nothing reads the results that it would stack.
   for (std::size_t i = initial_.size(); i < call_.node().outputs.size(); ++i)
     results.push_back(Value::absent());
   return results;

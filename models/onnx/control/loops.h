@@ -6,10 +6,10 @@
 // - few turns, whose number the host knows, are recorded one by one;
 // - more of them are a scan;
 // - where data decides how many there are, it is a while loop, if it stacks nothing.
-// What can be none of these, since what is carried changes its sizes or is a sequence, or since the
-// body reads numbers of the turn, goes turn by turn there too: the host reads the condition, which
-// breaks the graph. Turn by turn, a loop of too many turns is an Error; a while loop of a graph
-// ends when its data says so.
+// A loop that can be none of these, since its carried values change their sizes or are sequences,
+// or since the body reads numbers of the iteration, goes turn by turn there too: the host reads the
+// condition, which breaks the graph. Turn by turn, a loop of too many turns is an Error; a while
+// loop of a graph ends when its data says so.
 #pragma once
 
 #include "models/onnx/program/call.h"

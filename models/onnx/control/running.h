@@ -11,7 +11,7 @@ namespace tilewright::onnx {
 // Gives the execution what the node computes. Errors name the node.
 void compute(const Node& node, Execution& execution);
 
-// What the body gives for these values, after which the execution has none of its own. Raises
+// The results of the body for these values, after which the execution has none of its own. Raises
 // `Error` where it takes another number of values.
 std::vector<Value> run(const Graph& body, std::vector<Value> inputs, Execution& execution);
 

@@ -188,7 +188,7 @@ class ModelReader {
     program_.signature.inputs.push_back(std::move(input));
   }
 
-  // Of a value that this graph gives, what is first said. Types that are no tensors, and elements
+  // The first declaration of a value that this graph gives. Types that are no tensors, and elements
   // that this library has no type for, say nothing here.
   void declare(Fields value) {
     Declared declared;

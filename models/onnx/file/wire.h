@@ -1,9 +1,9 @@
 // Messages in the encoding of Protocol Buffers, read field by field without copies:
 // https://protobuf.dev/programming-guides/encoding.
 //
-// A message is a row of fields, each a number, a kind, and a payload; which fields there are is
-// known to whoever reads them. Nothing is allocated here, so a message costs no more than its
-// bytes, whatever it says of itself.
+// A message is a row of fields, each a number, a kind, and a payload; the reader knows which fields
+// there are. Nothing is allocated here, so a message costs no more than its bytes, whatever it says
+// of itself.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tilewright::onnx {
 
-// What errors begin with: "[load_onnx] FILE: ".
+// The beginning of errors: "[load_onnx] FILE: ".
 struct Place {
   std::string file;
   template <typename... Parts>
@@ -38,7 +38,8 @@ class Fields {
   // Goes to the next field; false at the end. Raises `Error` where the message ends within one.
   bool next();
   std::uint32_t number() const { return number_; }
-  // Of numbers as they are encoded, of texts, messages and packed numbers without their length.
+  // The payload: numbers as they are encoded; texts, messages and packed numbers without their
+  // length.
   std::string_view payload() const { return payload_; }
   Wire kind() const { return kind_; }
   const Place& place() const { return *place_; }

@@ -21,7 +21,7 @@ Tensor samples_of(const Call& call) {
   return is_floating(x.dtype()) && x.dtype() != f64 ? x : x.to(f32);
 }
 
-// Of one number, or one for each feature.
+// For one number, or one for each feature.
 Tensor for_features(const Call& call, std::string_view name, double missing, const Tensor& x) {
   const std::vector<double> numbers = call.numbers(name, std::vector<double>{missing});
   require(numbers.size() == 1 || std::ssize(numbers) == x.size(-1), "[onnx] the attribute \"", name,
@@ -125,8 +125,8 @@ Tensor forest_regression(const Call& call) {
     call.refuse("aggregate_function", "is none of SUM, AVERAGE, MIN and MAX");
   return transformed(call, with_base(call, scores));
 }
-// Of two classes whose leaves weigh one alone, that weight decides: a share, which is above a half,
-// or a score, which is above 0. That of the first class stands for the second one.
+// If the leaves of two classes weigh only one of them, that weight decides: a share, which is above
+// a half, or a score, which is above 0. That of the first class stands for the second one.
 Results two_classes(const Call& call, const std::vector<std::int64_t>& labels, bool is_of_first) {
   const std::string post = call.text("post_transform", "NONE");
   const std::vector<double> weights = call.numbers("class_weights");

@@ -2,8 +2,8 @@
 // that other nodes have given them, and its attributes by name. An execution has those values, of a
 // whole run of the program.
 //
-// What a function of the table asks for is what it supports: an input or attribute that is given
-// and was not asked for is an Error, so that nothing is passed over in silence.
+// A function of the table supports exactly the inputs and attributes that it reads: one that is
+// given and was not read is an Error, so that nothing is silently ignored.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class Call {
   const Node& node() const { return node_; }
   Execution& execution() const { return execution_; }
   std::int64_t opset() const { return execution_.program.opset; }
-  // Whether anything reads the result of that number.
+  // True if anything reads the result of that number.
   bool wants(std::size_t result) const;
 
   // Inputs by place. Those that read numbers take them from the host's, or else read the tensor,

@@ -1,8 +1,8 @@
-// What a model says of its values before they are computed: their types and sizes, as far as it
-// says something (value_info, and the graph's outputs).
+// The declarations of values in a model, before they are computed: their types and sizes, as far as
+// given (value_info, and the graph's outputs).
 //
-// Nothing is computed by these, and tools that change a model may leave old ones behind. But who
-// reads a model goes by them, so that a value that is another than what is declared is an Error.
+// Nothing is computed by these, and tools that change a model may leave old ones behind. But
+// readers of a model rely on them, so a value that differs from its declaration is an Error.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct Declared {
 // Raises `Error` that names the value, what is declared and what it is, where a tensor is of
 // another dtype or, unless `any_sizes`, has another rank or size. Sequences are not looked at.
 void require_declared(const Declared& declared, const Value& value, bool any_sizes);
-// Whether it has the rank and sizes that are declared, as far as something is.
+// True if it has the declared rank and sizes, as far as they are given.
 bool has_declared_sizes(const Declared& declared, const Value& value);
 
 }  // namespace tilewright::onnx

@@ -3,7 +3,7 @@
 namespace tilewright::onnx {
 namespace {
 
-// What the type of a number is made of; types are found by it, so that none need be named.
+// The format of the numbers of a type; types are found by it, so that none need be named.
 struct Format {
   std::int64_t number;
   DTypeKind kind;

@@ -11,7 +11,7 @@ namespace tilewright::onnx {
 
 // Nothing where this library has no such type: strings, complex numbers, those of 4 bits.
 std::optional<DType> dtype_of_number(std::int64_t number);
-// What ONNX calls a number that has none here: "string"; "unknown".
+// ONNX's name of a number for a type that is missing here: "string"; "unknown".
 std::string_view name_of_other(std::int64_t number);
 
 }  // namespace tilewright::onnx

@@ -2,8 +2,8 @@
 //
 // Right in itself once it is read: every value that a node reads was given before, and once. Names
 // of files have become numbers. Bodies of branches and loops are graphs of their own, whose values
-// are numbered with those of the graph around: they read these by their numbers. Whether operators
-// are known is another question (operators/table.h).
+// are numbered with those of the graph around: they read these by their numbers. Unknown operators
+// are another question (operators/table.h).
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What an ONNX program computes with: a tensor, numbers that the host knows, a sequence of such
-// values, or nothing, where a value may be absent.
+// The values of an ONNX program: a tensor, numbers that the host knows, a sequence of such values,
+// or nothing, where a value may be absent.
 //
 // ONNX has sizes, axes and bounds as tensors: a reshape takes its shape from a tensor that other
 // nodes have computed from sizes. Those are few numbers, and known when a program is run or
@@ -26,7 +26,7 @@ struct Known {
 };
 // `value` as the dtype has it: rounded, wrapped, or compared with 0.
 Number as_element(const Number& value, DType dtype);
-// Whether numbers of this dtype are kept on the host: those whose arithmetic the host has too.
+// True if numbers of this dtype are kept on the host: those whose arithmetic the host has too.
 bool can_be_known(DType dtype);
 
 class Value;

@@ -55,7 +55,7 @@ Tensor hidden_by(const Call& call, std::size_t input, const Operands& o) {
 Tensor sum_of(const Tensor& a, const Tensor& b) {
   return a.defined() && b.defined() ? a + b : a.defined() ? a : b;
 }
-// What is added to all scores.
+// The bias that is added to all scores.
 Tensor bias_of(const Call& call, std::size_t input, const Operands& o) {
   if (!call.has(input)) return {};
   const Tensor bias = call.tensor(input);

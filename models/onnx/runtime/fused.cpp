@@ -57,7 +57,7 @@ Tensor general(const Call& call) {
   return activated(call, matmul(a, b) * alpha, by);
 }
 
-// What is added comes before the activation.
+// The addend comes before the activation.
 Tensor convolution(const Call& call) {
   Tensor sums = convolved(call, call.tensor(0), call.tensor(1), call.optional_tensor(2));
   if (call.has(3)) {
@@ -105,7 +105,7 @@ void require_last(const Tensor& weight, const Tensor& x, std::string_view what) 
   require(weight.shape() == Shape({x.size(-1)}), "[onnx] ", what, " [", weight.shape(), "] for [",
           x.shape(), "]; one for each element of the last axis is wanted");
 }
-// Of the input and a skip, which may lack the batch, and a bias.
+// The sum of the input and a skip, which may lack the batch, and a bias.
 Tensor sum_with_skip(const Call& call, std::size_t bias) {
   const Tensor x = call.tensor(0), skip = call.tensor(1);
   require(x.rank() == 2 || x.rank() == 3, "[onnx] input 0 is [", x.shape(),
@@ -181,8 +181,8 @@ struct Tables {
   Table words, places, segments, weight, bias;
   bool takes_places;
 };
-// Of words, their places and, if given, their segments. The second result is how many elements of
-// the mask are 1, the third one the sum.
+// The embeddings of words, their places and, if given, their segments. The second result is how
+// many elements of the mask are 1, the third one the sum.
 Results embedded_by(const Call& call, const Tables& tables) {
   const Tensor ids = call.tensor(0);
   require(ids.rank() == 2, "[onnx] ids are [", ids.shape(), "]; [batch, steps] is wanted");

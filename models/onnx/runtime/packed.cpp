@@ -55,8 +55,8 @@ Tensor zeros_of(const Call& call, const Blocks& b, DType dtype) {
   return unpacked(given.reshape({b.rows, packed}), b.bits).slice(1, 0, b.blocks).unsqueeze(2);
 }
 
-// A [.., K] times the transpose of a weight [N, K]. What accuracy_level says of the steps between
-// is a hint, which nothing follows: products are of floats.
+// A [.., K] times the transpose of a weight [N, K]. accuracy_level is a hint about the intermediate
+// precision, and is ignored: products are of floats.
 Tensor product_of_packed(const Call& call) {
   const Tensor a = call.tensor(0), bytes = call.tensor(1), scales = call.tensor(2);
   const std::int64_t k = call.integer("K"), n = call.integer("N"), bits = bits_of(call),

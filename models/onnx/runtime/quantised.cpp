@@ -1,6 +1,6 @@
 // Operators of ONNX Runtime (com.microsoft) on integers of 8 bits with a scale and a zero point:
-// a number is (integer - zero point) * scale. What they give is rounded to the nearest integer,
-// halves to even, and to the ends of the range.
+// a number is (integer - zero point) * scale. Results are rounded to the nearest integer, halves to
+// even, and to the ends of the range.
 //
 // Steps and their order are those of ONNX Runtime's kernels, so that halves fall alike: some round
 // before the zero point is added, some after. All is in f32 as there; sums are of integers.
@@ -23,7 +23,7 @@ Operand operand_of(const Call& call, std::size_t input) {
   Tensor integers = integers_of(call, input);
   return {integers, scale_of(call, input + 1), zero_of(call, input + 2, integers.dtype())};
 }
-// What the result is in: the scale and zero point from that input on.
+// The format of the result: the scale and zero point from that input on.
 struct Target {
   Tensor scale, zero;
   DType dtype;

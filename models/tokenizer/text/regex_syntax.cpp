@@ -12,7 +12,7 @@
 namespace tilewright::tokenizer {
 namespace {
 
-// What stands in brackets for the classes that follow Unicode.
+// The contents of brackets for the classes that follow Unicode.
 constexpr std::string_view white_space = R"(\p{White_Space})";
 constexpr std::string_view word = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 // Outside of brackets Oniguruma's \w has these of Latin-1, too: the raised digits and the
@@ -100,7 +100,7 @@ class Translation {
     }
   }
 
-  // Whether what was written can be repeated.
+  // Parses an atom; true if it can be repeated.
   bool atom(int depth) {
     char c = next();
     if (c == '(') return group(depth);
@@ -257,7 +257,7 @@ class Translation {
     return true;
   }
 
-  // What may stand inside of brackets, too.
+  // Characters that may stand inside brackets, too.
   void escaped_character(bool in_brackets) {
     char c = next();
     switch (c) {

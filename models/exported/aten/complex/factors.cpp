@@ -29,7 +29,7 @@ ComplexTensor adjoint(const ComplexTensor& z) { return conjugate(turned(z)); }
 ComplexTensor product_of(const ComplexTensor& a, const ComplexTensor& b) {
   return of_bilinear(a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
 }
-// Of a complex value with something real.
+// Scales a complex value by a real one.
 ComplexTensor scaled(const ComplexTensor& z, const Tensor& by) {
   return {z.real() * by, z.imaginary() * by};
 }
@@ -252,7 +252,7 @@ Results polar_factors(const Call& call) {
   return {product_of(parts.left, adjoint(right)),
           product_of(scaled(right, parts.values.unsqueeze(-2)), adjoint(right))};
 }
-// Of a Hermitian matrix, by its eigenvalues, of which those below 0 count as 0.
+// The square root of a Hermitian matrix, by its eigenvalues, of which those below 0 count as 0.
 Value square_root_of_matrix(const Call& call) {
   auto [values, parts] = eigh(matrix_of(call));
   const ComplexTensor vectors(parts);

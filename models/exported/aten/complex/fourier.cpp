@@ -13,7 +13,7 @@ namespace tilewright::exported {
 namespace fourier_rows {
 namespace {
 
-// What results are divided by: nothing, the root of the number of points, or that number.
+// The divisor of results: nothing, the root of the number of points, or that number.
 enum class Norm : std::uint8_t { none, root, all };
 
 double scale_of(Norm norm, double points) {
@@ -48,7 +48,7 @@ double points_of(const Shape& shape, const std::vector<int>& axes) {
   return points;
 }
 
-// Of as many elements along the axis, zeros added or elements left out at the end.
+// The tensor with so many elements along the axis, zeros added or elements left out at the end.
 Tensor of_size(const Tensor& x, int axis, std::int64_t size) {
   const std::int64_t own = x.size(axis);
   if (size <= own) return x.slice(axis, 0, size);

@@ -1,5 +1,5 @@
-// What operators mean where an argument is complex: by rows of their own (operators.cpp), or by
-// what they say of real tensors. These are named without overloads, "sum" of "aten.sum.default",
+// The meaning of operators with a complex argument: by rows of their own (operators.cpp), or by
+// their rows for real tensors. These are named without overloads, "sum" of "aten.sum.default",
 // where all of them are meant.
 #include <algorithm>
 #include <array>

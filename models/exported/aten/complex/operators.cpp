@@ -169,7 +169,8 @@ Value contraction_of_axes(const Call& call) {
       call, [&](const Tensor& a, const Tensor& b) { return tensordot(a, b, first, second); });
 }
 
-// Of vectors, or of all elements; norms of matrices by an order are not of magnitudes alone.
+// The norm of vectors, or of all elements; norms of matrices by an order are not of magnitudes
+// alone.
 Tensor norm(const Call& call) {
   const std::vector<int> axes = call.axes("dim");
   const bool are_vectors =
@@ -179,8 +180,8 @@ Tensor norm(const Call& call) {
   return linalg_vector_norm(x, call.number("ord", 2), axes, call.flag("keepdim", false));
 }
 
-// Of several operands the sum over the choices of a part of each; i to the power of how many are
-// imaginary says which part of the result it belongs to.
+// With several complex operands, the result is the sum over the choices of a part of each; i to the
+// power of the number of imaginary ones says which part of the result it belongs to.
 constexpr std::size_t most_complex_operands = 6;
 Value contraction(const Call& call) {
   const std::string equation = call.text("equation", "");
