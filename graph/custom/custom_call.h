@@ -1,4 +1,4 @@
-// What the parts of a custom op are told, and what they answer: the user's side of a definition.
+// The calls of a custom op's parts, and their answers: the user's side of a definition.
 //
 // A custom op has a shape rule, which says what it gives, and one implementation. Both see types of
 // operands and results, never the graph. How ops are made of these, and called, is in
@@ -21,7 +21,7 @@
 
 namespace tilewright {
 
-// What a tensor is but for its elements.
+// The properties of a tensor except for its elements.
 struct TensorType {
   DType dtype = DType::f32;
   Shape shape;
@@ -92,7 +92,7 @@ struct BufferView {
 };
 
 // An op that C++ computes on the host: it reads the operands, and writes every element of the
-// results. Of an op that writes its first operand, that one's memory holds the result.
+// results. For an op that writes its first operand, the memory of that one holds the result.
 using BufferFunction =
     std::function<void(std::span<const BufferView> operands, std::span<const BufferView> results)>;
 

@@ -1,4 +1,4 @@
-// What a custom op of a kernel or of C++ computes, on host arrays; and the kernel's program.
+// The computation of a custom op of a kernel or of C++, on host arrays; and the kernel's program.
 #include <cstring>
 
 #include "dsl/interpret/interpret.h"

@@ -38,7 +38,7 @@ std::string text_of(std::span<const ValueType> types) {
   return text.empty() ? "no operands" : text;
 }
 
-// What is being asked for, for messages.
+// The question to a custom op, for messages.
 struct Question {
   const CustomDefinition& definition;
   std::span<const ValueType> operands;

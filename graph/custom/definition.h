@@ -54,7 +54,7 @@ struct CustomDefinition {
 // for a name that is no word.
 CustomReference define_custom(CustomDefinition definition);
 
-// What the rule says of such operands. Raises `Error`, with the line, where it fails, gives what is
+// The rule's answer for such operands. Raises `Error`, with the line, where it fails, gives what is
 // no type, or does not fit the implementation.
 ValueType custom_type(const CustomDefinition& definition, std::span<const ValueType> operands,
                       std::source_location where);

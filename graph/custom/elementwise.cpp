@@ -37,10 +37,10 @@ struct LaneIndex {
   }
 };
 
-// Integers of the program id go through i32 as well: what does not fit that is no place.
+// Integers of the program id go through i32 as well: a number that does not fit is no place.
 constexpr std::int64_t most_elements = std::int64_t{1} << 31;
 
-// What is known of a value.
+// Facts about a value.
 struct Known {
   std::optional<LaneIndex> place;    // an integer that is known
   std::optional<std::size_t> param;  // the pointer that is this parameter's, at its own elements or
@@ -76,7 +76,7 @@ class KernelReader {
   const Known& known(ir::Value value) const { return known_[value]; }
 
  private:
-  // Whether only elements that are there are touched.
+  // True if only existing elements are touched.
   bool is_masked(const ir::Inst& inst, std::size_t at) const {
     if (inst.operands.size() > at) return known_[inst.operands[at]].is_mask;
     return block_ != 0 && grid_.size[0] * block_ == count_;
@@ -128,7 +128,7 @@ class KernelReader {
     result.is_at_element = true;
     return grid_.size[0] * block_ >= count_;
   }
-  // What is computed of places is a place, or a mask, or not elementwise.
+  // The result of computing with places is a place, or a mask, or not elementwise.
   bool compute(const ir::Inst& inst, Known& result) {
     std::vector<Known> x;
     for (ir::Value operand : inst.operands) x.push_back(known_[operand]);
@@ -172,7 +172,7 @@ class KernelReader {
   std::vector<Known> known_;
 };
 
-// What a kernel computes for one element, as nodes; made where it is known to be elementwise.
+// The elementwise computation of a kernel, as nodes; made where it is known to be elementwise.
 class KernelTranslation {
  public:
   KernelTranslation(const ir::Function& function, const KernelReader& reader, GraphBuilder& builder,
