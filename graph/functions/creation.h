@@ -13,7 +13,7 @@
 
 namespace tilewright {
 
-// Of the shape of x, and of its dtype if no other is given.
+// A tensor of the shape of x, and of its dtype if no other is given.
 Tensor full_like(const Tensor& x, const Number& value, std::optional<DType> dtype = {},
                  std::source_location w = std::source_location::current());
 Tensor zeros_like(const Tensor& x, std::optional<DType> dtype = {},
@@ -32,8 +32,8 @@ Tensor logspace(double start, double end, std::int64_t steps, double base = 10,
 
 namespace graph {
 
-// What logspace gives of these exponents, f64. Powers that differ from a whole number by rounding
-// alone are it, so that as integers they are not one less.
+// The result of logspace for these exponents, f64. Powers that differ from a whole number by
+// rounding alone are it, so that as integers they are not one less.
 Tensor powers_of(double base, const Tensor& exponents, DType dtype,
                  std::source_location w = std::source_location::current());
 

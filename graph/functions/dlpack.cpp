@@ -57,7 +57,7 @@ Tensor take(Managed* managed, bool may_write) {
     std::int64_t span = (std::max<std::int64_t>(from.shape[i], 1) - 1) * place.strides[i];
     (span < 0 ? reach.low : reach.high) += span;
   }
-  // A buffer begins at a multiple of 64 bytes; what lies before the first element is not touched.
+  // A buffer begins at a multiple of 64 bytes; memory before the first element is not touched.
   std::int64_t size = size_bytes(dtype);
   auto first = reinterpret_cast<std::uintptr_t>(from.data) + from.byte_offset;
   std::uintptr_t low = first + static_cast<std::uintptr_t>(reach.low * size);
@@ -79,7 +79,7 @@ Tensor take(Managed* managed, bool may_write) {
   return may_write ? tensor : graph::copy_to(tensor, device);
 }
 
-// What a tensor that went out holds on to.
+// The owner of an exported tensor's memory.
 template <typename Managed>
 struct Given {
   Managed managed{};

@@ -21,9 +21,9 @@ namespace tilewright {
 Tensor from_dlpack(DLManagedTensorVersioned* managed);
 Tensor from_dlpack(DLManagedTensor* managed);
 
-// The caller, or whoever gets the result, must call its deleter; the tensor's memory lives until
-// then. A frozen tensor (`Options::freezing`) is exported as read-only; the older struct has no
-// such flag and raises `Error`. If the tensor is a result that its function's next call overwrites
+// The receiver of the result must call its deleter; the tensor's memory lives until then. A frozen
+// tensor (`Options::freezing`) is exported as read-only; the older struct has no such flag and
+// raises `Error`. If the tensor is a result that its function's next call overwrites
 // (reduce-overhead), the receiver then sees that call's result, and perhaps parts of both while it
 // runs: share a clone() if that may happen.
 DLManagedTensorVersioned* to_dlpack(const Tensor& tensor,

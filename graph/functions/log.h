@@ -25,9 +25,9 @@
 //
 // A callback runs on the thread of the call, after the function has returned: it must refer to
 // nothing that is gone then, such as locals of the function. It may call compiled functions, that
-// one too. What it throws reaches the caller of the compiled function, whose results are lost then
-// and whose later callbacks are not called; tensors that it wrote in place stay written, and the
-// next call is like any other.
+// one too. An exception that it throws reaches the caller of the compiled function, whose results
+// are lost then and whose later callbacks are not called; tensors that it wrote in place stay
+// written, and the next call is like any other.
 #pragma once
 
 #include <functional>
@@ -50,10 +50,10 @@ void log_callback(const Tensor& tensor, std::function<void(const Tensor&)> callb
 //   [[0.5000, 0.0000, 1.2500],
 //    [3.0000, 0.0000, 0.0000]]
 //
-// The format of the elements is chosen for all of them, as PyTorch does. Of more than 1000 elements
-// only three at each end of an axis are shown, with "..." between them. To stdout (std::cout), or
-// to a stream that must outlive the compiled function; each print is one write. Raises `Error` for
-// an undefined tensor.
+// The format of the elements is chosen for all of them, as PyTorch does. With more than 1000
+// elements only three at each end of an axis are shown, with "..." between them. To stdout
+// (std::cout), or to a stream that must outlive the compiled function; each print is one write.
+// Raises `Error` for an undefined tensor.
 void print(const Tensor& tensor, std::string label = {},
            std::source_location w = std::source_location::current());
 void print(const Tensor& tensor, std::ostream& stream,

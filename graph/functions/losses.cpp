@@ -37,7 +37,7 @@ void require_classes(const Tensor& targets, std::int64_t classes, std::int64_t i
 
 }  // namespace
 
-// Of rows: one program goes through a row: its highest logit and the sum of exponentials, and reads
+// By rows: one program goes through a row: its highest logit and the sum of exponentials, and reads
 // the one logit that the target names. Probabilities are never in memory.
 Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
                      const CrossEntropyOptions& options) {

@@ -25,7 +25,8 @@ Tensor unary(Op op, const TensorOperand& x, const Attributes& attributes = {}) {
   return graph::apply(op, {operand}, attributes, x.where);
 }
 
-// Whether 16 bits have no such number: it is finite and would be infinite there, or 0.
+// True if a float of 16 bits cannot hold the number: it is finite and would be infinite there, or
+// 0.
 bool is_beyond(const Number& number, DType dtype) {
   if (!is_floating(dtype) || bit_width(dtype) != 16) return false;
   const auto wide = static_cast<float>(number.as_double());
@@ -119,7 +120,7 @@ static Tensor clamp_by(const TensorOperand& x, const std::optional<TensorOperand
   return result;
 }
 
-// An integer that is a limit for elements of the dtype, as near to it as they have one: what lies
+// An integer that is a limit for elements of the dtype, as near to it as they have one: a limit
 // outside of their range limits nothing, and must not wrap.
 static TensorOperand within_range(const TensorOperand& limit, DType dtype) {
   std::int64_t steps = std::int64_t{1} << (bit_width(dtype) - (is_signed(dtype) ? 1 : 0));

@@ -30,7 +30,7 @@ void require_fitting(const Tensor& weight, const QuantizeOptions& options, std::
           At{w}, "); only weights of 4 bits have them");
 }
 
-// What the integers of one group mean.
+// The grid that the integers of one group stand for.
 struct Grid {
   float scale, zero;
   int low, high;

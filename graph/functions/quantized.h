@@ -31,7 +31,7 @@ enum class WeightFormat : std::uint8_t {
   int4,  // 0 to 15, zero point 8, or one a group
 };
 
-// What a product of many rows makes of x.
+// The treatment of x by a product of many rows.
 enum class Activations : std::uint8_t {
   floating,  // multiplied in its dtype
   int8,      // rounded to 8 bits, row by row

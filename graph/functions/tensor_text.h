@@ -2,8 +2,8 @@
 //
 // Which format is PyTorch's rule: floats that are all whole numbers are written as "3.", those that
 // differ by more than a thousandfold or are very large or small with exponents, others with four
-// digits behind the point. Of more than 1000 elements three at each end of an axis are shown. Lines
-// are broken at 80 columns.
+// digits behind the point. With more than 1000 elements, three at each end of an axis are shown.
+// Lines are broken at 80 columns.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace tilewright::graph {
 
-// Of a concrete, row-major tensor in the host's memory.
+// For a concrete, row-major tensor in the host's memory.
 std::string text_of_elements(const Tensor& tensor);
 
 }  // namespace tilewright::graph

@@ -51,7 +51,7 @@ ScorePlace places_of(const AttentionSizes& sizes) {
           count(sizes.rows, {1, 1, sizes.rows, 1}), count(sizes.keys, {1, 1, 1, sizes.keys})};
 }
 
-// What a function gave, for all scores.
+// The result of a function, for all scores.
 Tensor for_all_scores(const Tensor& given, std::string_view function, const Shape& scores,
                       std::source_location w) {
   require(given.defined(), "[flex_attention] ", function, " gave an undefined tensor (at ", At{w},

@@ -14,10 +14,11 @@
 //
 // Within a compiled function what elementwise operations make of scores and of their places is
 // computed inside the attention, a block at a time: neither scores nor masks of all of them lie in
-// memory. What differs between rows alone, or keys alone, as `slopes` above, is computed before,
-// and so is what is no elementwise operation of both, as a table that is looked up by a distance.
-// Keys that a causal mask or a window hides from a block of rows are not gone through. At once,
-// outside of a compiled function, each operation is computed by itself, for all scores.
+// memory. Values that vary along rows alone, or keys alone, as `slopes` above, are computed before,
+// and so is anything that is not an elementwise operation of both, such as a table that is looked
+// up by a distance. Keys that a causal mask or a window hides from a block of rows are not gone
+// through. At once, outside of a compiled function, each operation is computed by itself, for all
+// scores.
 #pragma once
 
 #include <functional>
@@ -33,9 +34,10 @@ namespace tilewright {
 struct ScorePlace {
   Tensor batch, head, row, key;
 };
-// Of scores [B, H, T, S], scaled, of f32 (f64 where q is): others of floats that broadcast to them.
+// Takes scores [B, H, T, S], scaled, of f32 (f64 where q is); returns floats that broadcast to
+// them.
 using ScoreFunction = std::function<Tensor(const Tensor& score, const ScorePlace& at)>;
-// Of bool, broadcast to [B, H, T, S]: a row sees the keys where it is true.
+// Returns bool, broadcast to [B, H, T, S]: a row sees the keys where it is true.
 using MaskFunction = std::function<Tensor(const ScorePlace& at)>;
 
 struct FlexAttentionOptions {

@@ -33,7 +33,7 @@ void require_defined(std::string_view name, const Tensors& tensors, source_locat
             "); all that functions take and give must be tensors");
 }
 
-// Whether the bits of random numbers come from a place that the function moves on.
+// True if the bits of random numbers come from a place that the function advances.
 bool writes_random_state(const Captured& captured) {
   return !captured.graph.mutations.empty() &&
          std::ranges::any_of(captured.graph.nodes,
@@ -106,7 +106,7 @@ void require_carried(std::string_view name, const Tensors& before, const Tensors
   require_defined(name, after, w);
   require(before.size() == after.size(), "[", name, "] ", before.size(),
           " tensors are carried, and ", after.size(), " are given (at ", At{w},
-          "); a turn must give all of them anew");
+          "); an iteration must return all of them");
   for (std::size_t i = 0; i < before.size(); ++i)
     require(before[i].dtype() == after[i].dtype() && before[i].shape() == after[i].shape(), "[",
             name, "] carried tensor ", i, " is ", before[i].dtype(), " ", before[i].shape(),

@@ -10,8 +10,8 @@
 // Outside of captured functions these run as they read: the functions are called, turn by turn.
 // Inside, each is captured once and becomes a graph of its own (graph/ir/bodies.h), which is
 // planned once and run as often as it must: a loop of 512 turns is one node, and compiles as fast
-// as one of two. The results are the same. What a function uses besides its arguments, tensors and
-// values of the function around, it reads in every turn as it is before the first.
+// as one of two. The results are the same. Tensors that a function uses besides its arguments, and
+// values of the function around, are read in every iteration as they are before the first.
 //
 // Inside a captured function these must hold, or an `Error` says so: no function writes in place,
 // draws random numbers, prints or reads values of tensors; what is carried keeps dtype and shape;
@@ -31,7 +31,7 @@ namespace tilewright {
 
 using Tensors = std::vector<Tensor>;
 
-// What is carried on, and what a turn gives besides.
+// The carried values, and the further results of an iteration.
 struct Turn {
   Tensors carried, given;
 };
@@ -42,7 +42,7 @@ Tensors cond(const Tensor& condition, const std::function<Tensors(const Tensors&
              const std::function<Tensors(const Tensors&)>& if_false, const Tensors& operands = {},
              std::source_location w = std::source_location::current());
 
-// As long as the condition of what is carried is true, the body gives it anew. If that may be for
+// While the condition of the carried values is true, the body computes new ones. If that may be for
 // ever, let it carry the number of turns, and the condition compare it; or stop it from outside
 // (StoppableLoops).
 Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition,

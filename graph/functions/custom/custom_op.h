@@ -16,7 +16,7 @@
 //                     its operands are copied to the host and its results back; no recording.
 //   GraphFunction     operations on tensors, which fuse as if they stood there
 //
-// What an op computes depends on its operands alone. Called outside compile() it runs at once. An
+// The result of an op depends on its operands alone. Called outside compile() it runs at once. An
 // error of a shape rule names the op, the types and the line of the call.
 #pragma once
 
@@ -52,7 +52,7 @@ constexpr std::size_t arity(R (C::*)(P...) const) {
 }
 }  // namespace detail
 
-// Of a function Tile(Tile, ...): a lambda that names its parameters' types, or a pointer.
+// For a function Tile(Tile, ...): a lambda that names its parameters' types, or a pointer.
 template <typename F>
 ElementwiseFunction elementwise(F function) {
   constexpr std::size_t count = [] {
@@ -89,7 +89,7 @@ class CustomOp {
                     const TensorOperand& d) const {
     return one({&a, &b, &c, &d});
   }
-  // All results, of any number of operands. Of an op that writes its first operand, that one.
+  // All results, of any number of operands. For an op that writes its first operand, that one.
   std::vector<Tensor> all(const std::vector<Tensor>& operands,
                           std::source_location where = std::source_location::current()) const;
 

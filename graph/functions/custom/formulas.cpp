@@ -138,7 +138,7 @@ CustomDefinition::Formula formula_of(const std::string& name, ShapeRule rule,
                 "] the function uses a tensor that is no operand; give it as one");
         require(captured.graph.mutations.empty(), "[", name,
                 "] the function writes an operand; give what it makes as a result");
-        // What stands for a composite has none itself.
+        // The graph that replaces a composite contains no composite.
         const Graph graph = decompose(captured.graph, target);
         const std::vector<NodeId> ids = splice(graph, builder, operands);
         std::vector<NodeId> results;

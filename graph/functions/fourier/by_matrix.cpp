@@ -4,8 +4,8 @@
 namespace tilewright::transforms {
 namespace {
 
-// Of the factors of a real or an imaginary operand: beside each other those of the real results,
-// then those of the imaginary ones. [given, results], or turned.
+// The factors for a real or an imaginary operand: beside each other those of the real results, then
+// those of the imaginary ones. [given, results], or turned.
 Tensor matrix(const Transform& transform, std::int64_t given, bool of_imaginary, bool is_turned,
               DType dtype) {
   const std::int64_t wanted = transform.wanted, results = transform.is_real ? wanted : 2 * wanted;

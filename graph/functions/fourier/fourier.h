@@ -9,7 +9,7 @@
 // graph like any other formula, in f32, or f64 of f64: errors are some units of the last place of
 // the norm, and grow with log(n). Products by matrices heed `Options::matmul_precision`.
 //
-// Along axes other than the last no elements are moved first. Of a real operand, and where half of
+// Along axes other than the last no elements are moved first. For a real operand, and where half of
 // the results determine the others, the first and the last step are half of the work. Misuse raises
 // `Error`; safe to call from several threads.
 #pragma once
@@ -31,7 +31,7 @@ struct FourierOptions {
 constexpr std::int64_t most_fourier_points = 1 << 24;
 
 ComplexParts fourier(const ComplexParts& x, int axis, const FourierOptions& options = {});
-// Of a real operand the first n / 2 + 1 results, of which the others are the conjugates.
+// For a real operand: the first n / 2 + 1 results, of which the others are the conjugates.
 ComplexParts half_fourier(const TensorOperand& x, int axis, const FourierOptions& options = {});
 // The real results, of an operand of which the first points / 2 + 1 elements are given and the
 // others are the conjugates of these. The imaginary parts of the first, and of the middle one of an

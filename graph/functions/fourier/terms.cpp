@@ -29,7 +29,7 @@ ComplexParts difference(const ComplexParts& a, const ComplexParts& b) {
   return {difference(a.real, b.real), difference(a.imaginary, b.imaginary)};
 }
 
-// Of an odd one: the sums over pairs j, n - j, whose factors are conjugates.
+// For an odd prime: the sums over pairs j, n - j, whose factors are conjugates.
 ComplexTerms of_prime(const ComplexTerms& x, double sign) {
   const std::size_t n = x.size(), half = n / 2;
   ComplexTerms both(half + 1), against(half + 1), y(n, x[0]);

@@ -1,5 +1,5 @@
-// What transforms are made of: complex terms of a graph, roots of unity, and the transform of a few
-// terms that are tensors each, written out as sums.
+// The building blocks of transforms: complex terms of a graph, roots of unity, and the transform of
+// a few terms that are tensors each, written out as sums.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ ComplexParts times(const ComplexParts& x, const Root& factor);
 // The operands' parts may be constants of another shape.
 ComplexParts times(const ComplexParts& x, const ComplexParts& factor);
 
-// Of each place of the terms, which have one shape, a transform over the terms.
+// At each place of the terms, which have one shape, a transform over the terms.
 ComplexTerms transform_of_terms(const ComplexTerms& terms, double sign);
 
 }  // namespace tilewright::transforms

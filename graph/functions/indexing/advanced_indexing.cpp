@@ -20,8 +20,8 @@ using std::source_location;
 
 namespace {
 
-// What is indexed, and where: the axes with an index come together, at their own place if they are
-// neighbours, else in front.
+// The indexed tensor, and its axes: those with an index come together, at their own place if they
+// are neighbours, else in front.
 struct Indexing {
   std::string_view name;
   source_location where;
@@ -40,7 +40,7 @@ struct Indexing {
       sizes_joined.push_back(size_at(i));
     return graph::reshape_operand(ordered(x), sizes_joined, where);
   }
-  // What `joined` makes, as x is.
+  // Reverses `joined`: the axes are as in x.
   Tensor apart(const Tensor& joined) const {
     Shape in_order;
     std::vector<int> back(order.size());
@@ -198,8 +198,8 @@ Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, con
 
 namespace {
 
-// Of flags of 0 and 1 the places of those that are 1, along each axis, row-major. Eight at once are
-// passed over where they are 0, and a line along the last axis shares its other places.
+// For flags of 0 and 1: the places of those that are 1, along each axis, row-major. Eight at once
+// are passed over where they are 0, and a line along the last axis shares its other places.
 std::vector<std::int64_t> places_of_ones(std::span<const std::uint8_t> flags, const Shape& shape) {
   constexpr std::size_t at_once = 8;
   const auto line = static_cast<std::size_t>(shape.empty() ? 1 : shape[-1]);

@@ -5,8 +5,8 @@
 // an undefined one stands for all of its axis. Their axes are in the result where the indexed ones
 // were if these are neighbours, else in front. One outside is an Error at once; inside a compiled
 // function it names no element, and is an Error as far as Options::index_checks says. A mask of
-// bool, or u8, over some axes stands for the places where it is true. How many these are is data,
-// which is read: what is one graph ends there, and under Options::fullgraph that is an Error.
+// bool, or u8, over some axes stands for the places where it is true. Their number depends on the
+// data, which is read: a graph ends there, and under Options::fullgraph that is an Error.
 //
 // Misuse raises `Error`; safe to call from several threads.
 #pragma once
@@ -27,7 +27,7 @@ Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, con
 Tensor nonzero(const TensorOperand& x);
 // [count]: the elements of x where the mask is true, row-major; both broadcast. Read as a mask is.
 Tensor masked_select(const TensorOperand& x, const Tensor& mask);
-// Of the sizes that both broadcast to: x, and where the mask is true the number, or the tensor
+// Of the size that both broadcast to: x, and where the mask is true the number, or the tensor
 // without axes. Nothing is read.
 Tensor masked_fill(const TensorOperand& x, const Tensor& mask, const TensorOperand& value);
 // The same with the elements of `source`, one after another in row-major order, of which there are

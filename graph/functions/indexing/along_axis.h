@@ -1,4 +1,4 @@
-// What gather and scatter share: an index along one axis, whose elements stand at their own places
+// Shared by gather and scatter: an index along one axis, whose elements stand at their own places
 // in the others.
 #pragma once
 

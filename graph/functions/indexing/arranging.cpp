@@ -14,7 +14,8 @@ using std::source_location;
 
 namespace {
 
-// Of the last two axes what has column - row on this side of a diagonal's number.
+// Keeps the elements of the last two axes for which column - row is on this side of a diagonal's
+// number.
 using Side = Formula (*)(const Formula& offset, double diagonal);
 Tensor triangle(std::string_view name, const TensorOperand& x, std::int64_t diagonal, Side side) {
   auto w = x.where;

@@ -18,8 +18,8 @@ Tensor flipud(const TensorOperand& x);
 // Each element moved on by so many places along an axis, from the end to the front; a shift an
 // axis. Without axes there is one shift, along all elements in row-major order.
 Tensor roll(const TensorOperand& x, const Shape& shifts, const std::vector<int>& axes = {});
-// Of the last two axes what is on the diagonal of that number or below, or above; 0 elsewhere.
-// Diagonal k has the places (i, i + k).
+// Keeps the elements of the last two axes on the diagonal of that number or below, or above; 0
+// elsewhere. Diagonal k has the places (i, i + k).
 Tensor tril(const TensorOperand& x, std::int64_t diagonal = 0);
 Tensor triu(const TensorOperand& x, std::int64_t diagonal = 0);
 // x [.., n] as a diagonal of that number in squares of n + |offset|, whose rows and columns are the

@@ -16,11 +16,11 @@ struct BagOptions {
   std::optional<std::int64_t> ignored_row = {};  // indices of it count nothing
 };
 
-// Of table [rows, C] -> [bags, C]. Indices are [n], with offsets [bags] where bags begin, the first
-// at 0 and none before the one in front of it; or [bags, m] without offsets. Those of an empty bag
-// are 0. Sums of 16 bits are carried in f32. A row outside the table is an `Error` eagerly, and
-// inside a compiled function as far as Options::index_checks says. Misuse raises `Error`; safe to
-// call from several threads.
+// From table [rows, C] to [bags, C]. Indices are [n], with offsets [bags] where bags begin, the
+// first at 0 and none before the one in front of it; or [bags, m] without offsets. Those of an
+// empty bag are 0. Sums of 16 bits are carried in f32. A row outside the table is an `Error`
+// eagerly, and inside a compiled function as far as Options::index_checks says. Misuse raises
+// `Error`; safe to call from several threads.
 Tensor embedding_bag(const TensorOperand& indices, const Tensor& table, const Tensor& offsets = {},
                      const BagOptions& options = {});
 

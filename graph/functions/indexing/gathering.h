@@ -12,8 +12,9 @@
 
 namespace tilewright {
 
-// Of index's shape: of axes that x has as many of, x's element at the index along `axis`, and at
-// the place of the index in the others, along which there are no more of them than x has.
+// The result has index's shape: for an index of as many axes as x, x's element at the index along
+// `axis`, and at the place of the index in the others, along which there are no more of them than x
+// has.
 Tensor gather(const TensorOperand& x, int axis, const Tensor& index);
 // The same where index and x broadcast in the other axes, and negative places count from the end.
 // Without an axis that of all elements of both, row-major, of which none counts from the end.

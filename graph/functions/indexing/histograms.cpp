@@ -121,7 +121,7 @@ std::pair<Tensor, Tensor> counted(const Tensor& flat, const Tensor& weights, con
                      choice(edge(place) <= x, place, before));
     }
     place = lesser(greater(place, place.number(0)), place.number(bins.count - 1));
-    // What is in none goes to one bin more.
+    // Elements in no bin go to an extra bin.
     place = choice((x >= low) & (x <= high), place, place.number(bins.count));
     sums = index_add({sums, w}, 0, place.tensor(), weights);
   }

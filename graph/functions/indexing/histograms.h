@@ -11,7 +11,7 @@
 
 namespace tilewright {
 
-// Of integers [n] from 0 on: how often each occurs, i64 [the greatest + 1], at least `least_bins`.
+// For integers [n] from 0 on: how often each occurs, i64 [the greatest + 1], at least `least_bins`.
 // With weights [n] the sums of these, f32 of f32 and f64 of all others. The greatest is read by the
 // host, which breaks a graph.
 Tensor bincount(const Tensor& x, const Tensor& weights = {}, std::int64_t least_bins = 0,

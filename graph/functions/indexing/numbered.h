@@ -1,10 +1,10 @@
 // Elements by their numbers: the place of each in row-major order, or along one axis, as a tensor
-// that is computed. What picks or replaces single elements (gather, diagonal, as_strided) is a
-// choice of such numbers; these functions are what all of them are made of.
+// that is computed. Operations that pick or replace single elements (gather, diagonal, as_strided)
+// are a choice of such numbers, and are made of these functions.
 //
 // Where a number lies outside, an element that is picked is 0, and one that is replaced is none:
-// never is it a neighbour's. Whoever knows the numbers at once says what is wrong with them
-// (`require_inside`); of a compiled function Options::index_checks says who looks.
+// never is it a neighbour's. Functions that know the numbers at once report what is wrong with them
+// (`require_inside`); in a compiled function Options::index_checks says where they are checked.
 #pragma once
 
 #include <source_location>
@@ -41,7 +41,7 @@ Tensor parts_at(const Tensor& x, int axis, const Tensor& places, std::source_loc
 Tensor with_parts_at(const Tensor& x, int axis, const Tensor& places, const Tensor& values,
                      std::source_location w);
 
-// Of x the elements start, start - 1, .. of an axis, so many, as a value of their own.
+// The elements start, start - 1, .. of an axis of x, so many, as a value of their own.
 Tensor backwards(const Tensor& x, int axis, std::int64_t start, std::int64_t count,
                  std::source_location w);
 
@@ -52,7 +52,7 @@ Tensor index_operand(const Tensor& index, std::string_view operation, std::sourc
 void require_inside(const Tensor& index, std::int64_t least, std::int64_t size,
                     std::string_view operation, std::source_location w);
 
-// What a list of sizes is as settings of `apply_function`.
+// A list of sizes as settings of `apply_function`.
 void add_settings(std::vector<Number>& settings, const Shape& sizes);
 
 }  // namespace tilewright::graph

@@ -1,4 +1,4 @@
-// What elements of a tensor are replaced by: others of its dtype, or one number for all.
+// The replacement of a tensor's elements: others of its dtype, or one number for all.
 #pragma once
 
 #include <source_location>

@@ -3,7 +3,7 @@
 //
 // Nothing is written in place. An index is i32 or i64. One outside is an Error at once; inside a
 // compiled function it names no element, and is an Error as far as Options::index_checks says.
-// What replaces is of x's dtype, or a number. A tensor without axes counts as having one. Misuse
+// The replacement is of x's dtype, or a number. A tensor without axes counts as having one. Misuse
 // raises `Error`; safe to call from several threads.
 #pragma once
 

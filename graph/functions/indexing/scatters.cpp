@@ -46,7 +46,7 @@ ir::ReduceKind kind_of(ScatterReduction reduction) {
   __builtin_unreachable();
 }
 
-// What joins an element and leaves it as it is.
+// The neutral element of a joining.
 Number neutral(ir::ReduceKind kind, DType dtype) {
   if (is_boolean(dtype)) return kind == ir::ReduceKind::prod || kind == ir::ReduceKind::min;
   const ir::Scalar identity = ir::identity(kind, dtype);

@@ -3,8 +3,8 @@
 // Sources join one by one in their order, so that results are those of a loop, and the same each
 // time. `x` and `source` have one dtype; indices are i32 or i64. A row outside the axis is an
 // `Error` eagerly; inside a compiled function as far as Options::index_checks says, and else it
-// names nothing. Of bool sums and maxima are `or`, products and minima `and`. Tensors without axes
-// count as those of one element. Misuse raises `Error`; safe to call from several threads.
+// names nothing. For bool, sums and maxima are `or`, products and minima `and`. Tensors without
+// axes count as those of one element. Misuse raises `Error`; safe to call from several threads.
 #pragma once
 
 #include <cstdint>

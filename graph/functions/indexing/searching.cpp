@@ -21,7 +21,7 @@ struct Search {
   bool right;
   source_location where;
 
-  // Of each value the element that the search looks at.
+  // For each value, the element that the search looks at.
   Formula element(const Formula& middle) const {
     const Shape& sizes = middle.tensor().shape();
     Formula first = graph::places_along(sizes, 0, where) * static_cast<double>(length);

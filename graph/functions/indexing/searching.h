@@ -13,8 +13,8 @@ struct SearchOptions {
   bool out_int32 = false;  // i32, else i64
   Tensor sorter = {};      // i32 or i64, of the sequence's shape: the order that sorts it
 };
-// Of each value how many elements of the sequence, sorted along its last axis, are less, or are not
-// greater with `right`. The sequence is [S], and values have any shape, or [.., S] with values
+// For each value, how many elements of the sequence, sorted along its last axis, are less, or are
+// not greater with `right`. The sequence is [S], and values have any shape, or [.., S] with values
 // [.., V] of equal leading axes. A number gives a tensor without axes.
 Tensor searchsorted(const TensorOperand& sequence, const TensorOperand& values,
                     const SearchOptions& options = {});

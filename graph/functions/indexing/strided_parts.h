@@ -1,8 +1,8 @@
 // Elements of a tensor that lie regularly, diagonals, windows, strides, and a tensor with these
 // replaced, under PyTorch's names. There the first are views; here they are copies.
 //
-// What replaces is of x's dtype and of the sizes of what it replaces. Misuse raises `Error`; safe
-// to call from several threads.
+// The replacement is of x's dtype and of the sizes of the replaced part. Misuse raises `Error`;
+// safe to call from several threads.
 #pragma once
 
 #include <cstdint>

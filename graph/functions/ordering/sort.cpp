@@ -20,7 +20,7 @@ using std::source_location;
 
 namespace {
 
-// A tensor as rows along one of its axes, which is the last of them. Of one without axes it is an
+// A tensor as rows along one of its axes, which is the last of them. A tensor without axes has an
 // axis of one element.
 class Rows {
  public:
@@ -59,7 +59,8 @@ class Rows {
   }
   Tensor elements(const Tensor& places) const { return elements(rows_, places); }
 
-  // What has rows as these, with the axis where the tensor had it; or, of one element, without it.
+  // A tensor with rows as these, with the axis where the tensor had it; or, of one element, without
+  // it.
   Tensor back(const Tensor& rows) const {
     if (rank_ == 0) return rows.reshape({}, where_);
     return moved(rows, rank_ - 1, axis_);
@@ -174,7 +175,7 @@ Tensor middle_place(const Rows& rows, bool leaves_out) {
     Formula first(argmax({rows.tensor(), where}, last, true), where);
     return choice(some, first, Formula(place, where)).tensor();
   }
-  // NaN come last. Of n numbers (n - 1) / 2 come before the middle one.
+  // NaN come last. Among n numbers, (n - 1) / 2 come before the middle one.
   Formula numbers(sum({(!unknown).tensor(), where}, {last}, true), where);
   Formula before = graph::greater(numbers - 1, numbers.number(0));
   Formula half = before.make(graph::Op::shift_right, before.number(1));

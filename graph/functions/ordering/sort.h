@@ -38,7 +38,7 @@ std::pair<Tensor, Tensor> kthvalue(const TensorOperand& x, std::int64_t k, int a
 // with the place of the first. `nanmedian` leaves NaN out; of NaN alone it is one, at place 0.
 std::pair<Tensor, Tensor> median(const TensorOperand& x, int axis, bool keep_dims = false);
 std::pair<Tensor, Tensor> nanmedian(const TensorOperand& x, int axis, bool keep_dims = false);
-// Of all elements; of no floats NaN, of no integers an Error.
+// The median of all elements; of no floats NaN, of no integers an Error.
 Tensor median(const TensorOperand& x);
 Tensor nanmedian(const TensorOperand& x);
 

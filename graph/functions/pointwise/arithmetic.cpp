@@ -169,7 +169,7 @@ Tensor heaviside(const TensorOperand& x, const TensorOperand& values) {
 
 namespace {
 
-// What the next number of a dtype is found with.
+// Constants for finding the next number of a dtype.
 struct Spacing {
   double least, steady;  // the least number, and below which all are multiples of it
   double most;

@@ -57,10 +57,10 @@ struct CloseOptions {
   double rtol = 1e-5, atol = 1e-8;  // not negative
   bool equal_nan = false;
 };
-// Whether |a - b| <= atol + rtol |b|, or both are equal; of one dtype.
+// True where |a - b| <= atol + rtol |b|, or both are equal; of one dtype.
 Tensor isclose(const TensorOperand& a, const TensorOperand& b, const CloseOptions& options = {});
 
-// Whether each element is among those of `values`, or is not; every pair is compared.
+// True where an element is among those of `values`, or is not; every pair is compared.
 Tensor isin(const TensorOperand& x, const TensorOperand& values, bool invert = false);
 
 // clamp with one bound.

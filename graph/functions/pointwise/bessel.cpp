@@ -64,7 +64,7 @@ Formula far(const Formula& x, int order, bool is_second) {
   return choice(x == infinity, 0.0, wave.size * value);
 }
 
-// Of x up to 8.
+// For x up to 8.
 Formula near_j(const Formula& x, int order) {
   Formula y = x * x / 32 - 1;
   return order == 0 ? chebyshev(y, series::j0_small) : x * chebyshev(y, series::j1_small);

@@ -12,7 +12,7 @@ namespace tilewright {
 
 Tensor bessel_j0(const TensorOperand& x);
 Tensor bessel_j1(const TensorOperand& x);
-// Of the second kind: -inf at 0, NaN below.
+// Functions of the second kind: -inf at 0, NaN below.
 Tensor bessel_y0(const TensorOperand& x);
 Tensor bessel_y1(const TensorOperand& x);
 // sin(x) / x.
@@ -22,7 +22,7 @@ Tensor spherical_bessel_j0(const TensorOperand& x);
 Tensor i1(const TensorOperand& x);
 Tensor i0e(const TensorOperand& x);
 Tensor i1e(const TensorOperand& x);
-// Of the second kind: inf at 0, NaN below; scaled: times exp(x).
+// Functions of the second kind: inf at 0, NaN below; scaled: times exp(x).
 Tensor modified_bessel_k0(const TensorOperand& x);
 Tensor modified_bessel_k1(const TensorOperand& x);
 Tensor scaled_modified_bessel_k0(const TensorOperand& x);

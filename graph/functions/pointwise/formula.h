@@ -1,4 +1,4 @@
-// What functions composed of pointwise ops are written in: terms of one shape, with the line of the
+// The vocabulary of functions composed of pointwise ops: terms of one shape, with the line of the
 // user's call, so that a function reads as its formula.
 //
 // Apart from tensor.h, whose operators broadcast and promote at each step and would name our lines
@@ -55,7 +55,7 @@ TILEWRIGHT_TERM(>=, ge)
 TILEWRIGHT_TERM(==, eq)
 TILEWRIGHT_TERM(!=, ne)
 #undef TILEWRIGHT_TERM
-// Of conditions, which are bool; not evaluated in turn.
+// For conditions, which are bool; both are always evaluated.
 inline Formula operator&(const Formula& a, const Formula& b) { return a.make(Op::logical_and, b); }
 inline Formula operator|(const Formula& a, const Formula& b) { return a.make(Op::logical_or, b); }
 inline Formula operator!(const Formula& a) { return a.make(Op::logical_not); }
@@ -95,7 +95,7 @@ Formula polynomial(const Formula& x, const std::vector<double>& coefficients);
 // Conditions of any dtype: of integers and of bool known without looking.
 Formula is_nan(const Formula& x);
 Formula is_infinite(const Formula& x);
-// Below 0, or -0. Of a NaN false: its sign cannot be seen.
+// Below 0, or -0. False for NaN: its sign cannot be seen.
 Formula is_negative(const Formula& x);
 // The magnitude of a float, with a minus where the condition holds.
 Formula negated_where(const Formula& condition, const Formula& magnitude);
@@ -108,8 +108,8 @@ struct Terms {
   const Formula& operator[](std::size_t i) const { return terms[i]; }
   Tensor result(const Formula& formula) const { return formula.to(dtype).tensor(); }
 };
-// What the formula makes of the terms, in the result's dtype, as one operation where nothing is
-// captured. It depends on the terms and on the settings alone; no two formulas have one name.
+// The formula of the terms, in the result's dtype, as one operation where nothing is captured. It
+// depends on the terms and on the settings alone; no two formulas have one name.
 Tensor computed(std::string_view name, const Terms& terms,
                 const std::function<Formula(const Terms&)>& formula,
                 std::vector<Number> settings = {});

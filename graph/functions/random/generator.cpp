@@ -49,7 +49,7 @@ std::uint64_t Generator::initial_seed(source_location w) const { return value_of
 std::uint64_t Generator::offset(source_location w) const { return value_of(state_->offset, w); }
 
 const Generator& default_generator() {
-  // Of the process, also where the first function that asks for it is being captured.
+  // Lives as long as the process, even if the first function that asks for it is being captured.
   static const Generator& generator = [] -> const Generator& {
     graph::CapturePause pause;
     return *new Generator;

@@ -21,7 +21,7 @@
 
 namespace tilewright {
 
-// What the default generator begins with, as PyTorch's.
+// The default generator's first seed, as PyTorch's.
 inline constexpr std::uint64_t default_seed = 67280421310721;
 
 struct GeneratorState;  // generator_state.h
@@ -33,7 +33,7 @@ class Generator {
  public:
   explicit Generator(std::uint64_t seed = default_seed, const Device& device = Device::cpu());
 
-  // Begins anew. What follows, inside a captured function too, is drawn from that seed.
+  // Restarts the generator. Later draws, inside a captured function too, start from that seed.
   void manual_seed(std::uint64_t seed, std::source_location w = std::source_location::current());
   // How many numbers were drawn since; to be set, for a state that was saved. Reading one inside a
   // captured function breaks its graph.
@@ -47,7 +47,7 @@ class Generator {
   std::shared_ptr<GeneratorState> state_;
 };
 
-// What functions draw from that are given no generator; on the host.
+// Used by functions that are given no generator; on the host.
 const Generator& default_generator();
 // Seeds the default generator, and from then on the initial weights of layers.
 void manual_seed(std::uint64_t seed);

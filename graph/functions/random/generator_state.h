@@ -1,4 +1,4 @@
-// What a generator consists of, for the functions that draw from it. Apart from generator.h, whose
+// The parts of a generator, for the functions that draw from it. Apart from generator.h, whose
 // users draw and never look inside.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace tilewright {
 
 struct GeneratorState {
   Tensor seed, offset;  // i64, without axes
-  std::mutex mutex;     // held by who draws at once
+  std::mutex mutex;     // held while drawing at once
 
   // A function that is being captured draws nothing yet.
   std::unique_lock<std::mutex> lock() {

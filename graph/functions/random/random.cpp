@@ -19,7 +19,7 @@ using std::source_location;
 
 namespace {
 
-// What a call draws, and how.
+// The numbers that a call draws, and how.
 struct Draw {
   std::string_view name;
   Shape shape;
@@ -91,9 +91,9 @@ Formula integer_of(const Formula& bits, std::int64_t low, std::uint64_t count, D
   return (below + below.number(low)).to(dtype);
 }
 
-// What `make` makes of the words, as one operation where nothing is captured; the generator moves
-// on. `make` depends on the shape, the settings and the types of the operands alone. The operands
-// stand before the words.
+// The result of `make` on the words, as one operation where nothing is captured; the generator
+// moves on. `make` depends on the shape, the settings and the types of the operands alone. The
+// operands stand before the words.
 using Make = std::function<std::vector<Tensor>(std::span<const Tensor>, const Formula& bits)>;
 std::vector<Tensor> drawn(const Draw& draw, const Generator& generator,
                           std::vector<Tensor> operands, std::vector<Number> settings,
@@ -114,7 +114,7 @@ std::vector<Tensor> drawn(const Draw& draw, const Generator& generator,
   return results;
 }
 
-// Of a dtype, of no operand but one whose place the result shares.
+// Of a dtype, without operands except one whose place the result shares.
 Tensor drawn_as(const Draw& draw, DType dtype, const Generator& generator, const Tensor& beside,
                 std::vector<Number> settings, const std::function<Formula(const Formula&)>& make) {
   std::vector<Tensor> operands;

@@ -3,8 +3,8 @@
 // Element i (in row-major order) of a call that finds its generator at offset o is computed from
 // the seed and o + i, and the generator is o + n afterwards, n being the number of elements. So
 // nothing depends on the device, on how many threads there are, on what the element is fused with,
-// or on whether the function is compiled: the same state gives the same numbers. What is drawn is
-// pointwise and fuses with what is beside it; a dropout is one kernel with its neighbours.
+// or on whether the function is compiled: the same state gives the same numbers. Drawing is
+// pointwise and fuses with its neighbours; a dropout is one kernel with its neighbours.
 //
 // For a seed and a place p = o + i
 //
@@ -29,8 +29,8 @@
 
 namespace tilewright {
 
-// Uniform in [0, 1); normal with mean 0 and deviation 1; integers in [low, high). Of floats of 16
-// bits and more, integers of any dtype that holds low and high - 1.
+// Uniform in [0, 1); normal with mean 0 and deviation 1; integers in [low, high). The dtype is a
+// float of 16 bits or more, or any integer that holds low and high - 1.
 Tensor rand(const Shape& shape, DType dtype = DType::f32,
             const Generator& generator = default_generator(),
             std::source_location w = std::source_location::current());
@@ -40,7 +40,7 @@ Tensor randn(const Shape& shape, DType dtype = DType::f32,
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, DType dtype = DType::i64,
                const Generator& generator = default_generator(),
                std::source_location w = std::source_location::current());
-// Of the shape, and where none is given of the dtype of `x`, where `x` lies.
+// Of the shape, and by default of the dtype of `x`, where `x` lies.
 Tensor rand_like(const TensorOperand& x, std::optional<DType> dtype = {},
                  const Generator& generator = default_generator());
 Tensor randn_like(const TensorOperand& x, std::optional<DType> dtype = {},

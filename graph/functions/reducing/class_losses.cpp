@@ -47,7 +47,7 @@ struct ClassScores {
     Tensor all = arange(0, classes(), 1, targets.dtype(), where);
     return like_scores(reshaped(all, sizes).tensor());
   }
-  // Whether a class is that of the place.
+  // True if a class is the target of the place.
   Formula is_target() const {
     Shape sizes = scores.tensor().shape();
     sizes[1] = 1;

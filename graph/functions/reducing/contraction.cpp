@@ -65,7 +65,7 @@ Named contracted(const Named& a, const Named& b, std::string_view kept, std::str
     (has(b.axes, letter) ? has(kept, letter) ? batch : inner : mine) += letter;
   for (char letter : b.axes)
     if (!has(a.axes, letter)) yours += letter;
-  // What one has alone and nobody wants is summed before.
+  // An unwanted axis that only one operand has is summed before.
   auto wanted = [&](const std::string& letters) {
     std::string result;
     for (char letter : letters)

@@ -1,4 +1,4 @@
-// The product of two tensors whose axes have names: what einsum and tensordot are made of.
+// The product of two tensors whose axes have names, from which einsum and tensordot are made.
 //
 // Apart from products.h, as functions of the user's have no names of axes but these two.
 #pragma once

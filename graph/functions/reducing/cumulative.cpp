@@ -24,7 +24,7 @@ Tensor cumulated(ReduceKind kind, const Tensor& x, int axis, DType dtype, source
   return graph::apply(graph::Op::cumulate, {x}, attributes, w, dtype);
 }
 
-// Of what is no number one of another dtype.
+// Accumulates a type without sums of its own (bool, floats of 8 bits) as another dtype.
 Tensor cumulated_any(ReduceKind kind, const Tensor& given, int axis, DType dtype,
                      source_location w) {
   const Tensor x = is_boolean(dtype) || is_float8(given.dtype()) ? given.to(dtype, w) : given;

@@ -57,7 +57,7 @@ std::string letters_of(const Equation& equation, const std::string& part, int ra
   return named.insert(dots, digits_of_ellipsis.substr(10 - static_cast<std::size_t>(unnamed)));
 }
 
-// What stands once, in order, after the axes of the ellipsis.
+// The letters that occur once, in order, after the axes of the ellipsis.
 std::string implied_result(const Equation& equation) {
   std::string all, result;
   for (const std::string& operand : equation.operands) all += operand;

@@ -22,7 +22,7 @@ Tensor smooth_l1_loss(const TensorOperand& x, const TensorOperand& target,
 Tensor huber_loss(const TensorOperand& x, const TensorOperand& target,
                   LossReduction reduction = LossReduction::mean, double delta = 1);
 
-// Of logarithms x: target (log(target) - x), and 0 where the target is 0. `batchmean` divides the
+// For logarithms x: target (log(target) - x), and 0 where the target is 0. `batchmean` divides the
 // sum by the size of axis 0.
 enum class DivergenceReduction : std::uint8_t { mean, sum, none, batchmean };
 struct DivergenceOptions {
@@ -37,7 +37,7 @@ Tensor kl_div(const TensorOperand& x, const TensorOperand& target,
 Tensor binary_cross_entropy(const TensorOperand& x, const TensorOperand& target,
                             const Tensor& weight = {},
                             LossReduction reduction = LossReduction::mean);
-// That of sigmoid(x), for which nothing overflows; what a target has is counted pos_weight times.
+// That of sigmoid(x), for which nothing overflows; the target's part is counted pos_weight times.
 Tensor binary_cross_entropy_with_logits(const TensorOperand& x, const TensorOperand& target,
                                         const Tensor& weight = {},
                                         LossReduction reduction = LossReduction::mean,

@@ -13,7 +13,7 @@ namespace tilewright::graph {
 Terms loss_terms(std::string_view name, OperandList operands);
 // The mean of no elements is NaN.
 Tensor reduced_loss(const Formula& loss, LossReduction reduction, DType dtype);
-// What the formula makes of the terms, reduced, as one operation (`computed`).
+// The formula of the terms, reduced, as one operation (`computed`).
 Tensor computed_loss(std::string_view name, const Terms& terms,
                      const std::function<Formula(const Terms&)>& formula, LossReduction reduction,
                      std::vector<Number> settings = {});

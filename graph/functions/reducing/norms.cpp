@@ -114,7 +114,7 @@ int leading_axes(const NormOperand& site, const Shape& normalized) {
 
 namespace {
 
-// What PyTorch's native norms give, as one operation.
+// The results of PyTorch's native norms, as one operation.
 using NormFunction =
     std::function<NormResult(const TensorOperand& x, const Tensor& weight, const Tensor& bias)>;
 NormResult norm_at_once(std::string_view name, const TensorOperand& x, const Tensor& weight,
@@ -252,7 +252,7 @@ Tensor normal_by(const NormOperand& site, const Formula& mean, const Formula& rs
   return site.scaled((site.wide(site.x) - spread(mean)) * spread(rstd), weight, bias, sizes);
 }
 
-// What statistics and parameters make of a channel's elements is a factor and an addend, as PyTorch
+// Statistics and parameters become a factor and an addend for a channel's elements, as PyTorch
 // computes it: an element then costs two operations.
 Tensor normal_by_known(const NormOperand& site, const Formula& mean, const Formula& rstd,
                        const Tensor& weight, const Tensor& bias) {

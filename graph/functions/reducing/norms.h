@@ -6,7 +6,7 @@
 // they have the dtype of x or, beside 16 bits, f32. Statistics are computed in f32 (f64 of f64);
 // those that are given back are so too for batches, and else of x's dtype, or f32 where a weight or
 // bias is, as PyTorch's are on the host. A variance is that of all elements, over their count,
-// unless it is said otherwise. Misuse raises `Error`; safe to call from several threads.
+// unless noted otherwise. Misuse raises `Error`; safe to call from several threads.
 #pragma once
 
 #include <optional>
@@ -29,8 +29,8 @@ NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_sha
 Tensor rms_norm(const TensorOperand& x, const Shape& normalized_shape, const Tensor& weight = {},
                 std::optional<double> eps = {});
 
-// Of x [N, C, ..] over each of `groups` equal groups of channels of each of N; weight and bias [C].
-// Statistics are [N, groups].
+// Normalises x [N, C, ..] over each of `groups` equal groups of channels of each of N; weight and
+// bias [C]. Statistics are [N, groups].
 Tensor group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight = {},
                   const Tensor& bias = {}, double eps = 1e-5);
 NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight = {},
@@ -69,7 +69,7 @@ struct LocalResponseOptions {
 Tensor local_response_norm(const TensorOperand& x, std::int64_t size,
                            const LocalResponseOptions& options = {});
 
-// Of the elements converted to the dtype; and of -x.
+// Converts the elements to the dtype first; softmin is that of -x.
 Tensor softmax(const TensorOperand& x, int axis, DType dtype);
 Tensor log_softmax(const TensorOperand& x, int axis, DType dtype);
 Tensor softmin(const TensorOperand& x, int axis);

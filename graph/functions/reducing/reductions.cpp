@@ -35,7 +35,7 @@ void require_floating(std::string_view name, const Formula& x) {
           "); it must be floating: convert with to(f32)");
 }
 
-// What a reduction depends on besides its operand.
+// The settings of a reduction besides its operand.
 std::vector<Number> settings_of(const std::vector<int>& axes, bool keep_dims,
                                 std::initializer_list<Number> others = {}) {
   std::vector<Number> settings(others);

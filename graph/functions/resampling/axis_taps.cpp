@@ -82,7 +82,7 @@ Taps wide_taps(const AxisSampling& sampling, TapForm form, DType dtype, source_l
   return {lesser(place, tap.number(sampling.size - 1)), weight / spread(total, table, w)};
 }
 
-// Of weights and elements [.., result, taps, ..].
+// The sum of elements by weights, [.., result, taps, ..].
 Tensor weighted_sum(const Tensor& x, int axis, const Taps& taps, source_location w) {
   const std::int64_t count = taps.places.tensor().size(1);
   auto along = [&](const Tensor& weights, const Shape& sizes) {

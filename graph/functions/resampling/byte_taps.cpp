@@ -16,7 +16,7 @@ namespace {
 
 constexpr int most_bits = 22;  // of weights behind the point
 
-// Of one element of the result: weights of elements from `first` on.
+// The taps of one element of the result: weights of elements from `first` on.
 struct ByteTaps {
   std::int64_t first;
   std::vector<double> weights;

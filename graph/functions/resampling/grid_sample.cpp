@@ -13,7 +13,8 @@ using std::source_location;
 
 namespace {
 
-// What one element of the result takes along one axis: a place, which may be outside, and a weight.
+// The contribution of one axis to an element of the result: a place, which may be outside, and a
+// weight.
 struct Tap {
   Formula place;  // a whole number, floating
   Formula weight;
@@ -85,7 +86,8 @@ void require_sampled(const Tensor& x, const Tensor& grid, source_location w) {
           x.shape(), " (at ", At{w}, "); the axes that are sampled must have elements");
 }
 
-// Sampling of each channel of x, [N, C, ..]: what is known of a point is computed once for all.
+// Sampling of each channel of x, [N, C, ..]: values that depend on the point alone are computed
+// once for all.
 struct Sampler {
   Tensor x;
   Shape sizes;   // of the axes that are sampled

@@ -36,7 +36,7 @@ Tensor interpolate(const TensorOperand& x, const InterpolateOptions& options);
 
 namespace graph {
 
-// What interpolate does once sizes and factors are known, the latter for no axis or for each.
+// Interpolation once sizes and factors are known, the latter for no axis or for each.
 struct Resampling {
   InterpolateMode mode;
   Shape sizes;  // of the result's last axes

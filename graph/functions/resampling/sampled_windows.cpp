@@ -119,7 +119,7 @@ Sampled sampled_as_fits(const Tensor& start, const Tensor& size, std::int64_t bi
 
 // Half away from 0, as C rounds.
 Tensor rounded_away(const Tensor& x) { return where(x < 0.0, -floor(0.5 - x), floor(x + 0.5)); }
-// Whether an element belongs to a bin, [K, bins, size], of regions that begin and end here.
+// True if an element belongs to a bin, [K, bins, size], of regions that begin and end here.
 Tensor membership(const Tensor& start, const Tensor& end, std::int64_t bins, std::int64_t size) {
   const std::int64_t regions = start.count();
   Tensor first = start.reshape({regions, 1, 1});
@@ -224,7 +224,7 @@ Tensor deformed_convolution(const Tensor& x, const Tensor& offset, const Tensor&
   require_shape(bias, "bias", {outputs});
   const std::int64_t count = counts[0] * counts[1];
   Tensor moves = offset.to(DType::f32).reshape({batch, parts, 1, places, 2, count});
-  // Of an axis: where each place of each window lies, [N, parts, 1, places, windows].
+  // For an axis: where each place of each window lies, [N, parts, 1, places, windows].
   auto positions = [&](int axis) {
     const std::int64_t kernel = moved.windows.kernel[axis], size = moved.counts[axis];
     Tensor of_place = arange(0, kernel) * moved.windows.dilation[axis] - moved.before[axis],

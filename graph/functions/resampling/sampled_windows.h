@@ -1,5 +1,5 @@
-// What detectors sample from feature maps: regions of an image, each as bins of one size
-// (torchvision.ops.roi_align, roi_pool), and a convolution whose windows meet elements that offsets
+// Sampling from feature maps, for detectors: regions of an image, each as bins of one size
+// (torchvision.ops.roi_align, roi_pool), and a convolution whose windows read elements that offsets
 // move (torchvision.ops.deform_conv2d).
 //
 // Positions are data and lie between elements, of which the four nearest are weighted. Misuse
@@ -41,11 +41,10 @@ Tensor roi_pool(const TensorOperand& x, const Tensor& regions, const RoiPoolOpti
 struct DeformConvOptions {
   Shape stride = {1, 1}, padding = {0, 0}, dilation = {1, 1};
 };
-// x [N, C, H, W]; weight [O, C / groups, kh, kw]; bias [O], or undefined; offset
-// [N, 2 * parts * kh * kw, h, w], by how much each place of each window moves down and to the
-// right, the same for the channels of each of `parts` parts of equal size; mask [N, parts * kh *
-// kw, h, w], by which what is met is multiplied, or undefined. Gives [N, O, h, w] in the dtype of
-// x. Elements outside x are 0.
+// x [N, C, H, W]; weight [O, C / groups, kh, kw]; bias [O], or undefined; offset [N, 2 * parts * kh
+// * kw, h, w], by how much each place of each window moves down and to the right, the same for the
+// channels of each of `parts` parts of equal size; mask [N, parts * kh * kw, h, w], a factor of the
+// sampled elements, or undefined. Gives [N, O, h, w] in the dtype of x. Elements outside x are 0.
 Tensor deform_conv2d(const TensorOperand& x, const Tensor& offset, const Tensor& weight,
                      const Tensor& bias = {}, const Tensor& mask = {},
                      const DeformConvOptions& options = {});

@@ -32,13 +32,12 @@ Tensor block_diag(const std::vector<Tensor>& tensors,
 // All expanded to the shape that they broadcast to.
 std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors,
                                       std::source_location w = std::source_location::current());
-// Of vectors, the coordinates of all places of a grid: tensor i is vector i along axis i, and the
+// The coordinates of all places of a grid of vectors: tensor i is vector i along axis i, and the
 // same along the others. With `xy` the first two axes are exchanged, as pictures are laid out.
 enum class GridOrder : std::uint8_t { ij, xy };
 std::vector<Tensor> meshgrid(const std::vector<Tensor>& vectors, GridOrder order = GridOrder::ij,
                              std::source_location w = std::source_location::current());
-// Of vectors, all choices of an element of each, a row each [choices, vectors]; of one vector
-// itself.
+// All choices of an element of each vector, a row each [choices, vectors]; of one vector itself.
 Tensor cartesian_prod(const std::vector<Tensor>& vectors,
                       std::source_location w = std::source_location::current());
 

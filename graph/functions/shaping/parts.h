@@ -12,7 +12,7 @@
 
 namespace tilewright {
 
-// Of so many elements each, the last perhaps of fewer; or of these sizes, which add up to the
+// Parts of so many elements each, the last perhaps of fewer; or of these sizes, which add up to the
 // axis's.
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0,
                           std::source_location w = std::source_location::current());
