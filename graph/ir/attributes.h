@@ -1,4 +1,4 @@
-// What an op needs besides its operands.
+// The needs of an op besides its operands.
 //
 // All ops share one record. A struct an op would make the reader of a node ask first which one it
 // holds, and would cost a new op a type, its text and its hash; here a new op costs the names of
@@ -66,7 +66,7 @@ void for_each_attribute(Record& attributes, F&& f) {
 #undef TILEWRIGHT_GRAPH_ATTRIBUTE
 }
 
-// Whether two values of a field are one. Numbers are by their bits: 0 and -0 differ, and a NaN is
+// True if two values of a field are one. Numbers are by their bits: 0 and -0 differ, and a NaN is
 // equal to itself.
 template <typename T>
 bool is_same_attribute(const T& a, const T& b) {

@@ -2,7 +2,7 @@
 //
 // The graph owns what its nodes refer to, so a definition lives as long as a graph, a task list or
 // a program that uses it. Two references are equal if their identities are, so that a definition
-// that is made anew of the same parts, as that of a launch inside compile(), is the same op.
+// that is made again from the same parts, as that of a launch inside compile(), is the same op.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ class CustomReference {
   const std::string& name() const;  // of one that is defined
   std::string text() const;         // the name, and the settings of a library function: name(..)
   bool is_of_library() const;       // a function of the library (graph/functions/named)
-  // Whether results are its first operand, changed.
+  // True if results are its first operand, changed.
   bool changes_operand() const;
   const Hash& identity() const { return identity_; }
   bool operator==(const CustomReference& other) const { return identity_ == other.identity_; }

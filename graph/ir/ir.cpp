@@ -15,7 +15,7 @@ Bodies::Bodies(std::vector<Graph> graphs) {
 
 namespace {
 
-// What the rule of `op` sees of its operands.
+// The types of the operands, for the rule of `op`.
 std::vector<ValueType> types_of(const Graph& graph, Op op, const std::vector<NodeId>& operands) {
   std::vector<ValueType> types;
   types.reserve(operands.size());
@@ -27,7 +27,7 @@ std::vector<ValueType> types_of(const Graph& graph, Op op, const std::vector<Nod
   return types;
 }
 
-// What a body must be.
+// Checks the bodies.
 void verify_bodies(const Bodies& bodies) {
   for (std::size_t i = 0; i < bodies.size(); ++i) {
     verify(bodies[i]);

@@ -19,7 +19,8 @@ constexpr bool is_floating_rule(std::string_view rule) {
   return rule == "same_floating" || rule == "along_axis";
 }
 
-// What each row reads. In a namespace of its own, where the fields are known by their bare names.
+// The fields that each row reads. In a namespace of its own, where the fields are known by their
+// bare names.
 namespace fields {
 using namespace reads;
 #define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \

@@ -49,15 +49,15 @@ struct OpInfo {
   bool is_elementwise;    // pointwise, or a composite of such ops
 };
 
-// Whether ops of the kind change rows of their first operand, which the second one names.
+// True if ops of the kind change rows of their first operand, which the second one names.
 constexpr bool updates_rows(Kind kind) {
   return kind == Kind::scatter || kind == Kind::accumulation;
 }
 
 const OpInfo& info(Op op);
 std::span<const OpInfo> all_ops();  // indexed by Op
-// Whether a node has a dtype that its operands do not say: of what is made from nothing, converted,
-// or added up by a product or element by element.
+// True if a node has a dtype that its operands do not determine: it is made from nothing,
+// converted, or added up by a product or element by element.
 bool chooses_dtype(Op op);
 bool is_comparison(Op op);  // of numbers; gives bool
 std::optional<Op> parse_op(std::string_view name);

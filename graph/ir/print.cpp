@@ -43,7 +43,7 @@ std::string text_of(const Bodies& bodies) {
   return text;
 }
 
-// Whether the node's line says it elsewhere: a constant's sizes stand in its type.
+// True if the node's line says it elsewhere: a constant's sizes stand in its type.
 bool is_in_type(const Node& node, AttributeField field) {
   return field == AttributeField::sizes && chooses_dtype(node.op);
 }

@@ -27,8 +27,8 @@ class TextLine;
 std::string print(const Graph& graph);
 // Raises `Error` naming the line. The result is verified.
 Graph parse(std::string_view text);
-// What differs from its default, as `name=value, name=value`, and one of them read back, behind its
-// name; false where there is no attribute of that name.
+// Attributes that differ from their default, as `name=value, name=value`, and one of them read
+// back, behind its name; false where there is no attribute of that name.
 std::string attribute_text(const Attributes& attributes);
 bool read_attribute(TextLine& line, std::string_view name, Attributes& attributes);
 // For the eye, in the language of Graphviz: edges go from operands to users, several operands by

@@ -39,7 +39,7 @@ class TextLine {
   std::string_view word() {
     return while_in([](char c) { return is_word(c); });
   }
-  // What stands between such a character, which is next, and the one that closes it.
+  // The text between such a character, which is next, and the one that closes it.
   std::string_view enclosed(char open, char close) {
     int depth = 0;
     for (std::size_t i = 0; i < rest_.size(); ++i) {
