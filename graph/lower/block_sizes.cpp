@@ -39,7 +39,7 @@ std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
 ProductExtent product_extent(const Region& region, const RegionFacts& facts, std::int64_t rows,
                              const dsl::Target& host) {
   const std::int64_t bytes = facts.multiplied ? 4 / dsl::packed_word(host, *facts.multiplied) : 4;
-  // Of a class of numbers of rows, as many products as there are of the region's own number.
+  // For a class of numbers of rows, as many products as there are of the region's own number.
   const std::int64_t own = facts.digit ? facts.digits[*facts.digit] : 1;
   ProductExtent product{region.rows / own, rows,  region.width,
                         facts.depth,       bytes, facts.weight_element_bytes};
@@ -268,7 +268,7 @@ class HostBlocks {
   bool splits_columns_;
   bool turns_over_ = false, takes_rows_ = false;
   SizeClass size_class_ = any_rows;
-  // Of the digit, there and as many as blocks are chosen for; and of the other digits.
+  // Rows of the digit, there and as many as blocks are chosen for; and of the other digits.
   std::int64_t own_rows_ = 1, rows_ = 1, outer_ = 1;
   std::int64_t threads_ = 1, programs_ = 1;
   std::optional<ProductBlock> cheapest_;  // of a product whose block follows from its cost

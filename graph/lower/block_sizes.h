@@ -1,9 +1,9 @@
 // How a region's table is cut among programs: which digit of its rows, an axis that they go along
 // (regions/region.h), is cut into blocks, and how large blocks of rows and columns are: of a
-// product block_m and block_n. block_sizes.cpp says so for the host, where sizes of caches and
-// numbers of threads count, by the costs in product_cost.h, gpu_block_sizes.cpp for GPUs; what is
-// no table of rows, attention or a convolution, has its own. A host's program has few and large
-// blocks, whose tiles lie in caches; a GPU's has many, whose tiles lie in registers, and goes
+// product block_m and block_n. block_sizes.cpp decides for the host, where sizes of caches and
+// numbers of threads count, by the costs in product_cost.h, gpu_block_sizes.cpp for GPUs; attention
+// and convolutions, which are not tables of rows, have their own. A host's program has few and
+// large blocks, whose tiles lie in caches; a GPU's has many, whose tiles lie in registers, and goes
 // through what is larger in chunks.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace tilewright::graph {
 
-// All sizes are decided. What is wider than `chunk` is reduced and stored in chunks of so many
+// All sizes are decided. Wider rows than `chunk` are reduced and stored in chunks of so many
 // columns, one after the other, and a product's inner axis is gone through in steps of `depth`; 0:
 // all at once. `splits` programs share the inner axes of the region's products, of which each makes
 // a part. A `cluster` of 1, 2, 4 or 8 programs runs together: of rows each takes a part of the
@@ -57,7 +57,7 @@ struct RowBlocks : BlockSizes {
   bool shares_rows() const { return cluster > 1 && !has_product; }
 };
 
-// Whether blocks may hold a part of a row's columns. On the host not where the region writes in
+// True if blocks may hold a part of a row's columns. On the host not where the region writes in
 // place: the last block cannot be moved back to end with the row, and most of it would lie beyond.
 bool cuts_columns(const Region& region, const dsl::Target& target);
 // The extent of a region's product of so many rows, as the host multiplies it.
@@ -66,7 +66,7 @@ ProductExtent product_extent(const Region& region, const RegionFacts& facts, std
 // Programs that take the number of rows are made for classes of numbers: the least of the class of
 // `rows`. One row has a program of its own.
 std::int64_t least_of_size_class(std::int64_t rows);
-// What a plan's file tells of them.
+// The sizes that a plan's file records.
 BlockSizes sizes_of(const RowBlocks& blocks);
 // `requested` overrides the choice where it is not 0; it is clipped to what the region allows.
 RowBlocks choose_blocks(const TaskList& list, const Region& region, const dsl::Target& target,

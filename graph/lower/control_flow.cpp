@@ -1,5 +1,5 @@
-// The lowering of control flow, which has no program: whoever makes the plan runs plans of its
-// bodies (graph/run/control_flow.h). What is here is the place of these calls among the programs: a
+// The lowering of control flow, which has no program: the plan runs plans of its bodies
+// (graph/run/control_flow.h). This file defines the place of these calls among the programs: a
 // function that takes the operands and results, does nothing, and is never compiled.
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"

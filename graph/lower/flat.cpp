@@ -22,7 +22,7 @@ constexpr std::int64_t vectors_of_a_chunk = 4;   // on the host
 
 struct FlatRegion {
   std::int64_t elements = 0;
-  // What the program's parameter counts: elements, or on GPUs groups of 16 of them where that
+  // The unit of the program's parameter: elements, or on GPUs groups of 16 of them where that
   // divides, so that accesses are wide.
   std::int64_t quantum = 1;
   std::int64_t count() const { return elements / quantum; }
@@ -34,7 +34,7 @@ bool is_read(const Region& region, const TaskOperand& operand) {
   return !operand.number && !(operand.producer && region.slot(*operand.producer));
 }
 
-// Whether all elements of the row are one; nothing where they are not contiguous either.
+// True if all elements of the row are one; nothing where they are not contiguous either.
 std::optional<bool> is_one_element(const StridedView& view, const Table& seen, std::int64_t width) {
   auto access = compose(view, seen.place);
   if (!access || !access->rows.is_constant()) return std::nullopt;
@@ -78,7 +78,7 @@ class FlatProgram {
   const Task& task(std::size_t slot) const { return list_.tasks[region_.tasks[slot]]; }
   bool is_single(std::size_t slot) const { return region_.tables[slot].width == 1; }
 
-  // What all elements share is made once.
+  // Values that all elements share are made once.
   void make_single_elements() {
     for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
       for (const TaskOperand& operand : task(slot).operands) {

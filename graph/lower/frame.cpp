@@ -106,7 +106,7 @@ ProgramGrid open_grid(const std::int64_t (&counts)[3], const dsl::Target& target
       if (counts[axis] != 1) result.index[axis] = dsl::program_id(axis);
     return result;
   }
-  // What is one takes no axis, so that the first is used first.
+  // A size of 1 takes no axis, so that the first is used first.
   constexpr std::int64_t longest = INT32_MAX, longest_beside = 65'535;
   std::int64_t all = result.grid.count();
   Grid grid;

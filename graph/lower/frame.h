@@ -1,4 +1,4 @@
-// What every lowering needs while it traces a program: parameters for storages, and addresses.
+// Shared by all lowerings while they trace a program: parameters for storages, and addresses.
 #pragma once
 
 #include <span>
@@ -123,7 +123,7 @@ struct Matrix {
   dsl::Desc desc(bool turned) const;
 };
 
-// What a pointwise task makes of its operands.
+// The result of a pointwise task on its operands.
 dsl::Tile apply_pointwise(const Task& task, const std::vector<dsl::Operand>& operands);
 // How the value of a task is stored: past the cache, if it will have left it when it is read.
 ir::CachePolicy cache_policy(const TaskList& list, const Task& task, const dsl::Target& target);
@@ -131,7 +131,7 @@ ir::CachePolicy cache_policy(const TaskList& list, const Task& task, const dsl::
 // "exp_sum_div": the ops of the tasks, shortened where they are many.
 std::string program_name(const TaskList& list, std::span<const TaskId> tasks,
                          std::string_view kind);
-// What a task does in one word.
+// One word for the work of a task.
 std::string_view word_of(const Task& task);
 
 }  // namespace tilewright::graph

@@ -28,8 +28,8 @@ constexpr std::int64_t few_rows_elements = 8 << 10;  // of a block of the weight
 constexpr std::int64_t few_rows_columns_apart = 4, few_rows_reduced_columns = 8;
 constexpr std::int64_t few_rows_columns_along = 32;
 constexpr std::int64_t filled_rows_columns = 32, filled_rows_depth = 64;
-// Of the programs that share an inner axis there are so many for a multiprocessor, and each has at
-// least so much of it.
+// If programs share an inner axis, there are so many for a multiprocessor, and each has at least so
+// much of it.
 constexpr std::int64_t programs_a_multiprocessor = 2, least_split_depth = 512, most_splits = 16;
 constexpr std::int64_t product_block = 64, large_product_block = 128;
 constexpr std::int64_t product_depth_bytes = 64;
@@ -80,8 +80,8 @@ const HopperBlock& fastest_block(const Region& region, const Work& work, bool ma
   return *best;
 }
 
-// Of one block of rows, columns so narrow that each has a multiprocessor, and none shares an inner
-// axis: 128x2048x2048 takes an H100 6.5 us in blocks of 128x16, and 9.6 us in such of 64x64 that
+// For one block of rows: columns so narrow that each has a multiprocessor, and none shares an inner
+// axis. 128x2048x2048 takes an H100 6.5 us in blocks of 128x16, and 9.6 us in such of 64x64 that
 // share theirs by four; 128x3072x3072 12.7 us in blocks of 128x64, and 16.0 us.
 std::optional<std::int64_t> narrow_columns(const Region& region, const Work& work) {
   if (work.rows != large_product_block) return std::nullopt;
@@ -105,7 +105,7 @@ void product_blocks(const Region& region, const Work& work, bool hopper, RowBloc
   const HopperBlock* best = nullptr;
   if (hopper && region.splits_columns && work.rows >= large_product_block &&
       region.width >= large_product_block) {
-    // What is fetched are boxes of powers of two.
+    // TMA fetches boxes of powers of two.
     const bool may_be_wide =
         !work.has_functions && region.width >= hopper_columns && work.facts.depth >= blocks.depth;
     best = &fastest_block(region, work, may_be_wide);
@@ -160,7 +160,7 @@ void few_row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
   blocks.chunk = prologue_elements / power(blocks.rows);
 }
 
-// A few more rows are filled up for tensor cores: what is beyond is read as zeros and not stored.
+// A few more rows are filled up for tensor cores: rows beyond are read as zeros and not stored.
 bool fills_up_rows(const Region& region, const Work& work, const RowBlocks& blocks) {
   return region.splits_columns && work.facts.on_tensor_cores && blocks.digit &&
          work.rows <= few_rows;
@@ -257,8 +257,8 @@ void row_blocks(const Region& region, const Work& work, RowBlocks& blocks) {
   if (power(blocks.rows) * width > most_elements) blocks.chunk = long_chunk / power(blocks.rows);
 }
 
-// Whether programs can go through parts of one row and have no more to tell each other than what
-// they reduce: all wide values are equally wide, and nothing is found by its place in the row.
+// True if programs can go through parts of one row and need to exchange only their reductions: all
+// wide values are equally wide, and nothing is found by its place in the row.
 bool may_share_rows(const TaskList& list, const Region& region, const Work& work) {
   auto fits = [&](std::int64_t width) { return width == 1 || width == work.facts.widest; };
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
@@ -275,8 +275,8 @@ bool may_share_rows(const TaskList& list, const Region& region, const Work& work
   return !region.splits_columns && !work.facts.one_row;
 }
 
-// Whether so many programs can hold a row in registers, each an equal share: with masks for what
-// lies outside of it code would be three times as long.
+// True if so many programs can hold a row in registers, each an equal share: with masks for
+// elements outside of it code would be three times as long.
 bool holds_row(std::int64_t width, std::int64_t programs) {
   std::int64_t share = width / programs;
   return share * programs == width && std::has_single_bit(static_cast<std::uint64_t>(share)) &&
@@ -308,7 +308,7 @@ void share_rows(const TaskList& list, const Region& region, const Work& work,
   std::int64_t cluster = settled(requested, programs_of_a_row(region, work, target));
   if (cluster == 1) return;
   blocks.cluster = cluster;
-  // What a program can hold at once it reads once.
+  // A program reads a row once if it can hold it.
   std::int64_t share = divide_up(width, cluster);
   blocks.chunk = holds_row(width, cluster) ? share : long_chunk;
   blocks.share = divide_up(share, blocks.chunk) * blocks.chunk;

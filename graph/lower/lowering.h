@@ -2,10 +2,10 @@
 //
 // A lowering knows a kind of region and nothing else does: which regions are its own, how they are
 // cut into blocks, what tuning may vary of that, what ranks the variants, and how the programs are
-// written. Whoever plans, tunes or times regions asks the table (lowerings.def). The first row that
-// matches a region lowers it. What all regions can be asked stands elsewhere: the memory that they
-// use and the key by which equal ones are known (regions/region_key.h), and the bytes that they
-// move (lower.h).
+// written. Code that plans, tunes or times regions asks the table (lowerings.def). The first row
+// that matches a region lowers it. Questions that apply to all regions stand elsewhere: the memory
+// that they use and the key by which equal ones are known (regions/region_key.h), and the bytes
+// that they move (lower.h).
 //
 // Most regions are tables of rows (regions/region.h), which fusion makes of tasks whose kinds it
 // understands. An op that has no rows to speak of, as attention, or a sort, becomes an opaque task:
@@ -61,7 +61,7 @@
 
 namespace tilewright::graph {
 
-// Memory that the programs of one region hand on to each other.
+// The tunable sizes of a region's blocks, and their limits (tune/region_space.h).
 struct Scratch {
   DType dtype = DType::f32;
   std::int64_t elements = 0;
@@ -94,12 +94,12 @@ struct BlockChoice {
   // (blocks/block_sizes.def).
   BlockSizes most = most_block_sizes();
   std::int64_t row_elements = 1;  // that a program has at once of a row, if that is not cut
-  // What becomes of a request, as `chosen`.
+  // The sizes used for a request, as `chosen`.
   std::function<BlockSizes(const BlockSizes&)> used;
 };
 
-// What ranks block sizes before anything is compiled (tune/region_estimate.h): a table of `outer` x
-// `rows` x `width` results, each from `depth` products where there are such.
+// The amount of work, which ranks block sizes before anything is compiled (tune/region_estimate.h):
+// a table of `outer` x `rows` x `width` results, each from `depth` products where there are such.
 struct RegionWork {
   std::int64_t rows = 1, outer = 1;  // of the digit that is cut, and of all others
   std::int64_t width = 1, depth = 1;
@@ -108,7 +108,7 @@ struct RegionWork {
   bool has_product = false;
   bool cuts_columns = false;  // into blocks of several programs
   int result_passes = 0;      // over what a product gives, before the next one
-  // Set for a product on the host whose operands lie in memory: what its blocks cost is known
+  // Set for a product on the host whose operands lie in memory: the cost of its blocks is known
   // better.
   std::optional<ProductExtent> host_product;
 };
@@ -118,8 +118,8 @@ struct RegionWork {
 struct WorkElement {
   StorageId storage = 0;
   std::int64_t element = 0;  // from the storage's first one on
-  // That it has in turn where the region is timed: what is best for much may be bad for little. The
-  // one with most work first.
+  // The values that it has in turn where the region is timed: a choice that is best for much may be
+  // bad for little. The one with most work first.
   std::vector<std::int64_t> values;
 };
 
@@ -144,7 +144,7 @@ struct Lowering {
                      const dsl::Target& target) = nullptr;
   // Adds to what a person reads of the problem; null: types are all there is to say.
   void (*describe)(const TaskList& list, const Region& region, autotune::Record& problem) = nullptr;
-  // Null: what there is to do is known from shapes.
+  // Null: the amount of work is known from shapes.
   std::vector<WorkElement> (*elements)(const TaskList& list, const Region& region) = nullptr;
   // Has an opaque region on the host read packed copies of frozen inputs (packed_weights.h). Null:
   // it reads all where it lies.

@@ -51,7 +51,7 @@ class Packer {
     if (depth < host_.lanes || columns < 2 * host_.lanes) return std::nullopt;
     const dsl::PackedPanels panels = dsl::panels_of(host_, storage.dtype, depth, columns);
     const std::int64_t filled = panels.count(columns) * panels.width - columns;
-    // What is multiplied as another type is packed as that.
+    // A weight that is multiplied as another type is packed as that.
     if ((storage.dtype != DType::f32 && !panels.in_pairs) || filled * most_filled > columns)
       return std::nullopt;
     // Whole rows end where the weight does, blocks of them where a panel does: there is one that

@@ -6,9 +6,9 @@
 // then read the copy where it lies. The copy takes as much memory as the weight, which stays, since
 // products of a few rows stream it in its own order.
 //
-// Whether a product does so must not depend on the sizes of its blocks, which are chosen later and
-// may be searched for: it depends on its rows and the weight alone. Who makes the copies is
-// compile/bindings/weight_copies.h.
+// That a product does so must not depend on the sizes of its blocks, which are chosen later and may
+// be searched for: it depends on its rows and the weight alone. compile/plans/weight_copies.h makes
+// the copies.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@
 
 namespace tilewright::graph {
 
-// Whether an operand is a matrix in memory that nobody writes any more.
+// True if an operand is a matrix in memory that is not written any more.
 bool may_be_packed(const TaskList& list, const TaskOperand& weight);
 // Has the operand read a packed copy of its input, of which `packed` says the panels, the matrix
 // and the elements. One that the list has already is used again. The operand's view is the

@@ -1,4 +1,4 @@
-// What a product costs the cores of the host, by the size of a program's block.
+// The cost of a product on the cores of the host, by the size of a program's block.
 //
 // A block of r rows and c columns, over a depth k, takes a program
 //

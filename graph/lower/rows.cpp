@@ -173,7 +173,7 @@ Operand RowsProgram::column(const Columns& columns) const {
   return moves ? Operand(column_) : Operand(0);
 }
 
-// Whether all rows lie within a step of another digit or of the columns, so that their number may
+// True if all rows lie within a step of another digit or of the columns, so that their number may
 // decide how long it is: also where programs have one row each.
 bool RowsProgram::lies_behind_rows(const std::vector<std::int64_t>& strides,
                                    std::int64_t step) const {
@@ -402,7 +402,7 @@ void RowsProgram::store_all() {
                                           : !column_.defined() && is_in_chunks(width);
     (wide ? in_chunks : at_once).push_back(slot);
   }
-  // What is overwritten is read before the first store.
+  // Memory that will be overwritten is read before the first store.
   if (!in_chunks.empty() || region_.is_in_place)
     for (std::size_t slot : at_once) value(slot, block_of_row());
   if (!in_chunks.empty()) {

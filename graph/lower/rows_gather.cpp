@@ -1,4 +1,5 @@
-// What programs over rows find by numbers, and the numbers themselves where they are counted.
+// Values that programs over rows look up by numbers, and the numbers themselves where they are
+// counted.
 #include "graph/lower/rows_program.h"
 
 namespace tilewright::graph {

@@ -80,7 +80,7 @@ Tile RowsProgram::over_inner_axis(const Task& product, const Shape& sum_shape,
 Tile RowsProgram::first_operand(std::size_t slot, const Columns& along) {
   const Task& t = task(slot);
   Tile a = spread(operand(slot, 0, along), width_of(depth_of(t), along), blocks_.rows);
-  // What is computed beyond the edge may be no number.
+  // A value computed beyond the edge may be NaN.
   bool computed = along.part == Part::chunk && producer(t.operands[0]);
   return computed ? filled(a, depth_of(t), along, ir::Scalar::of_integer(a.dtype(), 0)) : a;
 }

@@ -1,9 +1,10 @@
 // One program for a region whose tasks are all seen as tables of rows.
 //
-// A value is made where it is first wanted. What is too wide for one tile, or has too deep a
-// product, is gone through by a loop over chunks, in which everything that depends on the chunk is
-// made anew. The frame, what is read and what is stored stands in rows.cpp; how columns are reduced
-// in rows_reduction.cpp; products in rows_product.cpp, and their weights in rows_weights.cpp.
+// A value is made where it is first wanted. A value that is too wide for one tile, or has too deep
+// a product, is processed by a loop over chunks, in which everything that depends on the chunk is
+// recomputed. The frame, what is read and what is stored stands in rows.cpp; how columns are
+// reduced in rows_reduction.cpp; products in rows_product.cpp, and their weights in
+// rows_weights.cpp.
 //
 // Where programs share the inner axes of products, one program makes parts of the products and
 // leaves them in scratch memory, and another adds them up and makes all the rest.
@@ -17,7 +18,7 @@
 
 namespace tilewright::graph {
 
-// What a program does about the products of its region.
+// A program's way to compute the products of its region.
 enum class ProductStage : std::uint8_t {
   whole,     // makes them
   partial,   // makes its part of each along the inner axis, and nothing else
@@ -96,14 +97,14 @@ class RowsProgram {
   bool is_in_chunks(std::int64_t width) const {
     return blocks_.chunk != 0 && width > blocks_.chunk;
   }
-  // Of a constant that counts; nothing where it is read.
+  // For a constant that counts; nothing where it is read.
   std::optional<Tile> counted(const Storage& storage, const TableAccess& access, std::int64_t width,
                               const Columns& columns);
   // Each block of memory is read once, whichever tasks want it.
   Tile load(const TaskOperand& operand, const Table& seen, const Columns& columns);
   void prefetch_next(const TaskOperand& operand, const TableAccess& access, const Block& block);
   Tile operand(std::size_t slot, std::size_t i, const Columns& columns);
-  // What `columns` of the table are of a task's value, which may have one for all of them.
+  // The columns of a task's value for `columns` of the table; it may have one for all of them.
   Columns of_value(std::size_t slot, const Columns& columns) const;
   // A task's value for this program's rows.
   Tile value(std::size_t slot, Columns columns);
@@ -121,11 +122,11 @@ class RowsProgram {
   };
   // This program's part of a row that is in chunks: all of it, or its share in the cluster.
   Run part_of_row(std::int64_t width) const;
-  // Whether that is one chunk, which stays in registers.
+  // True if that is one chunk, which stays in registers.
   bool is_resident() const { return blocks_.shares_rows() && blocks_.share == blocks_.chunk; }
-  // What the programs of a cluster have reduced, each its part of a row.
+  // The reduction over the programs of a cluster, each with its part of a row.
   Tile over_cluster(const Tile& x, ir::ReduceKind kind) const;
-  // body(chunk) for each chunk. What it makes is known only in the loop, if there is one.
+  // body(chunk) for each chunk. Values made in it are known only in the loop, if there is one.
   void for_each_chunk(const Run& run, const std::function<void(const Columns&)>& body);
   // A chunk with `rest` where it reaches beyond the width.
   Tile filled(const Tile& x, std::int64_t width, const Columns& chunk, ir::Scalar rest) const;
@@ -168,7 +169,8 @@ class RowsProgram {
   Tile product_sum(std::size_t slot, const Columns& columns);
   Tile sum_of_dots(std::size_t slot, const Columns& columns);
   Tile sum_of_elements(std::size_t slot, const Columns& columns);
-  // What `add` makes of this program's part of the inner axis: add(columns of it, sum so far).
+  // The sum that `add` computes over this program's part of the inner axis: add(columns of it, sum
+  // so far).
   Tile over_inner_axis(const Task& product, const Shape& sum_shape,
                        const std::function<Tile(const Columns&, const Tile&)>& add);
   std::int64_t inner_chunk(const Task& product) const;  // the size of such columns
@@ -219,8 +221,8 @@ class RowsProgram {
   std::vector<std::int64_t> digits_;
   Grid grid_;
   Band rows_, columns_;
-  // Of the digit that is cut, where its size is an argument: how many rows there are, how many each
-  // program has, and this one.
+  // For the digit that is cut, where its size is an argument: how many rows there are, how many
+  // each program has, and this one.
   Tile row_count_, row_step_, block_rows_;
   Tile row_, column_;          // first row and column of this program; undefined: 0
   Tile panel_;                 // of packed weights the first, where there is a first column

@@ -53,7 +53,7 @@ Tile RowsProgram::exp_below_zero(const Tile& x) const {
   return dsl::exp2(x * std::numbers::log2e);
 }
 
-// Both in one pass over the row: what was added up is scaled down where a higher element is found
+// Both in one pass over the row: the sum so far is scaled down where a higher element is found
 // (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
 Tile RowsProgram::row_max_with_exponentials(std::size_t row_max, std::size_t exponentials) {
   const Task& t = task(row_max);

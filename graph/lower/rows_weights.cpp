@@ -1,10 +1,10 @@
 // A product's second operand: a block of it from memory, or computed from other memory, in
 // registers, by the pointwise tasks that make it.
 //
-// What it is computed from may repeat along the inner axis: a scale for each 64 weights, a byte for
-// two of them that are 16 columns apart. So the inner axis is cut into digits in which every chunk
-// of memory has one stride, and tiles have an axis for each: what repeats is loaded once and
-// broadcast. With groups of 64, 4 bits in blocks of 32 and a chunk of 512:
+// Its sources may repeat along the inner axis: a scale for each 64 weights, a byte for two of them
+// that are 16 columns apart. So the inner axis is cut into digits in which every chunk of memory
+// has one stride, and tiles have an axis for each: what repeats is loaded once and broadcast. With
+// groups of 64, 4 bits in blocks of 32 and a chunk of 512:
 //
 //   bytes   [columns, 8, 2, 1, 16]      shifts [1, 1, 1, 2, 1]      scales [columns, 8, 1, 1, 1]
 //   weights [columns, 8, 2, 2, 16]  ->  [columns, 512]
@@ -100,8 +100,8 @@ Tile RowsProgram::loaded_weights(std::size_t slot, const Columns& along, const C
   return matrix.load(column(columns), column(along), {block[1], block[0]}, cache);
 }
 
-// On a GPU, what one program reads and no other should leave the cache before what is shared. What
-// this graph made may be read again soon.
+// On a GPU, what one program reads and no other should leave the cache before what is shared. A
+// value that this graph made may be read again soon.
 ir::CachePolicy RowsProgram::weight_policy(const TaskOperand& operand,
                                            const std::vector<std::int64_t>& strides) const {
   bool once = target_.is_gpu() && !row_.defined() &&
@@ -141,7 +141,7 @@ Tile RowsProgram::computed_weights(std::size_t slot, const Columns& along, const
   if (made.shape() != block.shape) made = dsl::broadcast_to(made, block.shape);
   Shape flat = along_depth ? Shape{width, depth} : Shape{depth, width};
   if (made.shape() != flat) made = dsl::reshape(made, flat);
-  // What is computed beyond the edge may be no number.
+  // A value computed beyond the edge may be NaN.
   if (along.part != Part::chunk || all[-2] % depth == 0) return made;
   Tile at = dsl::reshape(dsl::arange(0, depth), along_depth ? Shape{1, depth} : Shape{depth, 1});
   Tile left = dsl::cast(dsl::minimum(all[-2] - along.start, depth), DType::i32);

@@ -25,7 +25,7 @@
 // alone takes half as long, or as long, or something between: a band must save by either reckoning.
 //
 // It is not for products that wait for memory, and regions that reduce rows too have none, since
-// each of the programs that share would reduce them anew.
+// each of the programs that share would recompute the reductions.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct StreamKBand {
   std::int64_t splits = 1;  // programs that share each tile
 };
 
-// What a choice is made from: a table of `tables` x row_tiles x column_tiles tiles.
+// The basis of the choice: a table of `tables` x row_tiles x column_tiles tiles.
 struct StreamKWork {
   std::int64_t tables = 1, row_tiles = 1, column_tiles = 1;
   std::int64_t rows = 1, columns = 1;  // of a tile

@@ -1,7 +1,7 @@
 // Elements that join rows which are named at run time (Op::scatter_reduce), in their own order.
 //
 // A program owns a block of the target and goes through the sources one by one, so that each
-// element is the outcome of one loop, whoever else runs, and the same each time. On the host the
+// element is the outcome of one loop, whatever else runs, and the same each time. On the host the
 // block is some columns of all rows, where columns are what lies side by side along other axes than
 // that of the rows; each source changes memory. On a GPU, where a turn of that would wait for
 // memory, the block is small enough for registers, and a program looks at the rows of all sources

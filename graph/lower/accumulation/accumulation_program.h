@@ -1,5 +1,5 @@
-// What the programs of an accumulation have in common: a region of one scatter_reduce, and on hosts
-// of what its source is computed from (regions/opaque_region.h).
+// Shared by the programs of an accumulation: a region of one scatter_reduce, and on hosts of the
+// computation of its source (regions/opaque_region.h).
 #pragma once
 
 #include <vector>

@@ -54,7 +54,7 @@ Copies copies_for(const Task& task, const AccumulationShape& shape) {
   if (shape.columns.size > least_columns || !shape.others.empty() || is_boolean(task.dtype) ||
       is_coarse || !is_dense(task.place))
     return copies;
-  // What copies cost must stay below what their sources do.
+  // The cost of copies must stay below that of their sources.
   const std::int64_t affordable = 2 * sources / std::max<std::int64_t>(shape.row_count, 1);
   const std::int64_t each = shape.columns.size == 1 ? copies_of_elements : 1;
   if (sources >= few_sources && affordable >= each) copies.of_each = each;

@@ -108,8 +108,9 @@ class AttentionProgram {
   }
 
   // The last block is moved back to end with the rows, so that none needs a mask: some rows are
-  // made twice. What is left of a share of the keys must not be, since the shares are those of a
-  // block: there the last one is masked. Of any number of rows the last block has what is left.
+  // made twice. The rest of a share of the keys may not overlap, since the shares are those of a
+  // block: there the last one is masked. If the number of rows is an argument, the last block has
+  // the rest.
   Tile first_row(const Tile& block) const {
     Tile row = block * block_.rows;
     return split_.defined() || takes_rows_ ? row
@@ -144,7 +145,7 @@ class AttentionProgram {
             place.strides[3],
             target_.is_gpu()};
   }
-  // What has an element for each score.
+  // An operand with an element for each score.
   ScoreOperand score_operand(const TaskOperand& operand) {
     const StridedView& place = operand.view;
     const std::int64_t by_row = shape_.packs_heads ? place.strides[1] : place.strides[2],
@@ -188,7 +189,7 @@ class AttentionProgram {
   }
   Tile all_keys() const { return takes_keys_ ? keys_ : number(shape_.keys()); }
 
-  // The columns that this program goes through. Of causal rows, the last sees up to its own, and
+  // The columns that this program goes through. With causal rows, the last sees up to its own, and
   // the first from the beginning of its window on.
   struct Range {
     Tile begin, end;
@@ -440,7 +441,7 @@ void describe_attention(const TaskList& list, const Region& region, autotune::Re
 }
 
 // An attention to a cache is timed at several positions in it in turn. A text begins at the first
-// one, and few reach the end of the cache: what is best for many keys may be bad for few.
+// one, and few reach the end of the cache: a choice that is best for many keys may be bad for few.
 // None is a round number, at which every block of keys would be full.
 std::vector<WorkElement> position_of_attention(const TaskList& list, const Region& region) {
   const Task& task = list.tasks[region.tasks[0]];

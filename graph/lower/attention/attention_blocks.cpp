@@ -92,8 +92,8 @@ BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target
   AttentionShape shape(task);
   BlockSizes blocks = default_blocks(target, shape, task.dtype, attributes.causal,
                                      list.on_tensor_cores(task.dtype));
-  // Of scores that threads multiply up by themselves, what a mask reads is as many registers again,
-  // and what a function reads and computes of them more.
+  // For scores that threads multiply up by themselves, a mask's operand takes as many registers
+  // again, and a function's operands and values more.
   if (target.is_gpu() && !list.on_tensor_cores(task.dtype)) {
     if (has_mask(task)) blocks.columns = std::min(blocks.columns, gpu_few_rows_columns);
     if (has_function(task)) {

@@ -1,7 +1,7 @@
-// What becomes of scores in the programs of an attention before they are weighed: what its function
-// of scores makes of them (ops/attention_operands.h), and what its mask leaves. Both read operands
-// that have an element for each score, of which those that lie at one place in memory, for all rows
-// or for all keys, are read once a block.
+// The changes to scores in the programs of an attention before they are weighed: its function of
+// scores (ops/attention_operands.h), and its mask. Both read operands that have an element for each
+// score, of which those that lie at one place in memory, for all rows or for all keys, are read
+// once a block.
 #pragma once
 
 #include <optional>
@@ -16,16 +16,16 @@ struct ScoreOperand {
   Matrix elements;  // of this program's rows, a column each key
   bool rows_differ, keys_differ;
 
-  // Of the rows from `row` and the keys from `column` on; an axis along which they are the same has
-  // one. `is_inside`: all these keys are there.
+  // For the rows from `row` and the keys from `column` on; an axis along which they are the same
+  // has one. `is_inside`: all these keys are there.
   dsl::Tile load(const dsl::Operand& row, const dsl::Tile& column, bool is_inside,
                  Shape block) const;
 };
 
 class AttentionScores {
  public:
-  // Of a block's rows, as i32: in the batch, among the heads of q, among the rows of q. What
-  // differs between rows is [rows, 1].
+  // The places of a block's rows, as i32: in the batch, among the heads of q, among the rows of q.
+  // Places that vary along rows are [rows, 1].
   struct Places {
     dsl::Operand batch, head, row;
   };

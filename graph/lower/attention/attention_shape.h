@@ -1,5 +1,5 @@
-// What the programs of an attention agree on: which rows a program has, and, where several share
-// the keys of one, what they leave to each other in scratch memory.
+// Shared by the programs of an attention: which rows a program has, and, where several share the
+// keys of one, what they leave to each other in scratch memory.
 //
 // One program has a block of rows of one key head: rows of one query head, or, where every head has
 // one row (decoding), one row of each query head that shares the key head. Rows are numbered
@@ -40,10 +40,10 @@ inline AttentionOperands operands_of_attention(const Task& task) {
   return {task.attributes, task.operands.size(),
           task.operands.size() > 3 ? task.operands[3].view.shape.size() : std::size_t{0}};
 }
-// Whether a number in memory says which column row 0 is at; otherwise an attribute does.
+// True if a number in memory says which column row 0 is at; otherwise an attribute does.
 inline bool has_position(const Task& task) { return operands_of_attention(task).position != 0; }
 inline bool has_mask(const Task& task) { return operands_of_attention(task).mask != 0; }
-// Whether a function changes scores.
+// True if a function changes scores.
 inline bool has_function(const Task& task) { return !task.attributes.bodies.empty(); }
 // The column that row 0 is at, in a program that traces.
 dsl::Tile position_of(const Task& task, const Parameters& parameters);
@@ -54,7 +54,8 @@ struct AttentionPartials {
       : shape(shape), splits(splits), dtype(dtype) {}
   std::vector<Scratch> scratch() const;
   void add_to(Parameters& parameters);
-  // What the program `split` has for the rows from `row` on of the head that begins at `first`.
+  // The partial result of program `split` for the rows from `row` on of the head that begins at
+  // `first`.
   void store(const Offset& first, const dsl::Operand& row, const dsl::Tile& split,
              const dsl::Tile& highest, const dsl::Tile& total, const dsl::Tile& mixed) const;
 

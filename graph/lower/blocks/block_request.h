@@ -1,6 +1,6 @@
 // Sizes of blocks that are asked for, or that were used: what tuning varies and tests force. Apart
-// from the choice itself, since whoever asks need not know regions. What there is to say of each
-// size is a row of block_sizes.def.
+// from the choice itself, since a request needs no knowledge of regions. The properties of each
+// size are a row of block_sizes.def.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct BlockSizes {
 
 enum class TunedWhere : std::uint8_t { any_device, a_host, a_gpu, a_gpu_with_clusters };
 
-// What tuning tries: powers of two in a range, or a list.
+// The sizes that tuning tries: powers of two in a range, or a list.
 struct TriedSizes {
   std::int64_t from = 0, to = 0;  // where there is no list
   std::array<std::int64_t, 32> listed = {};
@@ -56,8 +56,8 @@ std::string why_impossible(const BlockSize& size, std::int64_t value);
 // Raises `Error` naming the first size that cannot be asked for.
 void require_possible(const BlockSizes& sizes);
 
-// What a program uses: what was asked for, up to all that there is, or else the lowering's own.
-// That may be more than all: a few rows are filled up, for tensor cores.
+// The size that a program uses: the requested one, up to all that there is, or else the lowering's
+// own. That may be more than all: a few rows are filled up, for tensor cores.
 constexpr std::int64_t settled(std::int64_t asked, std::int64_t own,
                                std::int64_t all = std::numeric_limits<std::int64_t>::max()) {
   const std::int64_t most = all < own ? own : all;

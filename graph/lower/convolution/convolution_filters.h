@@ -17,7 +17,7 @@ class ConvolutionFilters {
   // Vectors of a product go along the outputs, not along windows, of which there are few.
   bool vectors_go_along() const { return vectors_go_along_; }
   std::int64_t width() const { return width_; }
-  // Whether rows are transformed, and how many there are then.
+  // True if rows are transformed, and their number then.
   bool uses_winograd() const { return uses_winograd_; }
   std::int64_t rows() const;
   std::int64_t group_panels() const;

@@ -6,7 +6,7 @@
 
 namespace tilewright::graph {
 
-// What the programs of one region have in common.
+// Shared by the programs of one region.
 struct ConvolutionSite {
   ConvolutionSite(const TaskList& list, const Region& region, const dsl::Target& target,
                   std::size_t axes)
@@ -27,7 +27,7 @@ struct ConvolutionSite {
 // lists them all.
 inline constexpr std::int64_t most_turns = 128;
 
-// Whether the task is a convolution whose programs are of the first of these.
+// True if the task is a convolution whose programs are of the first of these.
 bool is_convolved_by_products(const Task& task, const dsl::Target& target);
 // On a host, of f32 over one or two axes: filters that see several channels, and those of one.
 LoweredRegion convolve_by_products(const ConvolutionSite& site);

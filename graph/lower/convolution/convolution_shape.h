@@ -1,5 +1,6 @@
-// What the programs of a convolution (Op::convolution) know of it: sizes, and where elements lie.
-// It is apart from them since there are several, by how many channels a filter sees and by device.
+// Facts that the programs of a convolution (Op::convolution) know of it: sizes, and where elements
+// lie. It is apart from them since there are several, by how many channels a filter sees and by
+// device.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // On a host: filters of one channel each (depthwise), as sums of products element by element.
 //
-// What a block of rows sees of a channel is copied, with the zeros around it filled in, and apart
-// by the phases of the strides. There what all windows see at a place is a block of neighbours, and
-// all places are added up in registers. As with products (convolve_by_products.cpp) one program
-// copies and another one adds up, launched in turns for as many blocks as stay in the outer cache.
+// The part of a channel that a block of rows sees is copied, with the zeros around it filled in,
+// and apart by the phases of the strides. There what all windows see at a place is a block of
+// neighbours, and all places are added up in registers. As with products (convolve_by_products.cpp)
+// one program copies and another one adds up, launched in turns for as many blocks as stay in the
+// outer cache.
 #include <algorithm>
 #include <vector>
 

@@ -45,7 +45,7 @@ constexpr std::int64_t most_product_windows = 480, window_quantum = 48;
 // (dsl/target/packed_product.h).
 constexpr std::int64_t most_left_windows = 40;
 constexpr std::int64_t most_copied_bytes = 512 << 10;  // of a block: it stays in the outer cache
-// Of a block, a quarter of which a product reads at a time.
+// For a block, a quarter of which a product reads at a time.
 constexpr std::int64_t most_transformed_bytes = 1280 << 10;
 constexpr std::int64_t cache_line = 16;   // elements
 constexpr double a_copied_element = 0.9;  // cycles
@@ -58,7 +58,7 @@ struct WindowBlock {
   std::int64_t phases = 1;             // of rows of x; or combinations of them
   std::int64_t copied_rows = 1;        // of each phase
   std::int64_t windows() const { return rows * columns; }
-  // Of a channel: what is copied.
+  // Copied elements of a channel.
   std::int64_t elements(std::int64_t window_columns) const {
     return phases * window_columns * copied_rows * columns;
   }
@@ -71,7 +71,8 @@ std::int64_t phases_of(const WindowAxis& axis) {
   return most + 1;
 }
 
-// Of one row of a product's right operand: three vectors go together, and fewer are slower each.
+// The cost of one row of a product's right operand: three vectors go together, and fewer are slower
+// each.
 double cycles_of(std::int64_t vectors) {
   constexpr double of_rest[] = {0, 1.55, 2.2};
   return static_cast<double>(vectors / 3 * 3) + of_rest[vectors % 3];
@@ -125,7 +126,8 @@ class ProductsProgram {
   }
 
  private:
-  // Whether what all windows see is a matrix in x already, with rows that lie near each other.
+  // True if the elements that all windows see are a matrix in x already, with rows that lie near
+  // each other.
   bool lies_as_a_matrix() const {
     bool is_whole = shape_.places() == 1 && columns_.x_stride == 1 &&
                     (rows_.windows == 1 || rows_.x_stride == columns_.size);
@@ -135,7 +137,7 @@ class ProductsProgram {
   }
   std::int64_t row_blocks() const { return divide_up(block_rows_, block_.rows); }
   std::int64_t column_blocks() const { return divide_up(columns_.windows, block_.columns); }
-  // Of a block, in whole lines of the cache.
+  // The copied elements of a block, in whole lines of the cache.
   std::int64_t copied_elements() const {
     return divide_up(shape_.channels * block_.elements(columns_.kernel), cache_line) * cache_line;
   }
@@ -262,8 +264,8 @@ class ProductsProgram {
     return {first, first < axis.size ? divide_up(axis.size - first, axis.stride) : 0, shift};
   }
 
-  // Of x from a channel on: what each window of a block sees at a place, of `block` channels, of
-  // which `channels` are there. `axis` is that of rows.
+  // The elements of x from a channel on that each window of a block sees at a place, of `block`
+  // channels, of which `channels` exist. `axis` is that of rows.
   Tile x_at(const Tile& x, const Operand& channels, std::int64_t block, const WindowAxis& axis,
             std::int64_t row, std::int64_t column) const {
     const Seen along_rows = seen(axis, row),
@@ -334,7 +336,7 @@ class ProductsProgram {
     }
   }
 
-  // What a row of a window's places sees: of `count` rows of windows from `first` on.
+  // The elements that a row of a window's places sees: of `count` rows of windows from `first` on.
   Tile windows_at(const Tile& row, std::int64_t first, std::int64_t count) const {
     const std::int64_t size = block_.copied_rows * block_.columns;
     Tile along = row * rows_.dilation, from = along;

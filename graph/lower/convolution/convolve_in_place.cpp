@@ -111,8 +111,8 @@ class InPlaceProgram {
     return offset;
   }
 
-  // What the windows see of a channel at places of which the digits are given; of any shape that
-  // broadcasts with that of the windows.
+  // The elements of a channel that the windows see at places of which the digits are given; of any
+  // shape that broadcasts with that of the windows.
   Tile seen(const Tile& channel, const std::vector<Tile>& place, Tile inside) const {
     Tile offset =
         image_ * shape_.image_stride + (group_ * shape_.channels + channel) * shape_.channel_stride;

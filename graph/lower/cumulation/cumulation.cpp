@@ -1,5 +1,5 @@
-// The lowering of regions in which each element joins those before it (Op::cumulate). What limits
-// it is memory, so there is nothing to tune.
+// The lowering of regions in which each element joins those before it (Op::cumulate). Memory limits
+// it, so there is nothing to tune.
 #include <algorithm>
 
 #include "dsl/ir/scalar.h"

@@ -10,7 +10,7 @@ struct CumulationSite {
   CumulationSite(const TaskList& list, const Region& region, const dsl::Target& target);
 
   dsl::Tile join(const dsl::Operand& before, const dsl::Operand& after) const;
-  // What changes nothing that it joins, everywhere.
+  // The neutral element, everywhere.
   dsl::Tile identity(const Shape& shape) const;
   // An element of the operand as it joins others, and what is stored of it.
   dsl::Tile widened(const dsl::Tile& element) const;
@@ -29,7 +29,7 @@ struct CumulationSite {
 // total taken, and then each begins with what those before it come to.
 struct Chunks {
   std::int64_t count = 1, length = 0;
-  // Of `size` elements: up to `most`, of a multiple of `quantum`.
+  // For `size` elements: up to `most`, of a multiple of `quantum`.
   static Chunks of(std::int64_t size, std::int64_t most, std::int64_t quantum);
 };
 

@@ -1,4 +1,4 @@
-// What a cumulation goes through, as its programs see it: an axis along which elements join, and
+// The geometry of a cumulation, as its programs see it: an axis along which elements join, and
 // others that lie beside it in memory.
 #pragma once
 

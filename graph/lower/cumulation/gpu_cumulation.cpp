@@ -67,7 +67,7 @@ class GpuCumulation {
   Scratch totals() const {
     return {site_.carried, shape_.rows * shape_.columns.size * (chunks_.count - 1)};
   }
-  // Of each row, or of each column of all rows, the totals of its chunks lie side by side.
+  // The totals of the chunks of each row, or of each column of all rows, lie side by side.
   Tile total_at(const Part& part) const { return part.totals + part.across * (chunks_.count - 1); }
 
   LoweredProgram program(const std::string& name, bool takes_totals, std::int64_t chunks) {
@@ -140,7 +140,7 @@ class GpuCumulation {
   Tile at(const Tile& pointers, const Block& block, std::int64_t stride) const {
     return dsl::broadcast_to(dsl::expand_dims(pointers, 1), tile()) + block.places * stride;
   }
-  // Of what is not there, what changes nothing.
+  // Missing elements are the neutral one.
   Tile load(const Part& part, const Block& block) const {
     Tile x = site_.widened(dsl::load(at(part.from, block, shape_.along.operand), block.exists));
     return dsl::where(block.exists, x, site_.identity(tile()));

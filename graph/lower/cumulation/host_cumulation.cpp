@@ -1,11 +1,12 @@
 // Cumulation on a host.
 //
 // Along a row that lies side by side, the elements of a vector join each other in registers, in
-// log2 of the lanes steps, and then what the vectors before them come to. Of a few vectors that is
-// known from their totals, so that from one such step to the next there is one operation to wait
-// for. Along another axis a block of columns joins row by row; columns that are fewer than a
-// vector's lanes and lie side by side are gone through as one row, in which an element joins those
-// that many places before it, for a vector of one row would leave lanes idle and wait in each row.
+// log2 of the lanes steps, and then what the vectors before them come to. For a few vectors the
+// prefix is known from their totals, so that from one such step to the next there is one operation
+// to wait for. Along another axis a block of columns joins row by row; columns that are fewer than
+// a vector's lanes and lie side by side are gone through as one row, in which an element joins
+// those that many places before it, for a vector of one row would leave lanes idle and wait in each
+// row.
 #include <algorithm>
 #include <functional>
 
@@ -63,7 +64,7 @@ class HostCumulation {
   }
 
  private:
-  // What a program knows of the part that it is at.
+  // A program's facts about its current part.
   struct Part {
     Tile from, to;        // the first element in the operand and in the result
     Operand length = 0;   // along the axis
@@ -73,13 +74,13 @@ class HostCumulation {
   };
 
   bool is_row() const { return shape_.columns.size == 1; }
-  // Of columns that are one row of memory.
+  // For columns that are one row of memory.
   bool is_woven() const {
     const std::int64_t columns = shape_.columns.size;
     return !is_row() && columns <= most_woven * lanes_ / 4 && shape_.columns.operand == 1 &&
            shape_.along.operand == columns && shape_.along.result == columns;
   }
-  // Whether it goes along vectors, of elements that lie so far apart; places are counted in them.
+  // True if it goes along vectors, of elements that lie so far apart; places are counted in them.
   bool is_flat() const { return is_row() || is_woven(); }
   std::int64_t operand_step() const { return is_row() ? shape_.along.operand : 1; }
   std::int64_t result_step() const { return is_row() ? shape_.along.result : 1; }
@@ -165,7 +166,7 @@ class HostCumulation {
     return dsl::make_desc(at, {is_flat() ? Operand(lanes_) : part.columns}, {stride});
   }
 
-  // What all chunks before this one come to, at its columns or everywhere.
+  // The join of all chunks before this one, at its columns or everywhere.
   Tile before(const Part& part) const {
     if (!part.chunk.defined()) return site_.identity(block());
     Var all = site_.identity(block());
@@ -231,7 +232,7 @@ class HostCumulation {
     return dsl::gather(x, dsl::full({lanes_}, lanes_ - 1, DType::i32), 0);
   }
 
-  // What each lane's column comes to, at the lanes of its column some vectors later.
+  // The join of each lane's column, at the lanes of its column some vectors later.
   Tile carried_on(const Tile& x, std::int64_t vectors) const {
     const std::int64_t by = is_woven() ? vectors * lanes_ % columns() : 0;
     return by == 0 ? x : dsl::gather(x, (lanes() + by) % columns(), 0);
@@ -268,7 +269,7 @@ class HostCumulation {
       carry = last_everywhere(join_vector(part, carry.get(), start));
   }
 
-  // What the vector at `start` comes to, of which there is what lies in the row.
+  // The join of the vector at `start`, of which only the part in the row exists.
   Tile join_vector(const Part& part, const Tile& carry, const Operand& start) const {
     auto vector_of = [&](const Tile& base, std::int64_t step) {
       return dsl::make_desc(base, {elements(part)}, {step});
@@ -278,7 +279,7 @@ class HostCumulation {
     dsl::store(vector_of(part.to, result_step()), {start}, site_.narrowed(all));
     return all;
   }
-  // Of a part that has its number: rows, or elements of what is flat.
+  // The length of a part with its own number: rows, or elements if it is flat.
   std::int64_t length() const {
     return (chunks_.count > 1 ? chunks_.length : shape_.along.size) * (is_woven() ? columns() : 1);
   }

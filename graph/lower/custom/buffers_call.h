@@ -10,7 +10,7 @@
 
 namespace tilewright::graph {
 
-// Whether the region is a custom op that is implemented by C++ on buffers.
+// True if the region is a custom op that is implemented by C++ on buffers.
 bool is_buffers_call(const TaskList& list, const Region& region);
 // For a region of which that is true. Arguments are those of the program that it is lowered to;
 // `memory`: where they lie, null: the host's. Raises what the user's function raises.

@@ -15,7 +15,7 @@
 
 namespace tilewright::graph {
 
-// Whether the region is a kernel that is checked on this device.
+// True if the region is a kernel that is checked on this device.
 bool is_checked_kernel(const TaskList& list, const Region& region, const Device& device);
 // For a region of which that is true. Arguments are those of `program`, which the region was
 // lowered to with the configuration of that number; `where` the op was called. The call raises

@@ -1,7 +1,7 @@
 // The lowering of custom ops: a kernel's own program, with sizes as constants, or a call of C++.
 //
 // Programs are written by the kernel's function; the lowering only gives it pointers to where the
-// operands and results lie. What may be tuned are the configurations that its author listed.
+// operands and results lie. The configurations that its author listed may be tuned.
 #include <algorithm>
 
 #include "dsl/language/kernel_knobs.h"

@@ -6,8 +6,8 @@
 // wanted, a row is read once: a word that comes before the last of the best so far joins them, and
 // when there is no more place they are sorted and cut to as many as are wanted. A few wanted ones
 // stay in registers, where each that joins takes the place of the last, and a bound that is found
-// first has few of the others join. Words that come too late, nearly all of a long row, are told by
-// comparing vectors.
+// first has few of the others join. Words that come too late, nearly all of a long row, are
+// recognised by comparing vectors.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -31,7 +31,7 @@ constexpr std::int64_t chunk = 64;  // elements that are made words at a time
 constexpr std::int64_t many_words = 4096;
 constexpr int few_bits = 8, many_bits = 11;
 constexpr std::int64_t cleared_at_once = 256;  // counts
-// Of a selection: elements that are looked at at once, and at least how many join before the best
+// For a selection: elements that are looked at at once, and at least how many join before the best
 // are sorted.
 constexpr std::int64_t glance = 16, least_joining = 128;
 // Words that are looked at for a bound of the best, in so many lanes, more where many are wanted.
@@ -268,7 +268,7 @@ namespace {
 // wanted come before all words.
 class BestWords {
  public:
-  // None is met yet: as if there were words of as many different places, each after `bound`.
+  // None has been seen yet: as if there were words of as many different places, each after `bound`.
   BestWords(const SortOrder& order, std::int64_t count, const Tile& bound)
       : order_(order),
         count_(count),
@@ -279,7 +279,8 @@ class BestWords {
         worst_(bound),
         limit_(order.element_of(bound)) {}
 
-  // Of the words of some elements, those that come before the worst of the best take their places.
+  // Among the words of some elements, those that come before the worst of the best take their
+  // places.
   void meet(const Tile& elements, const std::function<Tile()>& words) {
     const Tile may_join = order_.may_come_before(elements, limit_.get());
     dsl::if_(dsl::max(dsl::cast(may_join, DType::i32), 0) > 0, [&] {

@@ -5,7 +5,7 @@
 
 namespace tilewright::graph {
 
-// What the programs of one region have in common.
+// Shared by the programs of one region.
 struct SortSite {
   SortSite(const TaskList& list, const Region& region, const dsl::Target& target)
       : list(list),

@@ -68,7 +68,7 @@ SortShape::SortShape(const TaskList& list, const Task& task)
       operand(task.operands[0].view),
       result(task.place) {}
 
-// Of up to 32 bits from 0 on, of 64 any i64.
+// Numbers of up to 32 bits are from 0 on; of 64 bits any i64.
 Tile SortOrder::number_of(const Tile& elements) const {
   const int width = bit_width(dtype_);
   const bool is_wide = width == 64;

@@ -1,10 +1,10 @@
-// What programs that sort compare: a word for each element, such that words are in the order of
-// elements and no two are equal.
+// The words that programs compare to sort: one for each element, such that words are in the order
+// of elements and no two are equal.
 //
-// Of elements of up to 32 bits a word is one i64: the element as a number whose order is its own,
-// and below that 31 bits with its place. Of wider ones the number alone fills an i64, and the place
-// lies beside it. So a word carries the place to wherever it is moved, and any order of words is a
-// stable order of elements. Words compare as signed integers.
+// For elements of up to 32 bits a word is one i64: the element as a number whose order is its own,
+// and below that 31 bits with its place. For wider ones the number alone fills an i64, and the
+// place lies beside it. So a word carries the place to wherever it is moved, and any order of words
+// is a stable order of elements. Words compare as signed integers.
 #pragma once
 
 #include <cstdint>
@@ -41,14 +41,14 @@ class SortOrder {
   explicit SortOrder(const SortShape& shape) : dtype_(shape.dtype), descending_(shape.descending) {}
 
   bool words_hold_places() const { return bit_width(dtype_) < 64; }
-  // Whether an element may come before a word that holds its place: true of all that do, and of few
+  // True if an element may come before a word that holds its place: for all that do, and for few
   // that do not. `limit`: element_of(word).
   dsl::Tile may_come_before(const dsl::Tile& elements, const dsl::Tile& limit) const;
   dsl::Tile element_of(const dsl::Tile& word) const;
   // `places` are i32.
   SortWords words_of(const dsl::Tile& elements, const dsl::Tile& places) const;
   dsl::Tile places_of(const SortWords& words) const;  // i64
-  // Of words that hold their places: after all words of the same number, whose rows are shorter
+  // For words that hold their places: after all words of the same number, whose rows are shorter
   // than 2^31 - 32; so are the 32 words before it.
   dsl::Tile after_all_places(const dsl::Tile& word) const;
   dsl::Tile comes_before(const SortWords& a, const SortWords& b) const;
