@@ -94,7 +94,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// What a function makes of scores [batch, heads, rows, keys].
+// The scores [batch, heads, rows, keys] after the function.
 HostTensor changed_scores(const Attributes& attributes, const Operands& operands,
                           std::size_t of_scores, HostTensor scores) {
   const Shape sizes = scores.shape;
@@ -143,7 +143,7 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
   std::int64_t position =
       given.position != 0 ? operands[given.position]->integer[0] : node.attributes.start;
   const HostTensor* mask = given.mask != 0 ? operands[given.mask] : nullptr;
-  // Of no keys at all there is a product over nothing.
+  // Without keys the result is a product over nothing.
   const double unseen =
       node.attributes.nan_unseen && columns > 0 ? std::numeric_limits<double>::quiet_NaN() : 0.0;
   const std::int64_t lines = q.shape[0] * heads * rows;

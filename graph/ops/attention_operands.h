@@ -16,13 +16,13 @@ namespace tilewright::graph {
 
 struct HostTensor;
 
-// Of the inputs of a function of scores.
+// The inputs of a function of scores.
 struct ScoreInputs {
   static constexpr std::size_t score = 0, batch = 1, head = 2, row = 3, key = 4, operands = 5;
 };
 
 // Places among the operands; of position and mask 0 for what is not there. A position has one axis
-// and a mask four; what the function of scores reads are the last ones.
+// and a mask four; the operands of the function of scores are the last ones.
 struct AttentionOperands {
   std::size_t position = 0, mask = 0, of_scores = 0;
 

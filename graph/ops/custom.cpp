@@ -14,7 +14,7 @@ ValueType custom(const Application& a) {
 
 namespace {
 
-// Of a task, whose results are one value in memory.
+// The value of a task, whose results are one value in memory.
 HostTensor flattened(HostTensor value) {
   HostTensor all(value.dtype, flat_type({value.dtype, {value.count()}}).shape);
   std::int64_t count = value.count();

@@ -1,8 +1,8 @@
 // Composite ops in terms of the others, one function a composite, in the file of its family
 // (graph/ops).
 //
-// What is careful here: statistics of f16 and bf16 values are taken in f32 and rounded once at the
-// end; softmax subtracts the maximum; variances take two passes.
+// Precautions: statistics of f16 and bf16 values are taken in f32 and rounded once at the end;
+// softmax subtracts the maximum; variances take two passes.
 #pragma once
 
 #include "dsl/target/target.h"

@@ -1,4 +1,4 @@
-// What a family of ops defines, and the words in which it does.
+// The definitions that a family of ops consists of, and the words for them.
 //
 // A file of this folder is the home of one family: the shape rules of its ops, the decompositions
 // of its composites and what its ops mean on host arrays stand together, so that one reads a whole
@@ -28,7 +28,7 @@
 
 namespace tilewright::graph {
 
-// What a rule sees, and how it complains.
+// The input of a rule, and its way to complain.
 struct Application {
   Op op;
   std::span<const ValueType> operands;
@@ -71,7 +71,7 @@ namespace rules {
 #include "graph/ir/ops.def"
 #undef TILEWRIGHT_GRAPH_OP
 
-// What rules are made of. The one axis of an op that works along one:
+// The building blocks of rules. The one axis of an op that works along one:
 int single_axis(const Application& a);
 void need_axis(const Application& a, int axis, int rank);
 void need_sizes(const Application& a, const Shape& sizes);
@@ -123,7 +123,7 @@ Term unary(Op op, const Term& x);
 Term choice(const Term& condition, const Term& a, const Term& b);
 Term compared(Op op, const Term& a, double b);
 
-// What a decomposition is given: the composite, the target of the graph, and operands.
+// The input of a decomposition: the composite, the target of the graph, and its operands.
 struct Composite {
   const Node& node;
   const dsl::Target& target;

@@ -21,7 +21,7 @@ struct Factor {
 using Axis = std::vector<Factor>;  // the outermost first; empty: of one element
 using Value = std::vector<Axis>;   // of a node, an axis each
 
-// What ends a proof, without the op that it is about.
+// The end of a proof, without the op that it is about.
 struct Obstacle {
   std::string text;
 };
@@ -30,7 +30,7 @@ bool is_padded(const Axis& axis) { return std::ranges::any_of(axis, &Factor::is_
 bool is_padded(const Value& value) {
   return std::ranges::any_of(value, [](const Axis& axis) { return is_padded(axis); });
 }
-// Whether places along it are those of one factor, or the same in both.
+// True if places along it are those of one factor, or the same in both.
 bool is_simple(const Axis& axis) { return axis.size() <= 1 || !is_padded(axis); }
 
 void add(Axis& axis, Factor factor) {
@@ -208,7 +208,7 @@ Value ordered(const NodePair& pair) {
   return result;
 }
 
-// What is padded lies behind all that counts.
+// Padding lies behind all elements that count.
 Value accumulated(const NodePair& pair) {
   const auto along = static_cast<std::size_t>(pair.given.attributes.axes.at(0));
   need(is_simple(pair.operands[0][along]), "its axis was joined with another one");
@@ -316,7 +316,7 @@ class Prover {
       throw Obstacle{text_of(given, obstacle.text)};
     }
   }
-  // Of a tensor that is no argument: the same memory, perhaps seen further.
+  // For a tensor that is not an argument: the same memory, perhaps seen further.
   void require_same_input(std::size_t i, const std::function<bool(std::size_t)>& reads_same) const {
     const Shape &shape = given_.node(given_.inputs[i]).shape,
                 &longer = padded_.node(padded_.inputs[i]).shape;

@@ -1,8 +1,8 @@
-// Whether a function computes the same where axes of its arguments are longer than asked for, and
-// the results are cut: what allows a call to be padded to a declared size (SizeRange::buckets).
+// Proves that a function computes the same where axes of its arguments are longer than asked for,
+// and the results are cut: a call may then be padded to a declared size (SizeRange::buckets).
 //
 // The function is captured twice, for the sizes of the call and for the padded ones, and the two
-// graphs are gone through side by side. Of each node one statement is kept:
+// graphs are gone through side by side. For each node one statement is kept:
 //
 //     the elements of the padded node whose places the given node has too are the given node's
 //

@@ -135,8 +135,8 @@ HostTensor meaning(The<Op::expm1>, const Node& node, const Operands& x) {
   return map(node, *x[0], [](double v) { return std::expm1(v); });
 }
 
-// log(s + c) is log(s) + c / s, where s is 1 + x as it was rounded and c what it lost of x. Of
-// infinity, and of all that 1 is lost in, nothing is lost.
+// log(s + c) is log(s) + c / s, where s is 1 + x as it was rounded and c what it lost of x. For
+// infinity, and for all numbers so large that 1 is lost, nothing is lost.
 Term log_of_one_plus(const Term& x) {
   Term sum = x + 1.0, left = sum + -1.0;
   Term is_whole = left.make(Op::eq, {left.id, x.id});
@@ -201,8 +201,8 @@ HostTensor meaning(The<Op::remainder>, const Node& node, const Operands& x) {
   return result;
 }
 
-// Of floats the quotient of what the divisor goes into is whole but for rounding; by 0 it is that
-// of the division, infinite or NaN. A 0 has the sign of the division's result.
+// For floats, the quotient of the divisible part is whole but for rounding; by 0 it is that of the
+// division, infinite or NaN. A 0 has the sign of the division's result.
 Term decomposition(The<Op::floor_divide>, const Composite& site) {
   Term a = site.wide(0), b = site.wide(1);
   if (kind_of(a.dtype()) == DTypeKind::unsigned_integer) return a / b;

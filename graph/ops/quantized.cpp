@@ -80,7 +80,7 @@ struct QuantizedRows {
   std::int64_t width() const { return scales.shape()[0]; }
   std::int64_t groups() const { return scales.shape()[1]; }
   Term of_groups(const Term& t) const { return t.reshape({width(), groups(), 1}).like(numbers); }
-  // What scales multiply.
+  // The values that scales multiply.
   Term about_zero() const {
     if (zeros) return numbers - of_groups(*zeros);
     return is_packed ? numbers + -8.0 : numbers;
@@ -158,7 +158,7 @@ Term decomposition(The<Op::quantized_linear>, const Composite& site) {
 
 namespace {
 
-// What the operands of a quantised linear say.
+// The meaning of the operands of a quantised linear.
 struct QuantizedNumbers {
   bool is_packed, has_zeros;
   std::int64_t n, groups, depth;

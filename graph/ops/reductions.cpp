@@ -42,7 +42,7 @@ void need_elements(const Application& a) {
 
 }  // namespace
 
-// Of no elements there is no result.
+// Without elements there is no result.
 ValueType reduce_some(const Application& a) {
   need_elements(a);
   return reduce(a);
