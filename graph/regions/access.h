@@ -1,11 +1,11 @@
 // How a program walks through memory: index maps and their composition.
 //
 // A tile program sees every value as a table of rows and columns, while the value lies in memory as
-// a tensor of any rank behind any chain of views. What joins the two is an IndexMap: a function
-// from a flat index to an offset, given by modes {size, stride}, innermost first. The flat index
-// counts through the modes as through digits; the offset is the sum of digit times stride. A
-// row-major [2, 3] tensor is {(3, 1), (2, 3)}, in canonical form just {(6, 1)}; its transpose is
-// {(2, 3), (3, 1)}; a broadcast axis has stride 0.
+// a tensor of any rank behind any chain of views. An IndexMap joins the two: a function from a flat
+// index to an offset, given by modes {size, stride}, innermost first. The flat index counts through
+// the modes as through digits; the offset is the sum of digit times stride. A row-major [2, 3]
+// tensor is {(3, 1), (2, 3)}, in canonical form just {(6, 1)}; its transpose is {(2, 3), (3, 1)}; a
+// broadcast axis has stride 0.
 //
 // Maps compose: if a value's elements are numbered by one map and lie in memory by another,
 // compose(memory, numbering) tells where they lie; it has no answer where the result is not such a

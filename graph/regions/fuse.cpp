@@ -69,7 +69,7 @@ class Fuser {
   }
 
   // The tasks of each mark, and of each repetition of what repeats, between which nothing is merged
-  // at first. Of units with equal tasks all but the first follow: they wait for what comes of it.
+  // at first. Among units with equal tasks, all but the first follow: they wait for its regions.
   void find_units() {
     std::map<std::pair<MarkId, int>, std::vector<TaskId>> units;
     for (TaskId id = 0; id < list_.tasks.size(); ++id) {
@@ -241,8 +241,8 @@ class Fuser {
     return least;
   }
 
-  // Whether a task of `x` and one that is not go through something that both read in the same rows.
-  // Siblings that do not would be joined because their numbers of rows happen to be equal.
+  // True if a task of `x` and one outside read the same value in the same rows. Siblings that do
+  // not would be joined because their numbers of rows happen to be equal.
   bool share_rows(const Region& region, const std::vector<TaskId>& x) const {
     std::vector<std::pair<StorageId, IndexMap>> reads[2];  // of the others, of `x`
     for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {

@@ -4,10 +4,10 @@
 // be read back, and if nobody else wants it, not be written) or two readers of one storage, in the
 // same rows (it is read once). Candidates are taken by bytes saved; two regions are merged if the
 // union is a region (region.h) and convex: no path leaves it and comes back, which would make it
-// wait for itself. Ties go to the earlier task, so the result is deterministic. What repeats
-// (repeats.h) is not merged over its seams, and nothing over the borders of a marked region
-// (graph/compile/region.h). Of repetitions and marked regions with equal tasks the first is fused,
-// and the others as it is.
+// wait for itself. Ties go to the earlier task, so the result is deterministic. Repeated parts
+// (repeats.h) are not merged over their seams, and nothing over the borders of a marked region
+// (graph/compile/region.h). Among repetitions and marked regions with equal tasks, the first is
+// fused, and the others like it.
 #pragma once
 
 #include <span>

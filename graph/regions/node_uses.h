@@ -1,4 +1,5 @@
-// Who uses a node's data, seen through views, and which in-place writes may really be in place.
+// The users of a node's data, seen through views, and the in-place writes that may really be in
+// place.
 //
 // Separate from making tasks because these are questions about the graph as a whole: an index_copy
 // may overwrite its operand's memory only if no later node, and no output, still wants the old
@@ -17,8 +18,8 @@ class NodeUses {
   explicit NodeUses(const Graph& graph);
   // A cat whose one use is as the source of a scatter along another axis.
   bool goes_only_to_scatter(NodeId id) const { return only_scattered_[id]; }
-  // Of a cat the first one that it is a part of, if all that use it are such and slices: then it
-  // may lie in that one's memory from the beginning.
+  // For a cat: the first one that it is a part of, if all its users are cats and slices; it may
+  // then lie in that one's memory from the beginning.
   std::optional<NodeId> whole_of(NodeId cat) const { return whole_[cat]; }
   // A scatter that writes the memory of a mutated input directly; its value is that memory.
   bool is_in_place(NodeId id) const { return in_place_[id]; }
@@ -30,7 +31,7 @@ class NodeUses {
   void find_in_place(const Graph& graph);
   void find_scattered(const Graph& graph);
   void find_wholes(const Graph& graph);
-  // Whether a scatter into the input's memory would read the value there while it writes.
+  // True if a scatter into the input's memory would read the value there while it writes.
   bool is_read_as_written(const Graph& graph, NodeId value, NodeId input) const;
   bool is_kind(const Graph& graph, NodeId id, Kind kind) const {
     return info(graph.node(id).op).kind == kind;

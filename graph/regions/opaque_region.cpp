@@ -54,8 +54,8 @@ class SourceReader {
     return {view.strides.begin(), view.strides.end()};
   }
 
-  // Whether there are vectors of neighbours that join rows of one number: what is computed for one
-  // element at a time is better computed before.
+  // True if there are vectors of neighbours that join rows of one number: otherwise elements are
+  // computed one at a time, which is better done before.
   bool has_runs() const {
     const Task& task = accumulation();
     for (int axis = 0; axis < sizes().rank(); ++axis)
@@ -74,9 +74,9 @@ class SourceReader {
            });
   }
 
-  // What the steps in the row-major numbering of a shape are in memory that such a view of it sees;
-  // nothing where some axis has no one stride there. Each axis must stay within one axis of the
-  // shape, and all together within its size.
+  // The steps in the row-major numbering of a shape, as steps in the memory that such a view of it
+  // sees; nothing where some axis has no one stride there. Each axis must stay within one axis of
+  // the shape, and all together within its size.
   std::optional<Steps> through(const StridedView& view, const Steps& steps) const {
     const IndexMap memory = index_map(view);
     std::vector<std::int64_t> farthest(memory.modes().size(), 0);

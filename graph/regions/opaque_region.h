@@ -1,6 +1,6 @@
-// What joins an opaque task in its region.
+// The tasks that join an opaque task in its region.
 //
-// Of most opaque tasks nothing is known but their op, and each is a region by itself. Two kinds of
+// For most opaque tasks nothing is known but their op, and each is a region by itself. Two kinds of
 // programs have a place for more:
 //
 //   epilogue   A convolution computes independent blocks of a value, in registers. What only
@@ -22,24 +22,24 @@
 
 namespace tilewright::graph {
 
-// Whether the lowering of the task's op applies an epilogue.
+// True if the lowering of the task's op applies an epilogue.
 bool takes_epilogue(const Task& task);
 
-// Whether tasks (ascending) are such a one and its epilogue: each of the others is pointwise, has
-// the shape of the first, reads values of the region as they are, at least one, and anything else
-// from memory that the region does not write.
+// True if the first of the tasks (ascending) takes an epilogue and the others are one: each of the
+// others is pointwise, has the shape of the first, reads values of the region as they are, at least
+// one, and anything else from memory that the region does not write.
 bool is_with_epilogue(const TaskList& list, std::span<const TaskId> tasks);
 
 // A piece of memory that the source of an accumulation is made of: an operand of a task of the
 // region, and how far apart what neighbours of the source along each of its axes take from it lies.
-// Of a gather's table it is that within a row, which the row's number comes on top of.
+// For a gather's table it is the distance within a row, to which that of the row's number is added.
 struct SourceRead {
   std::size_t slot = 0, operand = 0;
   std::vector<std::int64_t> strides;
 };
 
-// Of tasks (ascending) of which the last is an accumulation, and the others compute its source: all
-// that they read. Nothing where they are no such prologue: each of the others is pointwise or a
+// For tasks (ascending) of which the last is an accumulation, and the others compute its source:
+// all that they read. Nothing where they are no such prologue: each of the others is pointwise or a
 // gather, its value is for the region alone, and elements of it and of what it reads go with the
 // source's axes at one stride each; none reads what the accumulation changes; and the source has
 // runs of neighbours that join rows of one number. An accumulation alone reads its source.

@@ -40,7 +40,7 @@ Table scatter_table(const Task& task) {
   return {{other_axes_map(task.shape, begin, end), columns, 0}, columns.size()};
 }
 
-// What a task's table must be, where it has no choice.
+// The table that a task must have, where it has no choice.
 std::optional<Table> fixed_table(const Task& task) {
   std::int64_t count = task.count();
   switch (task.kind) {
@@ -391,7 +391,7 @@ class RegionSolver {
     return true;
   }
 
-  // Whether columns may be split, and whether the region is worth having if not.
+  // Decides whether columns may be split; false if the region is not worth having then.
   bool choose_columns() {
     bool whole_product = false, any_whole = false, product = false;
     std::vector<bool> whole(region_.tasks.size(), false);  // someone needs whole rows of it
@@ -419,13 +419,13 @@ class RegionSolver {
     region_.width = 1;
     for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
       if (region_.stored[slot]) region_.width = std::max(region_.width, region_.tables[slot].width);
-    // What whole rows are made of may not be overwritten by a block of columns.
+    // Operands of whole rows may not be overwritten by a block of columns.
     bool splits = (!region_.is_in_place || (!product && !any_whole)) && !whole_product;
     for (std::size_t slot = 0; slot < region_.tasks.size() && splits; ++slot)
       if (region_.stored[slot])
         splits =
             region_.tables[slot].width == region_.width && task(slot).kind != TaskKind::reduction;
-    // Splitting a region without products would compute its reductions anew in each block.
+    // Splitting a region without products would recompute its reductions in each block.
     region_.splits_columns = splits && (product || !any_whole);
     return !product || region_.splits_columns || region_.tasks.size() == 1 ||
            region_.weight_bytes <= largest_whole_weights;

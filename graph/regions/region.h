@@ -3,10 +3,10 @@
 // A program goes through a table of `rows` rows, a block of them at a time. Every task's value is a
 // table of that many rows and of its own width: the [B, T, C] value of a norm is B*T rows of C, the
 // sums over C are B*T rows of 1, a matrix product maps rows of K to rows of N. Row r of a value is
-// computed from row r of its operands in the region, of whatever width; what a task reads from
-// memory it may read by any access that is a stride a row digit and a stride a column. So a chain
-// like linear, relu, linear, or x + attention, norm, gate, up, silu, down, is one region although
-// its widths differ, while what mixes rows, a transposition or a sum over them, ends one.
+// computed from row r of its operands in the region, of whatever width; memory may be read by any
+// access that has a stride per row digit and a stride per column. So a chain like linear, relu,
+// linear, or x + attention, norm, gate, up, silu, down, is one region although its widths differ,
+// while what mixes rows, a transposition or a sum over them, ends one.
 //
 // Which axes of a value are rows is not given by the graph (softmax may run along any axis, a
 // pointwise value may be seen as anything). It follows from the first task that has no choice, the
@@ -47,7 +47,7 @@ struct Table {
 
 struct Region {
   std::vector<TaskId> tasks;  // ascending
-  // Of each task. None where one is opaque, by itself or with its epilogue or prologue
+  // One per task. None where one is opaque, by itself or with its epilogue or prologue
   // (opaque_region.h).
   std::vector<Table> tables;
   std::vector<bool> stored;  // of each task: its value goes to memory
@@ -77,11 +77,11 @@ Table weight_table(const Task& product);  // of its second operand
 std::optional<RowDigits> inner_digits(const TaskList& list, const Region& region,
                                       std::size_t product);
 
-// What a device wants of regions.
+// A device's limits for regions.
 struct RegionLimits {
-  // Products of more rows take their left operand from memory: blocks of columns would each compute
-  // it anew. On a GPU what is in memory is also fetched ahead of the product, on the host it is
-  // packed from there.
+  // Products of more rows take their left operand from memory: blocks of columns would each
+  // recompute it. On a GPU what is in memory is also fetched ahead of the product, on the host it
+  // is packed from there.
   std::int64_t rows_of_computed_operands = INT64_MAX;
   // Products of more rows take their weights from memory: blocks of rows would each compute them.
   std::int64_t rows_of_computed_weights = 16;

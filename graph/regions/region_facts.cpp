@@ -53,8 +53,8 @@ bool is_written(const TaskList& list, const Region& region, StorageId storage) {
   return false;
 }
 
-// Whether operands of the products, whose rows go along a digit, are fetched from memory as they
-// lie. What the region computes of a left operand comes from registers.
+// True if operands of the products, whose rows go along a digit, are fetched from memory as they
+// lie. The part of a left operand that the region computes comes from registers.
 bool has_fetched_operands(const TaskList& list, const Region& region, std::size_t digit) {
   auto fetches = [&](const TaskOperand& operand, const TableAccess& access, MatrixPlace at) {
     at.offset = access.offset;

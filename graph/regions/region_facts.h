@@ -1,4 +1,4 @@
-// What the choice of block sizes looks at, the same for every machine.
+// The facts for choosing block sizes, the same for every machine.
 #pragma once
 
 #include <optional>
@@ -34,8 +34,8 @@ struct RegionFacts {
 };
 std::int64_t stride_of(const IndexMap& map);  // of its first mode; 0 where it is constant
 RegionFacts facts_of(const TaskList& list, const Region& region);
-// What chunks of a product's inner axis must be multiples of: where the region computes the second
-// operand, all digits of the axis but the outermost are in each chunk whole.
+// The divisor of chunks of a product's inner axis: where the region computes the second operand,
+// all digits of the axis but the outermost are in each chunk whole.
 std::int64_t depth_quantum(const TaskList& list, const Region& region, std::size_t product);
 
 // How many elements are contiguous in memory along columns, and along the digit for which they are

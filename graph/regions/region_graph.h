@@ -22,7 +22,7 @@ class RegionGraph {
   explicit RegionGraph(const TaskList& list);
   RegionId region_of(TaskId task) const { return region_of_[task]; }
   const std::vector<TaskId>& tasks(RegionId region) const { return regions_[region].tasks; }
-  // Whether no path leads between two regions through a third.
+  // True if no path leads between two regions through a third.
   bool may_join(RegionId a, RegionId b);
   // Joins b to a: `tasks` are those of both, ascending. Directly after may_join(a, b) said yes.
   void join(RegionId a, RegionId b, std::vector<TaskId> tasks);

@@ -12,7 +12,7 @@ void add(Hasher& hasher, const StridedView& view) {
   hasher.add(shape).add(strides).add(offset);
 }
 
-// What programs know of memory that they read. Where it comes from is no part of them.
+// Facts that programs know of memory that they read. Where it comes from is no part of them.
 void add(Hasher& hasher, const Storage& storage) {
   const auto& [kind, dtype, elements, input, is_aligned, is_frozen, data, start, step, packed_from,
                panels, is_winograd, writers, readers, is_output] = storage;

@@ -1,7 +1,7 @@
-// What a region's program depends on, as a key: regions of equal keys give equal programs, so that
-// all but the first of a network's layers need not even be lowered. Keys outlive the list that they
-// are made from, in tuning databases and in plans' files, so they also hold what all regions of one
-// list have in common: the precision of products of f32.
+// The key of a region's program: regions of equal keys give equal programs, so that all but the
+// first of a network's layers need not even be lowered. Keys outlive the list that they are made
+// from, in tuning databases and in plans' files, so they also hold what all regions of one list
+// have in common: the precision of products of f32.
 //
 // Storages count only by the order in which the region first uses them, which is the order of the
 // program's parameters.

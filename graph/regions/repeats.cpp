@@ -30,7 +30,7 @@ std::uint64_t signature(const TaskList& list, TaskId id) {
   return hasher.finish().low;
 }
 
-// Whether it may be what a layer is about.
+// True if it may be the main work of a layer.
 bool is_heavy(const Task& task) { return task.kind == TaskKind::contraction || task.is_opaque(); }
 
 // All stretches of some period that cannot be made longer, not cut to whole repetitions.
@@ -52,7 +52,7 @@ std::vector<Stretch> longest_runs(const std::vector<std::uint64_t>& signatures) 
   return runs;
 }
 
-// What of a run is in none of the stretches, which are in order.
+// The parts of a run that are in none of the stretches, which are in order.
 std::vector<Stretch> beside(const Stretch& run, const std::vector<Stretch>& stretches) {
   std::vector<Stretch> left;
   TaskId begin = run.begin;

@@ -35,7 +35,7 @@ struct TaskOperand {
   // The task whose value this is: the storage holds that value, row-major, and nothing else.
   std::optional<TaskId> producer;
 
-  // In memory: what an axis of stride 0 repeats is read once.
+  // Elements in memory: those that an axis of stride 0 repeats are read once.
   std::int64_t elements_read() const {
     std::int64_t elements = 1;
     for (int axis = 0; axis < view.shape.rank(); ++axis)
@@ -83,13 +83,13 @@ struct Task {
   std::vector<TaskId> after;
 
   bool is_opaque() const { return kind == TaskKind::opaque; }
-  // Whether each element is found by itself, in a table with one column.
+  // True if each element is found by itself, in a table with one column.
   bool gathers_elements() const { return kind == TaskKind::gather && shape[-1] == 1; }
-  // Whether each element goes to a place of its own.
+  // True if each element goes to a place of its own.
   bool scatters_elements() const {
     return kind == TaskKind::scatter && shape[scatter_axis] == count();
   }
-  // Whether it changes some of what its place holds, where others write all of it anew.
+  // True if it changes a part of its place, where others write all of it.
   bool is_update() const {
     return kind == TaskKind::scatter ||
            (is_opaque() && !operands[0].number && operands[0].storage == storage);
@@ -106,13 +106,13 @@ struct TaskList {
     StorageId storage = 0;
   };
   std::vector<Output> outputs;  // as Graph::outputs
-  // What products make of operands of f32: the caller's choice, where the target has one.
+  // The treatment of f32 operands by products: the caller's choice, where the target has one.
   ir::InputPrecision f32_products = ir::InputPrecision::ieee;
   bool transforms_rows = false;  // of convolutions of f32, where that pays (winograd.h)
   ir::InputPrecision precision_of(DType operand) const {
     return operand == DType::f32 ? f32_products : ir::InputPrecision::ieee;
   }
-  // Whether a GPU's tensor cores multiply elements of this type.
+  // True if a GPU's tensor cores multiply elements of this type.
   bool on_tensor_cores(DType operand) const {
     return (is_floating(operand) && bit_width(operand) <= 16) ||
            precision_of(operand) == ir::InputPrecision::tf32;

@@ -1,7 +1,7 @@
 // Winograd's transform of the rows of a convolution, F(2, 3): two rows of results from four
 // products in place of six.
 //
-// Of rows d0 to d3 of x and the rows g0 to g2 of a filter, whose windows lie one row apart,
+// For rows d0 to d3 of x and the rows g0 to g2 of a filter, whose windows lie one row apart,
 //
 //   y0 = d0 g0 + d1 g1 + d2 g2        y1 = d1 g0 + d2 g1 + d3 g2
 //
@@ -14,7 +14,7 @@
 //
 // A product is a matrix product over channels and the columns of a window. Filters are transformed
 // once, where they are packed; x in the copy that windows are read from in any case. Halving is
-// exact, so that results are exact where those of whole numbers are. Of normal numbers they are
+// exact, so that results are exact where those of whole numbers are. For normal numbers they are
 // about as far from the exact ones as plain sums are, since each sum is shorter (576 products: 1.2
 // units of f32 times the sum of their magnitudes at most, as against 1.3).
 //
@@ -24,7 +24,7 @@
 // products are the default, and this is what MatmulPrecision::high lets a host do.
 //
 // Sources: S. Winograd, Arithmetic Complexity of Computations, 1980; A. Lavin and S. Gray, "Fast
-// Algorithms for Convolutional Neural Networks", 2015, who nest it along both axes.
+// Algorithms for Convolutional Neural Networks", 2015, which nest it along both axes.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ std::array<T, products> filters(const T& g0, const T& g1, const T& g2) {
   return {g0, (ends + g1) * 0.5F, (ends - g1) * 0.5F, g2};
 }
 
-// What product `number` multiplies of four rows of x.
+// Product `number` of four rows of x.
 template <typename Rows>
 auto of_x(const Rows& d, std::int64_t number) {
   switch (number) {

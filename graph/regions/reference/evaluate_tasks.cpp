@@ -11,7 +11,7 @@
 namespace tilewright::graph {
 namespace {
 
-// What a storage holds, and which of it was written.
+// The contents of a storage, and which of them were written.
 struct Memory {
   HostTensor elements;
   std::vector<bool> is_known;

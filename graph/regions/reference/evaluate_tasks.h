@@ -1,4 +1,4 @@
-// What a task list computes, task by task on host arrays: its definition, as graph/ir/evaluate.h is
+// Evaluates a task list, task by task on host arrays: its definition, as graph/ir/evaluate.h is
 // that of graphs. A wrong result here is a bug of making tasks; one that is right here and wrong in
 // a plan, of fusion, lowering or what comes after.
 //

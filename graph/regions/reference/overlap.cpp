@@ -18,7 +18,7 @@ void sort(std::vector<Digit>& digits) {
     return std::abs(a.stride) > std::abs(b.stride);
   });
 }
-// Whether numbers below each size, times their strides, have different sums: the steps of each
+// True if numbers below each size, times their strides, have different sums: the steps of each
 // stride are longer than all smaller ones reach together.
 bool nest(const std::vector<Digit>& digits) {
   std::int64_t reach = 0;
@@ -53,8 +53,8 @@ Extent extent_of(const StridedView& view) {
 
 namespace {
 
-// Whether no element is in both: of views one after the other in memory, or beside each other along
-// one axis of a whole.
+// True if no element is in both: for views one after the other in memory, or beside each other
+// along one axis of a whole.
 bool lie_apart(StridedView x, StridedView y) {
   const Extent in_x = extent_of(x), in_y = extent_of(y);
   if (in_x.last < in_y.first || in_y.last < in_x.first) return true;

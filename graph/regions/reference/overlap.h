@@ -1,5 +1,5 @@
-// Whether strided views are of different elements: the questions about memory that are decided by
-// sizes and strides alone, without a look at each element.
+// Decides whether strided views are of different elements: the questions about memory that are
+// decided by sizes and strides alone, without a look at each element.
 #pragma once
 
 #include "graph/regions/task.h"

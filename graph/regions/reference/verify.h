@@ -1,5 +1,5 @@
-// The rules that every task list and its regions obey, found anew rather than taken over from who
-// made them: what fusion and lowering rely on.
+// The rules that every task list and its regions obey, derived independently of the code that made
+// them: fusion and lowering rely on these.
 //
 //   a list      ids exist; views and places lie within their storage; operands have the types that
 //               the kind and the tile op want; a storage knows its writers and readers; a value

@@ -83,8 +83,8 @@ class RegionVerifier {
       fail(concat(parts...));
   }
 
-  // What follows the first task where nothing is known of rows: each element of what is computed
-  // from the same element of what is.
+  // The rule for tasks after the first where nothing is known of rows: each element is computed
+  // from the same element of each operand.
   void epilogue() {
     for (slot_ = 1; slot_ < region_.tasks.size(); ++slot_) {
       const Task& t = task(slot_);
@@ -107,7 +107,8 @@ class RegionVerifier {
                "writes what the first task reads");
   }
 
-  // What precedes an accumulation: values for it alone, of memory that it does not change.
+  // The rule for tasks before an accumulation: values for it alone, of memory that it does not
+  // change.
   void prologue() {
     const std::size_t last = region_.tasks.size() - 1;
     const Task& accumulation = task(last);

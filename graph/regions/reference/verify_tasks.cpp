@@ -277,7 +277,8 @@ class TaskVerifier {
            result.dtype, " ", result.shape);
   }
 
-  // What a task must wait for: writers of what it reads, readers and writers of what it writes.
+  // The tasks that a task must wait for: writers of the memory that it reads, readers and writers
+  // of the memory that it writes.
   void order(const Task& t) const {
     expect(std::ranges::is_sorted(t.after) &&
                std::ranges::adjacent_find(t.after) == t.after.end() &&

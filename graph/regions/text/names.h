@@ -1,4 +1,4 @@
-// The words of the text for kinds of storages and tasks, once for who writes and who reads it.
+// The words of the text for kinds of storages and tasks, shared by its writer and its reader.
 #pragma once
 
 #include <optional>

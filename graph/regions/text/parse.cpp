@@ -61,7 +61,7 @@ void read_value(Line& line, T& value) {
   value = line.number<T>();
 }
 
-// What stands in brackets, or the row-major strided view of this shape.
+// The view in brackets, or the row-major strided view of this shape.
 StridedView view(Line& line, const Shape& granted) {
   if (!line.accept("[")) return row_major(granted);
   StridedView result = row_major(Shape(line.list()));
@@ -140,7 +140,7 @@ class Parser {
     }
   }
 
-  // What follows from the tasks, where no line says otherwise.
+  // Derives the values that no line gives from the tasks.
   void end_of_tasks() {
     std::vector<StorageUsers> users = storage_users(result_.list);
     for (std::size_t i = 0; i < users.size(); ++i) {

@@ -1,5 +1,5 @@
 // Records are taken apart by structured bindings, which name every field: a new one does not
-// compile until it is said here how it reads.
+// compile until this file decides how it reads.
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -15,7 +15,7 @@
 namespace tilewright::graph {
 namespace {
 
-// What braces hold: "{a=1, b}", or nothing at all.
+// The contents of braces: "{a=1, b}", or nothing at all.
 class Braces {
  public:
   template <typename... Parts>

@@ -1,5 +1,5 @@
-// Who writes and reads each storage, found anew from the tasks: what a text need not say, for who
-// prints and who parses it.
+// The writers and readers of each storage, derived from the tasks: a text leaves them out, and
+// printing and parsing use this.
 #pragma once
 
 #include <vector>

@@ -33,7 +33,7 @@
 //
 // A table's rows, columns and inner axis are index maps: modes size:stride, innermost first.
 //
-// Every field is said unless it has its default, or what follows from the rest: a storage's readers
+// Every field is printed unless it has its default, or follows from the rest: a storage's readers
 // and writers from the tasks, a constant's bytes from start and step, digits of rows from the rows.
 // print(parse_tasks(text)) == text for text that print made.
 #pragma once
