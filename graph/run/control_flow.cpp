@@ -24,7 +24,7 @@ struct Piece {
   bool is_aligned = true;
 };
 
-// What runs a body in memory that it is given.
+// Runs a body in memory that it is given.
 class BodyRunner {
  public:
   BodyRunner(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
@@ -83,7 +83,7 @@ class BodyRunner {
   std::vector<std::size_t> outputs_;                     // of each buffer: a result that it is
 };
 
-// What the three have in common.
+// Shared by the three.
 struct ControlNode {
   std::vector<Piece> operands, results;
   std::vector<BodyRunner> bodies;
@@ -238,7 +238,8 @@ Piece piece_of(const TaskList& list, const std::vector<StorageId>& storages, Sto
   return piece;
 }
 
-// Of what the inputs of a body begin at; those that are sliced begin where each slice does.
+// The memory at which the inputs of a body begin; those that are sliced begin where each slice
+// does.
 std::vector<InputMemory> inputs_of(const ControlNode& control, std::size_t first) {
   std::vector<InputMemory> result;
   for (std::size_t i = first; i < control.operands.size(); ++i) {

@@ -1,5 +1,5 @@
 // Stopping loops from outside: a condition that never becomes false is a bug of the user's data or
-// program, and a loop may just take too long; who calls has a deadline, or a user at a keyboard.
+// program, and a loop may just take too long; the caller has a deadline, or a user at a keyboard.
 //
 //   std::atomic<bool> stop = false;  // set by another thread, or by a handler of a signal
 //   StoppableLoops stoppable(stop);
@@ -16,9 +16,9 @@
 namespace tilewright {
 
 // While it lives, the loops that this thread runs, while_loop and scan, at once or in compiled
-// functions, look at the flag before each turn, and raise `Error` where it is set. What a compiled
-// function writes in place is then written or not; it can be called again. Of nested ones the
-// innermost counts. The flag must outlive it.
+// functions, look at the flag before each turn, and raise `Error` where it is set. Tensors that a
+// compiled function writes in place are then written or not; it can be called again. If they are
+// nested, the innermost counts. The flag must outlive it.
 class StoppableLoops {
  public:
   explicit StoppableLoops(const std::atomic<bool>& stop);
@@ -32,7 +32,7 @@ class StoppableLoops {
 
 namespace graph {
 
-// Of one loop, which begins here.
+// For one loop, which begins here.
 class LoopStop {
  public:
   explicit LoopStop(std::string_view loop);

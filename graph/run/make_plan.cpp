@@ -78,7 +78,7 @@ class PlanMaker {
   }
 
  private:
-  // What a region becomes: programs, one after the other, and what they need between them.
+  // The lowered form of a region: programs, one after the other, and their scratch memory.
   struct RegionProgram {
     std::uint32_t program = 0;
     Grid grid;
@@ -258,7 +258,7 @@ class PlanMaker {
     for (TaskId id : region.region.tasks) program.ops.emplace_back(word_of(list_.tasks[id]));
     program.user_ops = user_ops(region.region);
     program.key = key.hex();
-    // What the region itself reads and writes counts with its first program.
+    // The region's own reads and writes count with its first program.
     if (&from == lowered.programs.data()) {
       program.bytes = bytes_moved(list_, region.region);
       program.bytes_saved = region.bytes_saved;

@@ -1,6 +1,6 @@
-// What became of the marked regions of a function (graph/compile/region.h): how often each is
-// called, and how many different structures that makes. Calls of one structure are computed by the
-// same programs, which are compiled once.
+// The statistics of a function's marked regions (graph/compile/region.h): how often each is called,
+// and how many different structures that makes. Calls of one structure are computed by the same
+// programs, which are compiled once.
 #pragma once
 
 #include <span>

@@ -2,9 +2,9 @@
 //
 // Making one cuts the graph into regions (graph/regions), turns each into a tile program
 // (graph/lower), compiles every distinct program once, and gives every value that crosses regions a
-// place (runtime/plan/executable.h); lifetimes decide who shares bytes of the arena, and launches
-// of one program that do not wait for each other become one step (graph/run/batches.h). What is run
-// and recorded is the executable alone; the plan around it knows what its programs are.
+// place (runtime/plan/executable.h); lifetimes decide which values share bytes of the arena, and
+// launches of one program that do not wait for each other become one step (graph/run/batches.h).
+// Only the executable is run and recorded; the plan around it knows what its programs are.
 //
 // The graph must be free of composite ops (graph/passes decompose them); it may be any other graph,
 // also one of a single node, which is how eager execution uses plans.
@@ -30,7 +30,7 @@ namespace tilewright::graph {
 struct PlanBody;  // plan_body.h
 class PlanLock;
 
-// What a plan may rely on of the memory of an input of the graph.
+// The facts that a plan may rely on about the memory of an input of the graph.
 struct InputMemory {
   bool is_aligned = true;  // begins at a multiple of 64 bytes, which GPU code uses
   bool is_frozen = false;  // nobody writes it any more, so that packed copies may be read instead
@@ -52,7 +52,7 @@ struct PlanOptions {
   // Tuning chooses where `blocks` says nothing at all. An emulated device keeps the defaults, since
   // its times mean nothing.
   std::optional<PlanTuning> tune = {};
-  // What it chose before, or a part of that: nothing is looked up or measured then.
+  // Its earlier choices, or a part of them: nothing is looked up or measured then.
   std::optional<TunedChoices> choices = {};
   // As Graph::inputs, of which those beyond the list have what InputMemory says by default.
   std::vector<InputMemory> inputs = {};
@@ -72,7 +72,7 @@ class Plan {
   std::vector<std::shared_ptr<Buffer>> run(std::span<void* const> inputs,
                                            LaunchTimes* times = nullptr) const;
 
-  // What is run and recorded; it lives as long as it is held.
+  // The part that is run and recorded; it lives as long as it is held.
   std::shared_ptr<const Executable> executable() const;
   const std::vector<PlanOutput>& outputs() const;
   const std::vector<PackedWeight>& packed_weights() const;

@@ -1,5 +1,5 @@
-// What a plan holds besides its executable: facts about its programs, for reports and tuning. Only
-// code that makes plans or times them includes this.
+// The parts of a plan besides its executable: facts about its programs, for reports and tuning.
+// Only code that makes plans or times them includes this.
 #pragma once
 
 #include <memory>

@@ -6,7 +6,7 @@
 namespace tilewright::graph {
 namespace {
 
-// Of a block of a product, up to which computing an operand beside it costs nothing.
+// The rows of a product's block up to which computing an operand beside it costs nothing.
 constexpr std::int64_t few_rows_of_gpus = 64;
 
 // In release builds it would take up to a twenty-fifth of the time of a plan whose code is known.

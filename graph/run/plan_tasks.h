@@ -1,5 +1,5 @@
-// The tasks and regions of a plan, before any of them is lowered: what decides them is here, for
-// who makes the plan and for who prints what it is made of.
+// The tasks and regions of a plan, before any of them is lowered: this file makes all decisions
+// about them, for making plans and for printing them.
 #pragma once
 
 #include "graph/regions/fuse.h"
@@ -7,8 +7,9 @@
 
 namespace tilewright::graph {
 
-// Of the options: whether to fuse, the precision of products, the device and the memory of inputs.
-// Builds for debugging verify both (regions/reference/verify.h), and so do the tests of either.
+// Takes from the options whether to fuse, the precision of products, the device and the memory of
+// inputs. Builds for debugging verify both (regions/reference/verify.h), and so do the tests of
+// either.
 FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options);
 
 }  // namespace tilewright::graph

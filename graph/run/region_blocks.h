@@ -2,9 +2,9 @@
 // here, once, and nobody behind it asks.
 //
 // A locked plan's sizes come first, then those that tuning chose before (PlanOptions::choices) or
-// knows or finds now, then the caller's (PlanOptions::blocks), where nothing is searched. What none
-// of them names the lowering chooses. What it used in the end a locked plan must say too, and a
-// plan that is written says.
+// knows or finds now, then the caller's (PlanOptions::blocks), where nothing is searched. The
+// lowering chooses the sizes that none of them names. A locked plan must also record the sizes that
+// were used in the end, and so does a plan that is written.
 #pragma once
 
 #include <span>
