@@ -22,7 +22,7 @@ std::string text_of(const LockedRegion& region) {
                 " precision=", region.precision);
 }
 
-// Threads change who adds up what, not the order.
+// Threads change how the additions are divided, not their order.
 Record device_record(const Device& device) {
   Record record, all = autotune::record_of(device);
   for (const Record::Field& field : all.fields())
@@ -122,7 +122,7 @@ class Reader {
   Hasher lines_;
 };
 
-// Of a text that ends in a newline.
+// For a text that ends in a newline.
 Hash checksum_of(const std::string& text) {
   Hasher lines;
   for (std::size_t begin = 0; begin < text.size();) {
@@ -157,7 +157,7 @@ std::shared_ptr<PlanLock> PlanLock::read(const std::filesystem::path& file) {
   std::shared_ptr<PlanLock> lock(new PlanLock(file, true));
   std::string difference = first_difference(autotune::compiler_record(), reader.record("compiler"));
   reader.expect(difference.empty(),
-                "the plan is of another compiler: " + difference + "; write it anew with this one");
+                "the plan is of another compiler: " + difference + "; rewrite it with this one");
   lock->state_->device = reader.record("device");
   while (true) {
     reader.expect(reader.next(),
@@ -172,8 +172,9 @@ std::shared_ptr<PlanLock> PlanLock::read(const std::filesystem::path& file) {
   std::string regions = concat("end ", lock->state_->count, " regions, ");
   reader.expect(reader.line().starts_with(regions),
                 concat("there are ", lock->state_->count, " regions before this line"));
-  reader.expect(reader.line() == last_line(lock->state_->count, reader.checksum()),
-                "the checksum is not that of the lines before: the file was edited; write it anew");
+  reader.expect(
+      reader.line() == last_line(lock->state_->count, reader.checksum()),
+      "the checksum is not that of the lines before: the file was edited; write it again");
   reader.expect(!reader.next(), "there is text behind the end");
   return lock;
 }
@@ -196,7 +197,7 @@ const LockedRegion& PlanLock::at(const Hash& region, const std::string& ops) con
   auto found = state_->regions.find(region);
   require(found != state_->regions.end(), "[plan] ", file_.string(), " has no region ",
           region.hex(), " (", ops,
-          "): what is compiled differs from what was; write the plan anew");
+          "): the compiled code differs from the recorded one; write the plan again");
   return found->second;
 }
 

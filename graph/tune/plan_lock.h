@@ -44,8 +44,8 @@ class PlanLock {
   // The choices in a file. Raises `Error` naming file and line where it is no plan, or was made by
   // another compiler or for another device than these.
   static std::shared_ptr<PlanLock> read(const std::filesystem::path& file);
-  // An empty one that will be the file, which is written anew with every plan. The same for every
-  // call with the same path.
+  // An empty one that will be the file, which is rewritten with every plan. The same for every call
+  // with the same path.
   static std::shared_ptr<PlanLock> write(const std::filesystem::path& file);
 
   bool is_locked() const { return is_locked_; }

@@ -10,7 +10,7 @@
 namespace tilewright::graph {
 namespace {
 
-// Of one core, or one multiprocessor.
+// The rates of one core, or one multiprocessor.
 struct Rates {
   double flops, memory, outer_cache, inner_cache;  // a second; bytes a second
   double outer_bytes, inner_bytes;                 // sizes of the caches
@@ -98,7 +98,7 @@ double RegionEstimate::seconds(const BlockSizes& blocks) const {
   double reread = (reread_seconds(rates, weights, panel + operand) +
                    reread_seconds(rates, operands, panel + operand)) /
                   processors_;
-  // What a product gives may be gone through several times before the next one.
+  // The result of a product may be gone through several times before the next one.
   if (result_passes_ != 0)
     reread += result_passes_ *
               reread_seconds(rates, all * sum_bytes, at.rows * at.columns * sum_bytes) /

@@ -1,8 +1,8 @@
-// What a configuration of a region is expected to cost, before anything is compiled: bytes over
-// the bandwidth of where they lie, operations over the rate of the vector units, what a program
-// costs to begin, and whole rounds of programs over the processors. It ranks configurations and
-// foretells no time: its constants are of a typical machine, and what is learned from measurements
-// corrects it (autotune/search).
+// The expected cost of a configuration of a region, before anything is compiled: bytes over the
+// bandwidth of where they lie, operations over the rate of the vector units, the cost of starting a
+// program, and whole rounds of programs over the processors. It ranks configurations and foretells
+// no time: its constants are of a typical machine, and what is learned from measurements corrects
+// it (autotune/search).
 #pragma once
 
 #include <vector>

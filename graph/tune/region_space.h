@@ -2,7 +2,8 @@
 //
 // A point stands for BlockSizes (graph/lower/blocks/block_request.h), and the knobs are rows of
 // their table; a knob that a region or target has no use for is left out. The rule that governs
-// all: the lowering uses what the point asks for. What it would clip is another point already.
+// all: the lowering uses what the point asks for. Values that it would clip are other points
+// already.
 #pragma once
 
 #include "autotune/search/strategy.h"

@@ -133,8 +133,8 @@ RegionTrial::RegionTrial(const TaskList& list, const Region& region, const Devic
   results_seconds_ = passes * seconds_a_byte * static_cast<double>(bytes_of_results);
 }
 
-// The copies, and the results of the default and of a candidate on the host. Half of what is free
-// is left to the program and to others, for whom tuning is a side matter.
+// The copies, and the results of the default and of a candidate on the host. Half of the free
+// memory is left to the program and to others, for which tuning is a side matter.
 void RegionTrial::require_room(std::int64_t bytes_of_copies, std::int64_t bytes_of_results) const {
   std::int64_t needed = bytes_of_results + (device_.memory() == nullptr ? bytes_of_copies : 0);
   std::int64_t available = available_bytes(), most = available / 2;

@@ -56,7 +56,7 @@ class RegionTrial {
   // About how long `results` and a `difference` take beside the run, by how long it took to fill
   // the memory.
   double results_seconds() const { return results_seconds_; }
-  // What the region stores, begun from the same memory each time.
+  // The results that the region stores, starting from the same memory each time.
   std::vector<std::vector<std::byte>> results(const RegionCandidate& candidate);
   // Where two such results differ by more than other orders of adding explain; empty: nowhere.
   std::string difference(const std::vector<std::vector<std::byte>>& expected,

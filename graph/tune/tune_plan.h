@@ -1,10 +1,10 @@
 // Which block sizes the regions of a plan get by the clock, within one budget for all of them.
 //
-// What the database knows costs nothing. Each other region is timed once as it is, and gets the
-// part of the budget that its part of a call's time is, so that what matters is tuned longest; what
-// takes less than `least_share` of a call is left alone. The largest goes first, and what one
-// leaves over the others share. Whether what was chosen for regions by themselves also holds in
-// whole calls is decided later (graph/compile/plans/tuned_plan.h).
+// Results in the database cost nothing. Each other region is timed once as it is, and gets a part
+// of the budget in proportion to its part of a call's time, so that the important ones are tuned
+// longest; a region with less than `least_share` of a call is left alone. The largest goes first,
+// and what one leaves over the others share. graph/compile/plans/tuned_plan.h decides later whether
+// a choice for single regions also holds in whole calls.
 #pragma once
 
 #include <span>
@@ -45,19 +45,19 @@ struct TuningReport {
 };
 
 struct TunedRegions {
-  std::vector<BlockSizes> asked;  // of each region; what is not named is the lowering's to choose
+  std::vector<BlockSizes> asked;  // of each region; the lowering chooses sizes that are not named
   std::vector<double> seconds;    // of a call that each region takes by default; 0: not known
   TuningReport report;
 };
 
-// What the clock chose for one distinct region of a plan.
+// The timed choice for one distinct region of a plan.
 struct RegionChoice {
   Hash region;         // its key (regions/region_key.h)
   BlockSizes blocks;   // others than by default
   double seconds = 0;  // of a call, by default; 0: not known
 };
 
-// What it chose for all of them, so that a plan can be made again without asking it.
+// The choices for all of them, so that a plan can be made again without new measurements.
 struct TunedChoices {
   std::vector<RegionChoice> regions;  // those that take longest first
   TuningReport report;
@@ -74,7 +74,7 @@ class BudgetShares {
   BudgetShares(std::vector<double> seconds, double call, const PlanTuning& tuning);
   // Regions in the order in which they are to be tuned.
   const std::vector<std::size_t>& order() const { return order_; }
-  // Of the next in order, where so many seconds of the budget are spent.
+  // The seconds for the next in order, where so many of the budget are spent.
   double next(double spent);
 
  private:

@@ -24,7 +24,7 @@ class RegionRunner final : public autotune::Runner {
         trial_(list, region, device, settings.stop, until),
         preferred_(candidate(space.preferred)) {}
 
-  // Whether there is anything to win; answers in little time.
+  // True if there is anything to win; answers in little time.
   bool is_worthwhile() {
     return settings_.least_seconds == 0 || preferred_.failure ||
            trial_.seconds(preferred_, settings_.least_seconds) >= settings_.least_seconds;
@@ -53,7 +53,8 @@ class RegionRunner final : public autotune::Runner {
 
   autotune::Failure check(const Point& point) override {
     const RegionCandidate& one = candidate(point);
-    // What was not compiled because tuning stopped has not failed, and must be tried another time.
+    // A candidate that was not compiled because tuning stopped has not failed, and must be tried
+    // another time.
     if (one.failure) trial_.raise_if_stopped();
     if (one.failure) return one.failure;
     if (&one == &preferred_ || preferred_.failure) return {};

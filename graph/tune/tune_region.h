@@ -1,8 +1,8 @@
 // Tunes one region by itself: searches its space by the clock and decides by rounds.
 //
 // Candidates of a batch are compiled side by side and timed one after the other, in rounds in which
-// the default takes part, so that batches measured at different moments can be compared. What a
-// candidate computes is compared with the default's result before it may win.
+// the default takes part, so that batches measured at different moments can be compared. A
+// candidate's result is compared with the default's before it may win.
 #pragma once
 
 #include <stop_token>
@@ -38,7 +38,7 @@ struct RegionTuning : autotune::Tuning {
   RegionSpace space;
 };
 
-// `seeds` are measured first, what is `known` never; `progress` is told of each configuration as it
+// `seeds` are measured first, and points in `known` never; `progress` gets each configuration as it
 // was measured. The budget's seconds begin when this is called. Nothing is measured, and `ended`
 // says so, where they are over before there is memory with something in it.
 RegionTuning tune_region(const TaskList& list, const Region& region, const Device& device,
