@@ -81,7 +81,7 @@ std::string tampered(std::uint64_t number) {
   }
 }
 
-// As an attacker would who knows that the last line is a checksum of those before.
+// As an attacker would seal it, knowing that the last line is a checksum of those before.
 std::string sealed(const std::string& plan) {
   std::size_t end = plan.rfind("\nend "), at = plan.rfind("checksum ");
   if (end == std::string::npos || at == std::string::npos || at < end) return plan;

@@ -1,5 +1,5 @@
 // Cached machine code is read back complete and correct, or not at all: whatever piece of a file is
-// missing, whichever bit has turned, and whoever has put one file in the place of another.
+// missing, whichever bit has turned, and even if one file has replaced another.
 #include "runtime/cuda/machine_code_cache.h"
 
 #include <fcntl.h>
