@@ -235,7 +235,7 @@ void add_tune(CLI::App& command) {
   command.add_option("--rounds", a->settings.rounds, "Samples a configuration, at most")
       ->check(above_zero())
       ->capture_default_str();
-  command.add_option("--seed", a->settings.seed, "Of the search")->capture_default_str();
+  command.add_option("--seed", a->settings.seed, "Seed of the search")->capture_default_str();
   add_device_option(command, a->device, "Where");
   add_threads_option(command, a->threads);
   command.add_flag("--keep", a->keep,

@@ -51,7 +51,8 @@ void RunOptions::add_to(CLI::App& command) {
   // By callbacks: a flag of an optional is set where it is not given, too.
   CLI::Option* is_frozen = command.add_flag_callback(
       "--freezing", [this] { freezing = true; },
-      "weights are not written any more: what follows from them alone is computed once, at the "
+      "weights are not written any more: values that depend on them alone are computed once, at "
+      "the "
       "first call, and on the host those of convolutions and of products with many rows are packed "
       "then, for as much memory again; the default of run where it calls a model several times");
   command

@@ -147,8 +147,8 @@ std::string reasons_of(const autotune::Diagnostics& diagnostics) {
 int prune_rows(const DatabaseArguments& a) {
   bool is_named = a.older_than_days >= 0 || a.keep_builds >= 0 || a.failed || !a.wanted.empty();
   require_use(is_named,
-              "[db] prune is not told what to remove; WHICH, --older-than, --keep-builds or "
-              "--failed would say");
+              "[db] prune has no selection of rows to remove; give WHICH, --older-than, "
+              "--keep-builds or --failed");
   a.require_database();  // a mistyped name makes none
   TuningDatabase database = a.open(Access::read_write);
   constexpr std::int64_t day_ms = 86'400'000;

@@ -200,7 +200,7 @@ TEST_F(DatabaseMisuse, ValuesThatCannotBeAreNamed) {
               HasSubstr("[db] --problem is \"7\""));
   EXPECT_THAT(misuse_of({"diff", "a.db", "b.db"}),
               HasSubstr("[db] diff takes one other database, not 2"));
-  EXPECT_THAT(misuse_of({"prune"}), HasSubstr("[db] prune is not told what to remove"));
+  EXPECT_THAT(misuse_of({"prune"}), HasSubstr("[db] prune has no selection of rows to remove"));
 }
 
 TEST_F(DatabaseCommand, ShowHasTheFastestFirstAndFailuresLast) {
