@@ -167,8 +167,7 @@ class KeyOrder {
       exchange(tiles, place, distance, distance);
   }
 
-  // Of two elements at places that differ by `mask`, the one without `bit` in its place comes
-  // first.
+  // The element without `bit` in its place comes first; the other one's place differs by `mask`.
   void exchange(Tiles& tiles, const Term& place, std::int64_t mask, std::int64_t bit) const {
     const Term other = place ^ mask, is_front = (place & bit) == 0;
     const Term key = term(tiles[0]), partner = term(moved(tiles[0], other));
