@@ -21,7 +21,7 @@ bool is_trusted(const struct stat& facts) {
 
 enum class Missing : std::uint8_t { refused, made };
 
-// What is wrong with one of the folders from the root to `path`, itself included. One that is not
+// The problem with one of the folders from the root to `path`, itself included. One that is not
 // there is made after those above it were found right, and looked at like any other: somebody else
 // may have been faster.
 std::optional<std::string> problem_on_the_way(const fs::path& path, Missing missing,
