@@ -68,7 +68,7 @@ TunedKernel::TunedKernel(dsl::Kernel kernel, KernelTuning tuning,
   if (!s.tuning.preferred.empty()) {
     std::optional<Point> point = s.tuning.space.parse(s.tuning.preferred);
     require(point.has_value(), "[", name, "] the default \"", s.tuning.preferred,
-            "\" is no legal point of the space: ", s.tuning.space.problem(s.tuning.preferred));
+            "\" is not a legal point of the space: ", s.tuning.space.problem(s.tuning.preferred));
     s.preferred = *point;
   }
   std::optional<std::string> broken = s.tuning.space.broken_rule(s.preferred);

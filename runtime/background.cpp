@@ -109,7 +109,7 @@ class Queue {
     } catch (const std::exception& error) {
       return error.what();
     } catch (...) {
-      return "something that is no std::exception was thrown";
+      return "something that is not a std::exception was thrown";
     }
     return {};
   }

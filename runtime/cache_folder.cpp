@@ -40,7 +40,7 @@ CacheFolder find_cache_folder(std::string_view part) {
                      : !env::user_cache_dir().empty() ? "XDG_CACHE_HOME"
                                                       : "HOME";
     std::string why_not =
-        concat("the folder \"", folder.string(), "\" of ", of, " is no absolute path");
+        concat("the folder \"", folder.string(), "\" of ", of, " is not an absolute path");
     warn_of_relative_folder(why_not);
     return {{}, why_not};
   }

@@ -72,7 +72,7 @@ void GuardedStore::say_not_kept() const {
   bool is_named = !location_.url.empty() || (!location_.file.empty() && !location_.is_ours);
   bool is_missing = why_not_written_->kind == SqlFailure::unavailable && is_named;
   if (is_full || is_missing)
-    say_once(concat(why_not_written_->what(), "; what it cannot keep there it keeps in memory"));
+    say_once(concat(why_not_written_->what(), "; other results are kept in memory"));
 }
 
 void GuardedStore::reject(const std::string& why) {
@@ -113,7 +113,7 @@ bool GuardedStore::is_worth_another(const SqlError& error, int attempt) {
       if (patience.sleep(std::chrono::milliseconds(5 << attempt))) return true;
       say_once(concat(location_.text(), " is held by others, and this process has waited for them ",
                       Patience::of_process.count() / 1000,
-                      " s in all; what it cannot keep there it keeps in memory"));
+                      " s in all; other results are kept in memory"));
       return false;
     }
     case SqlFailure::lost:
@@ -130,7 +130,7 @@ bool GuardedStore::is_worth_another(const SqlError& error, int attempt) {
         close_for_good();
         say_once(concat(location_.text(), " does not answer, and this process has waited ",
                         Patience::of_process.count() / 1000,
-                        " s; what it measures stays in memory"));
+                        " s; its measurements stay in memory"));
       }
       [[fallthrough]];
     case SqlFailure::full:

@@ -52,7 +52,7 @@ Record record_part(const Json& json, const char* name) {
   Record record;
   for (const auto& [field, value] : part(json, name, Json::value_t::object).items()) {
     if (!Record::is_name(field) || !value.is_string())
-      throw Wrong{concat("\"", name, "\" has a value that is none")};
+      throw Wrong{concat("\"", name, "\" has a value that is not allowed")};
     record.set(field, value.get_ref<const std::string&>());
   }
   return record;
@@ -68,7 +68,7 @@ Observation observation_of(const Json& json) {
   o.date_ms = *parse_date(date);
   if (json.contains("samples_ns"))
     for (const Json& ns : part(json, "samples_ns", Json::value_t::array)) {
-      if (!ns.is_number()) throw Wrong{"a sample is no number"};
+      if (!ns.is_number()) throw Wrong{"a sample is not a number"};
       o.samples_ns.push_back(ns.get<double>());
     }
   for (const auto& [name, note] : {std::pair{"reason", &o.reason},
@@ -86,7 +86,7 @@ TuningRow row_of(const Json& json) {
   TuningRow row;
   row.key.kernel = text_part(json, "kernel");
   std::optional<Hash> hash = Hash::parse(text_part(json, "kernel_hash"));
-  if (!hash) throw Wrong{"\"kernel_hash\" is no hash"};
+  if (!hash) throw Wrong{"\"kernel_hash\" is not a hash"};
   row.key.kernel_hash = *hash;
   row.key.problem = record_part(json, "problem");
   row.key.device = record_part(json, "device");
@@ -115,7 +115,7 @@ std::string json_of(const TuningRow& row) {
 
 std::variant<TuningRow, std::string> parse_json(const std::string& line) {
   Json json = Json::parse(line, nullptr, false);
-  if (!json.is_object()) return "it is no JSON of a row";
+  if (!json.is_object()) return "it is not the JSON of a row";
   try {
     return row_of(json);
   } catch (const Wrong& wrong) {

@@ -169,7 +169,7 @@ SalvageReport replace_damaged(const fs::path& file, std::uint64_t inode, bool is
   SalvageReport report;
   // Before a lock is put beside it. While another process mends it, it is one or is not there.
   if (!is_ours && !looks_like_a_database(file) && names_in(file).keys.empty())
-    throw SqlError(SqlFailure::foreign, file.string() + " is no tuning database");
+    throw SqlError(SqlFailure::foreign, file.string() + " is not a tuning database");
   FileLock lock(file.string() + ".lock");
   struct stat facts {};
   bool is_there = ::stat(file.c_str(), &facts) == 0;

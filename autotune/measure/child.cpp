@@ -106,7 +106,7 @@ class StandardError {
   } catch (const std::exception& error) {
     raised(raised_mark, error.what());
   } catch (...) {
-    raised(raised_mark, "something was thrown that is no std::exception");
+    raised(raised_mark, "something was thrown that is not a std::exception");
   }
   bool whole = write_all(to, &mark, 1) && write_all(to, text.data(), text.size());
   _exit(whole ? 0 : 1);  // neither destructors nor what was registered for the end of the parent

@@ -53,7 +53,7 @@ Split best_split(const std::vector<Sample>& samples, std::vector<int>& chosen,
 }  // namespace
 
 Forest::Forest(const std::vector<Sample>& samples, int trees, int depth, std::mt19937_64& random) {
-  check(!samples.empty(), "a forest of no samples");
+  check(!samples.empty(), "a forest needs samples");
   std::uniform_int_distribution<int> any(0, static_cast<int>(samples.size()) - 1);
   for (int t = 0; t < trees; ++t) {
     std::vector<int> chosen(samples.size());

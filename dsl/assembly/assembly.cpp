@@ -205,7 +205,7 @@ std::string problem_of(const Assembly& assembly, std::span<const DType> results,
   if (auto problem = problem_of_all(assembly, operands); !problem.empty()) return problem;
   if (results.size() > 1 && !assembly.is_pure)
     return concat("there are ", results.size(),
-                  " results of what is not pure; that is run for one result alone");
+                  " results of impure code, which can have one result only");
   const std::string letters = letters_of(assembly).results;
   std::size_t at = 0;
   for (DType dtype : results) {

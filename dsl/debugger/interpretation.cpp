@@ -117,7 +117,7 @@ class Watch {
     require(!arguments_.is_empty(p), ir::source_place(touched.inst), ": [",
             ir::info(touched.inst.op).name, "] ", ir::text_of(touched.program), ", element ",
             touched.element, ": ", element_name(function_, arguments_.values(), touched),
-            " is outside: it has 0 elements; mask what lies outside");
+            " is outside: it has 0 elements; mask elements outside");
   }
 
   void look(const Executed& executed) {

@@ -32,7 +32,7 @@ std::vector<bool> pointers_named(const ir::Function& function,
     auto found = std::ranges::find(function.params, name, &ir::Param::name);
     require(found != function.params.end() && function.type(found->value).is_pointer(), "[",
             function.name, "] \"", name,
-            "\" is no pointer of the kernel, whose memory could be "
+            "\" is not a pointer of the kernel, whose memory could be "
             "watched");
     is_named[static_cast<std::size_t>(found - function.params.begin())] = true;
   }

@@ -35,7 +35,7 @@ std::string KnownMemory::fault(const void* address) const {
   std::int64_t index =
       offset / nearest.element_bytes - (offset < 0 && offset % nearest.element_bytes != 0);
   return concat("out of bounds: index ", index, " of ", nearest.name, ", which has ",
-                nearest.bytes / nearest.element_bytes, " elements; mask what lies outside");
+                nearest.bytes / nearest.element_bytes, " elements; mask elements outside");
 }
 
 KnownMemoryScope::KnownMemoryScope(const KnownMemory* memory)

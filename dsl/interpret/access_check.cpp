@@ -35,7 +35,7 @@ void AccessCheck::require_inside(const Touched& touched) const {
   // Rounded down, also below zero.
   const std::int64_t index = offset / width - (offset % width < 0 ? 1 : 0);
   raise_error(concat(head_of(touched), "index ", index, " of ", param.name, " is outside: it has ",
-                     bytes / width, " elements; mask what lies outside"));
+                     bytes / width, " elements; mask elements outside"));
 }
 
 // A pointer chosen among several parameters must lie in one of them.
@@ -48,7 +48,7 @@ void AccessCheck::require_in_any(const Touched& touched) const {
   }
   raise_error(concat(head_of(touched),
                      "a pointer that was chosen among parameters lies in the memory of none; mask "
-                     "what lies outside"));
+                     "elements outside"));
 }
 
 }  // namespace tilewright::ir

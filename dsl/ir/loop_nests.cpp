@@ -40,7 +40,7 @@ void verify_marks(const Function& function, const Inst& inst) {
   expect(!s.kept || (may_be_virtual(inst) && gives_tile), inst,
          "is kept; only a tile that would be computed where it is needed can be");
   expect(!s.joined || is_root(function, inst), inst,
-         "is joined to a loop nest; only what goes through a tile can be");
+         "is joined to a loop nest; only instructions that go through a tile can be");
   expect(inst.op == Op::prefetch_desc_ || s.quarters == Schedule{}.quarters, inst,
          "is done for a part of the vectors; only a prefetch_desc can be");
   expect(s.quarters != 0, inst, "is done for none of four vectors; it must be for some");
@@ -50,7 +50,7 @@ void verify_marks(const Function& function, const Inst& inst) {
   expect(!s.tabulated || can_be_tabulated, inst,
          "is tabulated; only an elementwise tile of f32 can be");
   expect(inst.op == Op::dot_ || inst.op == Op::store_desc_ || !s.in_panels, inst,
-         "is in panels; only what a dot reads and what a store_desc writes can be");
+         "is in panels; only operands of a dot and values of a store_desc can be");
   bool is_of_dots = s.product != Schedule{}.product || s.hoisted;
   expect(inst.op == Op::dot_ || !is_of_dots, inst,
          "says how operands are multiplied; only a dot multiplies");
@@ -96,7 +96,7 @@ class LoopNestVerifier {
 
   void root(const Inst& inst) {
     if (inst.schedule.joined) {
-      expect(!nest_.empty(), inst, "is joined to the loop nest before it, and there is none");
+      expect(!nest_.empty(), inst, "is joined to the previous loop nest, but there is none");
       const Shape own = domain_of(function_, inst), others = domain_of(function_, *nest_[0]);
       expect(own == others, inst, "goes through ", to_string(own),
              " and is joined to a loop nest that goes through ", to_string(others));

@@ -306,7 +306,7 @@ Types atomic(const RuleContext& site) {
               " operands; compare_exchange takes 4, and ", name_of(kind), " is",
               compares ? "" : " not", " that");
   if (compares)
-    site.expect(site.operand(3) == site.operand(1), "what is expected is ", site.operand(3),
+    site.expect(site.operand(3) == site.operand(1), "the expected value is ", site.operand(3),
                 ", the value ", site.operand(1), "; they must be of one type");
   bool takes = is_floating(dtype) ? takes_floats && bit_width(dtype) >= (computes ? 16 : 32)
                                   : is_integer(dtype) && bit_width(dtype) >= 32;

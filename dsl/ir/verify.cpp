@@ -55,7 +55,7 @@ class Verifier {
             " stages; there are at least 2, and at most 255");
     int axis = roles.cluster_axis.value_or(0);
     require(axis >= 0 && axis <= 2, "[func] programs that are neighbours along axis ", axis,
-            " share what they fetch; a grid has the axes 0 to 2");
+            " share their fetches; a grid has the axes 0 to 2");
   }
 
   void schedule(const Inst& inst) const {
@@ -70,7 +70,7 @@ class Verifier {
     bool is_array_access = info(inst.op).op_class == OpClass::memory && inst.op != Op::make_desc_;
     expect((is_array_access && !s.staged && !s.boxed) || s.barrier != Barrier::array, inst,
            "has a barrier before its array; only a load, a store or an atomic has an array, and "
-           "what is staged or boxed waits by other means");
+           "staged and boxed accesses wait by other means");
     expect(s.shared_bytes != 0 || s.barrier != Barrier::scratch, inst,
            "has a barrier before its scratch, and no place in shared memory");
     bool may_exchange = is_loop ? s.stages != 0

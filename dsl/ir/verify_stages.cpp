@@ -40,7 +40,7 @@ class LayoutVerifier {
         for (Value param : body.params) value(inst, param);
       if (inst.op == Op::loop_)
         for (std::size_t k = 0; k < inst.results.size(); ++k)
-          same(inst, inst.bodies[0].params[1 + k], inst.results[k], "what is carried");
+          same(inst, inst.bodies[0].params[1 + k], inst.results[k], "the carried value");
       if (function_.stage >= Stage::converted) operands(inst);
     });
   }
@@ -112,7 +112,7 @@ class LayoutVerifier {
       if (inst.op == Op::loop_)
         same(inst, inst.operands[3 + k], inst.results[k], "an initial value");
       for (const Block& body : inst.bodies)
-        same(inst, body.insts.back().operands[k], inst.results[k], "what is yielded");
+        same(inst, body.insts.back().operands[k], inst.results[k], "the yielded value");
     }
   }
 
@@ -141,9 +141,8 @@ class PlaceVerifier {
   void run() {
     const SharedMemory& shared = function_.shared;
     bool is_allocated = function_.stage >= Stage::allocated;
-    require(is_allocated || shared == SharedMemory{},
-            "[func] says what is in shared memory, and is ", name_of(function_.stage),
-            "; allocate_shared says that");
+    require(is_allocated || shared == SharedMemory{}, "[func] has places in shared memory, and is ",
+            name_of(function_.stage), "; allocate_shared says that");
     require(shared.reserved <= shared.bytes, "[func] reserves ", shared.reserved, " of ",
             shared.bytes, " bytes of shared memory; there must be as many");
     block(function_.body);
@@ -168,7 +167,7 @@ class PlaceVerifier {
   void place(const Inst& inst) const {
     const SharedRange own = place_of(inst);
     expect(own.begin >= function_.shared.reserved && own.end <= function_.shared.bytes, inst,
-           "its bytes of shared memory, ", to_string(own), ", lie outside those that there are, ",
+           "its bytes of shared memory, ", to_string(own), ", lie outside the function's ",
            function_.shared.reserved, " to ", function_.shared.bytes);
     for (const Inst* ring : rings_)
       expect(!own.overlaps(place_of(*ring)), inst, "its bytes of shared memory, ", to_string(own),

@@ -137,7 +137,7 @@ void require_inside(const BoundsChecks& checks, const Grid& grid,
                        program % grid.size[0], ", ", rows % grid.size[1], ", ", rows / grid.size[1],
                        "): index ", report[1], " of ", checks.function.params[site.param].name,
                        " is outside: it has ", argument.size_bytes() / size_bytes(argument.dtype()),
-                       " elements; mask what lies outside"));
+                       " elements; mask elements outside"));
   }
 }
 

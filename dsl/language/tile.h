@@ -285,7 +285,7 @@ requires(std::convertible_to<A, Tile> || std::convertible_to<B, Tile>) Tile
   static_assert(
       sizeof(A) == 0,
       "the bounds of arange are numbers of C++ or Constexprs: sizes of tiles are known as "
-      "the kernel is traced; mask what lies beyond a Scalar");
+      "the kernel is traced; mask elements beyond a Scalar");
   return Tile();
 }
 Tile full(const Shape& shape, double value, DType dtype,

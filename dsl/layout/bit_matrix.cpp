@@ -105,7 +105,7 @@ BitMatrix BitMatrix::column_range(int first, int count) const {
 }
 
 BitMatrix compose(const BitMatrix& outer, const BitMatrix& inner) {
-  check(outer.columns() == inner.rows(), "the inner matrix gives what the outer one does not take");
+  check(outer.columns() == inner.rows(), "the inner matrix's rows differ from the outer's columns");
   std::vector<std::uint64_t> columns;
   for (int c = 0; c < inner.columns(); ++c) columns.push_back(outer.apply(inner.column(c)));
   return {outer.rows(), std::move(columns)};

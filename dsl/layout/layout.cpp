@@ -72,7 +72,7 @@ std::variant<Layout, std::string> Layout::checked(Shape physical,
 std::string Layout::flaw() const {
   for (std::int64_t size : shape_)
     if (size <= 0 || size > (1 << 30) || !std::has_single_bit(static_cast<std::uint64_t>(size)))
-      return "an axis of a layout is no power of two";
+      return "an axis of a layout is not a power of two";
   std::size_t bit_count = 0;
   for (const std::vector<Basis>& part : bases_) {
     bit_count += part.size();

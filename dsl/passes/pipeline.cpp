@@ -33,9 +33,9 @@ struct Constraint {
   std::string_view first, then, because;
 };
 constexpr std::array constraints = {
-    Constraint{"drop_asserts", "dead_code", "what only an assert needed has no use left"},
+    Constraint{"drop_asserts", "dead_code", "values that only an assert used become unused"},
     Constraint{"expand_math", "simplify",
-               "an expansion brings constants and splats that fold with what is around"},
+               "an expansion brings constants and splats that fold with their neighbours"},
     Constraint{"widen_reductions", "common_subexpressions",
                "two sums of one tile bring the same cast"},
     Constraint{"split_products", "common_subexpressions",
@@ -43,20 +43,20 @@ constexpr std::array constraints = {
     Constraint{"expand_math", "hoist_invariants",
                "coefficients that an expansion puts into a loop belong outside"},
     Constraint{"simplify", "hoist_invariants",
-               "carried values found constant make what uses them invariant"},
+               "carried values found constant make their users invariant"},
     Constraint{"hoist_invariants", "common_subexpressions",
                "equal instructions of two loops meet only once they are outside"},
-    Constraint{"simplify", "dead_code", "simplify leaves behind what it made useless"},
+    Constraint{"simplify", "dead_code", "simplify leaves unused instructions behind"},
     Constraint{"common_subexpressions", "dead_code", "values whose twins went may be unused"},
-    Constraint{"dead_code", "form_loop_nests", "what nothing needs would have loops too"},
-    Constraint{"form_loop_nests", "tabulate", "what is kept is read, and not computed again"},
-    Constraint{"form_loop_nests", "pack_products", "what is kept is multiplied where it lies"},
-    Constraint{"dead_code", "specialise_warps", "a load with one user is what is staged"},
+    Constraint{"dead_code", "form_loop_nests", "unused values would get loops too"},
+    Constraint{"form_loop_nests", "tabulate", "kept values are read, and not computed again"},
+    Constraint{"form_loop_nests", "pack_products", "kept values are multiplied in place"},
+    Constraint{"dead_code", "specialise_warps", "only loads with one user are staged"},
     Constraint{"specialise_warps", "assign_layouts", "roles say how many warps hold the tiles"},
-    Constraint{"assign_layouts", "pipeline_loads", "what is staged depends on the warps' products"},
-    Constraint{"pipeline_loads", "insert_conversions", "what is staged comes as products want it"},
+    Constraint{"assign_layouts", "pipeline_loads", "staging depends on the warps' products"},
+    Constraint{"pipeline_loads", "insert_conversions", "staged values come as products want them"},
     Constraint{"insert_conversions", "allocate_shared", "conversions take most of the scratch"},
-    Constraint{"allocate_shared", "insert_barriers", "what has a place is what threads meet for"},
+    Constraint{"allocate_shared", "insert_barriers", "threads meet for values that have a place"},
 };
 
 constexpr std::size_t place(std::string_view name) {

@@ -139,7 +139,7 @@ DLManagedTensor* to_dlpack_legacy(const Tensor& tensor, std::source_location w) 
       !graph::body_of(tensor, "to_dlpack_legacy", w).buffer ||
           !tensor.body()->buffer->is_read_only(),
       "[to_dlpack_legacy] the tensor is frozen: functions compiled with Options::freezing hold ",
-      "copies of it, or what they computed from it, and this form cannot say that it may only be "
+      "copies of it, or values computed from it, and this form cannot say that it may only be "
       "read (at ",
       graph::At{w}, "); use to_dlpack, or share a clone");
   return give<DLManagedTensor>(tensor, w);

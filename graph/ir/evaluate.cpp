@@ -49,7 +49,7 @@ void round_to(HostTensor& tensor, DType dtype) {
 std::vector<std::int64_t> source_elements(const Graph& graph, NodeId view) {
   const Node& node = graph.node(view);
   auto viewed = view_of(node.op, node.attributes, row_major(graph.node(node.operands[0]).shape));
-  check(viewed.has_value(), "a row-major value has a view that is no strided view");
+  check(viewed.has_value(), "a row-major value has a view that is not strided");
   return element_offsets(*viewed);
 }
 

@@ -159,7 +159,7 @@ void verify(const Graph& graph, Stage stage) {
     }
     const bool is_type =
         type.dtype == node.dtype && type.shape == node.shape && type.others == node.others;
-    check(is_type, "a node's type is not what its rule gives");
+    check(is_type, "a node's type differs from its rule's");
     verify_bodies(node.attributes.bodies);
     check(stage == Stage::captured || info(node.op).kind != Kind::composite,
           "a composite is left in a graph of primitive ops");

@@ -36,7 +36,7 @@ void need_bodies(const Application& a, std::size_t count) {
   const std::int64_t carried = a.attributes.carried, sliced = a.attributes.sliced;
   a.need(carried >= 0 && sliced >= 0 && carried + sliced <= std::ssize(a.operands), carried,
          " carried and ", sliced, " sliced operands of ", a.count(),
-         "; there must be so many operands");
+         "; there must be as many operands");
   for (std::size_t i = 0; i < a.count(); ++i)
     a.need(element_count(a.shape(i)) > 0, "operand ", i, " of shape ", a.shape(i),
            " has no elements; bodies take tensors that have some");

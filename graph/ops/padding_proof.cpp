@@ -254,7 +254,7 @@ Value rule(const NodePair& pair) {
     case Kind::projection:
     case Kind::composite: break;
   }
-  throw Obstacle{"what it makes of padded values is not known"};
+  throw Obstacle{"its effect on padded values is not known"};
 }
 
 // Sizes are what differs, and where numbers of an `arange` or a slice end.

@@ -55,7 +55,7 @@ class Fuser {
     for (RegionId id : regions_.order()) {
       std::optional<Region> region = std::move(built_[id]);
       if (!region) region = builder_.build(regions_.tasks(id));
-      check(region.has_value(), "a task alone, and what was merged, must be a region");
+      check(region.has_value(), "a single task, and merged tasks, must be a region");
       regions.push_back({std::move(*region), bytes_saved_[id]});
     }
     return regions;

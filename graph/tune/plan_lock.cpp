@@ -65,7 +65,7 @@ class Reader {
   Record record(const std::string& word) {
     expect(next() && line_.starts_with(word + " "), "no line of the " + word);
     std::optional<Record> record = Record::parse(std::string_view(line_).substr(word.size() + 1));
-    expect(record.has_value(), "the " + word + " is no list of names and values");
+    expect(record.has_value(), "the " + word + " is not a list of names and values");
     return *record;
   }
   // One region's line, without the indent.
@@ -107,7 +107,7 @@ class Reader {
           !number.empty() && number.size() < 18 &&
           number.find_first_not_of("0123456789", number[0] == '-' ? 1 : 0) == std::string::npos &&
           number != "-";
-      expect(is_number, "the size \"" + word + "\" is no number");
+      expect(is_number, "the size \"" + word + "\" is not a number");
       blocks.*member->size = std::stoll(number);
       std::string impossible = why_impossible(*member, blocks.*member->size);
       expect(impossible.empty(), concat("the size \"", word, "\" ", impossible));

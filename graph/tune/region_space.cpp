@@ -19,7 +19,7 @@ constexpr std::int64_t most_host_elements = 512 << 10, most_gpu_elements = 64 <<
 std::int64_t BlockSizes::*member_named(const std::string& name) {
   const BlockSize* size = block_size_named(name);
   if (size != nullptr) return size->size;
-  raise_internal_error("a knob that is no block size: " + name, std::source_location::current());
+  raise_internal_error("a knob that is not a block size: " + name, std::source_location::current());
 }
 
 Sizes with(Sizes sizes, std::int64_t chosen) {
@@ -102,7 +102,7 @@ RegionSpace make_space(std::string_view lowering, const BlockChoice& choice,
     std::int64_t columns = cuts_columns ? blocks.columns : choice.row_elements;
     return as_chosen || blocks.rows * columns <= most;
   });
-  space.rule("the lowering uses what is asked for", [=](const Setting& setting) {
+  space.rule("the lowering uses the requested size", [=](const Setting& setting) {
     BlockSizes blocks = requested(setting), got = choice.used(request_for(blocks));
     return std::ranges::all_of(names, [&](const std::string& name) {
       auto member = member_named(name);

@@ -103,7 +103,7 @@ class Directory {
     std::size_t size = source_.file.size();
     std::string start = text(0, std::min<std::size_t>(size, 4));
     require(start == "PK\3\4", "[", operation, "] ", name(),
-            ": is no zip archive, which torch.export.save writes",
+            ": is not a zip archive, which torch.export.save writes",
             start == "vers" ? "; it is the pointer that Git LFS left in the place of a file" : "");
     require(size > end_bytes && text(size - end_bytes, 4) == "PK\5\6", "[", operation, "] ", name(),
             ": does not end with the end of a zip directory; the file is cut short, or more was "
@@ -194,7 +194,7 @@ void check_names(const std::vector<ArchiveEntry>& sorted, const std::string& fil
     const std::string& name = sorted[i].name;
     require(is_inside(name) && tokenizer::whole_size(name) == name.size(), "[", operation, "] ",
             file, ": entry \"", json::excerpt(name),
-            "\" has a name that leads out of the archive, or is no text");
+            "\" has a name that leads out of the archive, or is not text");
     require(i == 0 || sorted[i - 1].name != name, "[", operation, "] ", file,
             ": there are two entries \"", json::excerpt(name), '"');
   }

@@ -11,7 +11,7 @@ constexpr std::string_view saved_program = "serialized_exported_program.json";
 // Says what an archive without a program is, by its other contents, and what to do.
 std::string_view what_it_is(const Archive& archive) {
   if (archive.find("data.pkl") == nullptr)
-    return "it is no program that torch.export.save wrote, or has several or another name than "
+    return "it is not a program that torch.export.save wrote, or has several or another name than "
            "\"model\"";
   if (archive.find("constants.pkl") != nullptr)
     return "it looks like TorchScript, as torch.jit.save writes it; export the model "

@@ -242,7 +242,7 @@ class Unpickler {
     push_integer(value);
   }
   void push_text(std::string_view text) {
-    expect(tokenizer::whole_size(text) == text.size(), "a string is no UTF-8");
+    expect(tokenizer::whole_size(text) == text.size(), "a string is not UTF-8");
     push({Kind::text, 0, text});
   }
   void push_global() {
@@ -294,8 +294,8 @@ class Unpickler {
            "a persistent id is not that of a storage");
     const std::string type = name_of(parts[1], "a storage's type");
     const auto dtype = dtype_in(typed_storages, type);
-    expect(dtype || type == untyped_storage, "\"", excerpt(type), "\" is no type of storage that ",
-           "is known");
+    expect(dtype || type == untyped_storage, "\"", excerpt(type),
+           "\" is not a type of storage that ", "is known");
     part(parts, 3, Kind::text, "a storage's device");
     std::int64_t bytes = part(parts, 4, Kind::integer, "a storage's size").number;
     const std::int64_t element = dtype ? size_bytes(*dtype) : 1;
@@ -309,7 +309,7 @@ class Unpickler {
   }
 
   void call() {
-    const ItemId arguments = pop(Kind::tuple, "what a function is called with");
+    const ItemId arguments = pop(Kind::tuple, "the argument list of a function");
     const std::string function = name_of(pop(), "what is called");
     const std::vector<ItemId> given = item(arguments).parts;
     if (function == dictionary) {
@@ -346,9 +346,9 @@ class Unpickler {
       const std::string name = name_of(given[6], "a tensor's dtype");
       expect(!dtype, "a tensor of \"", excerpt(name), "\" has a storage of another type");
       dtype = dtype_in(untyped_elements, name);
-      expect(dtype.has_value(), "\"", excerpt(name), "\" is no element type that is known");
+      expect(dtype.has_value(), "\"", excerpt(name), "\" is not a known element type");
     }
-    expect(dtype.has_value(), "a tensor has a storage of no type, and no dtype");
+    expect(dtype.has_value(), "a tensor has a storage without a type, and no dtype");
     part(given, 4, Kind::flag, "a tensor's requires_grad");
     expect_no_items(given[5]);
     if (given.size() > least)

@@ -17,7 +17,7 @@ namespace tilewright::tokenizer {
 
 inline constexpr std::int64_t max_tokens = 1 << 22;
 inline constexpr std::string_view hostile_table =
-    "its tokens were chosen so that finding them takes long; such a tokenizer is not usable";
+    "its tokens were chosen so that finding them takes long; this tokenizer is not usable";
 
 // The tables of a file's model; "merges" is empty where the model has none.
 struct Vocabulary {

@@ -206,7 +206,7 @@ std::size_t safetensors_header_bytes(std::string_view begin, std::size_t file_by
   require(!begin.starts_with("version https://git-lfs"), "[", safetensors_operation, "] ", what,
           ": this is a Git LFS pointer, not the weights; fetch them with `git lfs pull`");
   require(begin.size() >= 8, "[", safetensors_operation, "] ", what, ": ", file_bytes,
-          " bytes are no safetensors file; it begins with an 8-byte header length");
+          " bytes are not a safetensors file; it begins with an 8-byte header length");
   static_assert(std::endian::native == std::endian::little);
   std::uint64_t length = 0;
   std::memcpy(&length, begin.data(), 8);

@@ -60,7 +60,7 @@ std::optional<std::string> problem_on_the_way(const fs::path& path, Missing miss
 std::optional<std::string> not_private(const fs::path& folder) {
   struct stat facts {};
   if (::stat(folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode))
-    return folder.string() + " is no folder";
+    return folder.string() + " is not a folder";
   if (facts.st_uid != ::geteuid()) return folder.string() + " is another user's";
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return folder.string() + " may be written by others";

@@ -35,7 +35,7 @@ std::string read_regular_file(const std::filesystem::path& file, std::string_vie
   struct stat facts {};
   require_done(::fstat(opened.number, &facts) == 0);
   require(S_ISREG(facts.st_mode), "[", operation, "] ", file.string(),
-          " is no regular file; the name of one would be right");
+          " is not a regular file; give the name of one");
   auto size = static_cast<std::size_t>(facts.st_size);
   require(size <= most_bytes, "[", operation, "] ", file.string(), " has ", size,
           " bytes; at most ", most_bytes, " are read");

@@ -136,7 +136,7 @@ TEST_F(KernelTuner, NamesWhatIsWrong) {
   EXPECT_THAT(
       error([](KernelTuning& t) { t.preferred = "block=7"; }),
       HasSubstr(
-          "the default \"block=7\" is no legal point of the space: the knob block has no value "
+          "the default \"block=7\" is not a legal point of the space: the knob block has no value "
           "7; it has 64, 256"));
   EXPECT_THAT(error([](KernelTuning& t) {
                 t.space.rule("large", [](const Setting& s) { return s["block"] > 64; });

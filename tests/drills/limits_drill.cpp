@@ -97,7 +97,7 @@ TEST(Limits, AStackThatIsTooSmallIsRefusedAtTheStart) {
     EXPECT_EQ(outcome.status, 1) << outcome.text();
     EXPECT_EQ(outcome.err,
               "tilewright: the stack may have 64 KiB; at least 256 KiB are needed, and `ulimit -s "
-              "8192` allows what is usual\n");
+              "8192` allows the usual size\n");
   }
 }
 

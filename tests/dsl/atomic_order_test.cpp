@@ -239,7 +239,7 @@ TEST(AtomicOrderText, NamesWhatIsWrong) {
   EXPECT_THAT(error("atomic %p, %v, %m, %v, add : i32"),
               HasSubstr("there are 4 operands; compare_exchange takes 4, and add is not that"));
   EXPECT_THAT(error("atomic %p, %v, %m, %w, compare_exchange : i32"),
-              HasSubstr("what is expected is i64, the value i32; they must be of one type"));
+              HasSubstr("the expected value is i64, the value i32; they must be of one type"));
 }
 
 }  // namespace

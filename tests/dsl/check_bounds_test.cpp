@@ -49,7 +49,7 @@ TEST_P(CheckBounds, NameLineIndexAndArrayOfAStore) {
         HasSubstr(": [store] program (0, 0, 0): index 127 of x is outside: it has 100 elements"));
     EXPECT_EQ(x, std::vector<float>(100, 1));  // what lies inside is done
   } else {
-    EXPECT_THAT(message, HasSubstr("of x, which has 100 elements; mask what lies outside"));
+    EXPECT_THAT(message, HasSubstr("of x, which has 100 elements; mask elements outside"));
   }
   EXPECT_EQ(error(kernel, whole), "no error");
 }

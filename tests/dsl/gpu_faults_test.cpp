@@ -182,7 +182,7 @@ std::vector<Fault> faults() {
            });
          });
        }},
-      {"allocate_shared", "sm_80", "lie outside those that there are",
+      {"allocate_shared", "sm_80", "lie outside the function's",
        [](auto& f) { f.shared.bytes /= 2; }},
       {"allocate_shared", "sm_80", "of shared memory and exchanges values through",
        [](auto& f) { first(f, exchanges, [](Inst& inst) { inst.schedule.shared_bytes /= 2; }); }},

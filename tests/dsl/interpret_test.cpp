@@ -66,7 +66,7 @@ TEST(Interpret, AnAccessOutsideNamesLineProgramElementParameterAndIndex) {
     EXPECT_THAT(
         error.what(),
         HasSubstr(": [load] program (1, 0, 0), element 2: index 5 of x is outside: it has 5 "
-                  "elements; mask what lies outside"));
+                  "elements; mask elements outside"));
   }
 }
 

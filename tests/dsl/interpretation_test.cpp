@@ -113,7 +113,7 @@ TEST(Interpretation, RefusesNamesAndProgramsThatAreNotThere) {
                 HasSubstr("[affine] there is no program " + text + "; the grid is 3 x 1 x 1"));
   }
   EXPECT_THAT(error_of([] { Affine().run({.unwritten = {"z"}}); }),
-              HasSubstr("[affine] \"z\" is no pointer of the kernel"));
+              HasSubstr("[affine] \"z\" is not a pointer of the kernel"));
 }
 
 TEST(Interpretation, AnErrorOfTheObserverEndsTheRun) {
@@ -198,8 +198,8 @@ TEST(NamedTiles, StandInTheTextOfAProgram) {
 TEST(NamedTiles, RefuseWhatIsNoName) {
   Kernel kernel("k", [](Pointer y) { store(y, named(1.0, "two words")); });
   EXPECT_THAT(error_of([&] { kernel.trace({f32}); }),
-              HasSubstr(": [named] \"two words\" is no name; a letter or _, then letters, digits "
-                        "and _ are"));
+              HasSubstr(": [named] \"two words\" is not a name; a name is a letter or _, then "
+                        "letters, digits and _"));
 }
 
 }  // namespace

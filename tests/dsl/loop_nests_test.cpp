@@ -53,10 +53,11 @@ TEST(LoopNests, MarksStandWhereTheyMeanSomething) {
               HasSubstr("[constant] is kept; only a tile that would be computed"));
   EXPECT_THAT(error_with("sum 1 : f32[32] schedule (joined)", "sum 1 : f32[32] schedule (kept)"),
               HasSubstr("[reduce] is kept; only a tile"));
-  EXPECT_THAT(error_with("%a = load_desc %dx, %zero, %zero, [32x32] : f32[32x32]",
-                         "%a = load_desc %dx, %zero, %zero, [32x32] : f32[32x32] schedule "
-                         "(joined)"),
-              HasSubstr("is joined to a loop nest; only what goes through a tile can be"));
+  EXPECT_THAT(
+      error_with("%a = load_desc %dx, %zero, %zero, [32x32] : f32[32x32]",
+                 "%a = load_desc %dx, %zero, %zero, [32x32] : f32[32x32] schedule "
+                 "(joined)"),
+      HasSubstr("is joined to a loop nest; only instructions that go through a tile can be"));
   EXPECT_THAT(error_with("(kept)", "(kept, quarters 3)"),
               HasSubstr("[exp] is done for a part of the vectors; only a prefetch_desc can be"));
   EXPECT_THAT(error_with("  store_desc %dy",
@@ -67,7 +68,7 @@ TEST(LoopNests, MarksStandWhereTheyMeanSomething) {
                          "expand_dims %s, 0 : f32[1x32] schedule (tabulated)"),
               HasSubstr("is tabulated; only an elementwise tile of f32 can be"));
   EXPECT_THAT(error_with("(kept)", "(kept, in_panels)"),
-              HasSubstr("[exp] is in panels; only what a dot reads and what a store_desc writes"));
+              HasSubstr("[exp] is in panels; only operands of a dot and values of a store_desc"));
   EXPECT_THAT(error_with("(kept)", "(kept, product packed)"),
               HasSubstr("[exp] says how operands are multiplied; only a dot multiplies"));
 }
@@ -77,7 +78,7 @@ TEST(LoopNests, GoThroughOneShape) {
                          "store_desc %dy, %u, %zero, %zero schedule (joined)"),
               HasSubstr("goes through 1x32 and is joined to a loop nest that goes through 32x32"));
   EXPECT_THAT(error_with("(kept)", "(kept, joined)"),
-              HasSubstr("is joined to the loop nest before it, and there is none"));
+              HasSubstr("is joined to the previous loop nest, but there is none"));
 }
 
 TEST(LoopNests, NeedWhatTheyMakeAtTheirOwnPositionsOnly) {

@@ -137,7 +137,7 @@ TEST(StageText, SaysWhatIsWrongWithALayout) {
   EXPECT_THAT(error_with("register (1,0) lane", "register (1) lane"),
               HasSubstr("a basis of a layout has not one coordinate an axis"));
   EXPECT_THAT(error_with("[2x32] register (1,0)", "[3x32] register (1,0)"),
-              HasSubstr("an axis of a layout is no power of two"));
+              HasSubstr("an axis of a layout is not a power of two"));
   EXPECT_THAT(error_with("register (1,0) lane", "register (1,0"), HasSubstr("expected ')'"));
   EXPECT_THAT(error_with("register (1,0) lane", "register (-1,0) lane"),
               HasSubstr("'-1' is not a coordinate"));

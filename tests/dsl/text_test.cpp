@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mistake{"results", "func @f(%a: f32) { %b, %c = neg %a : f32 }",
                 "line 1, column 29: neg gives 1 results; 2 are named"},
         Mistake{"no_immediate", "func @f(%a: f32) { %b = splat %a : f32[4] }",
-                "line 1, column 34: expected ',' and what the operation needs, found ':'"},
+                "line 1, column 34: expected ',' and the operands of the operation, found ':'"},
         Mistake{"yield_on_top", "func @f() { yield }",
                 "line 1, column 13: a function's own body does not yield"},
         Mistake{"yield_inside", "func @f(%c: bool) { if %c { yield yield } else { yield } }",

@@ -73,12 +73,12 @@ TEST(VerifyLayouts, AReductionGivesItsOperandsLayoutWithoutTheAxis) {
 TEST(VerifyLayouts, WhatIsCarriedOrYieldedLiesAsTheResult) {
   EXPECT_THAT(
       verdict("  %t = if %go {\n    yield %r\n  } else {\n    yield %c\n  } : f32[2x32] @R\n"),
-      HasSubstr("[if] what is yielded"));
+      HasSubstr("[if] the yielded value"));
   const std::string loop = "  %t = loop %z to %z step %z index %i with (%a = %";
   EXPECT_THAT(verdict(loop + "c) {\n    yield %a\n  } : f32[2x32] @R\n"),
               HasSubstr("[loop] an initial value"));
   EXPECT_THAT(verdict(loop + "r) {\n    yield %c\n  } : f32[2x32] @R\n"),
-              HasSubstr("[loop] what is yielded"));
+              HasSubstr("[loop] the yielded value"));
   EXPECT_EQ(verdict(loop + "r) {\n    yield %a\n  } : f32[2x32] @R\n"), "fine");
 }
 
@@ -153,7 +153,7 @@ TEST(VerifyShared, WhatIsInUseAtOneTimeLiesApart) {
               HasSubstr("[reduce] its bytes of shared memory, 312 to 328, overlap those of a loop "
                         "around it, 64 to 320"));
   EXPECT_THAT(exchanges_with("16 at 64", "16 at 48"),
-              HasSubstr("48 to 64, lie outside those that there are, 64 to 336"));
+              HasSubstr("48 to 64, lie outside the function's 64 to 336"));
   EXPECT_THAT(exchanges_with("16 at 320)", "16 at 328)"), HasSubstr("lie outside"));
   EXPECT_THAT(exchanges_with("bytes 336", "bytes 32"),
               HasSubstr("[func] reserves 64 of 32 bytes of shared memory"));
@@ -161,7 +161,7 @@ TEST(VerifyShared, WhatIsInUseAtOneTimeLiesApart) {
 
 TEST(VerifyShared, StagesSayNoMoreThanTheirPassesHaveDecided) {
   EXPECT_THAT(exchanges_with("", "", "shared (bytes 336, reserved 64) converted"),
-              HasSubstr("says what is in shared memory, and is converted"));
+              HasSubstr("has places in shared memory, and is converted"));
   EXPECT_THAT(exchanges_with("", "", "converted"),
               HasSubstr("has a place in shared memory; the function is only converted"));
   EXPECT_THAT(exchanges_with("", "", "shared (bytes 336, reserved 64) allocated"),
@@ -224,7 +224,7 @@ TEST(VerifyShared, CopiesOfBlocksWaitByOtherMeansThanBarriers) {
   EXPECT_EQ(verdict_of("barrier array"), "fine");
   EXPECT_THAT(verdict_of("boxed, barrier array"),
               HasSubstr("[store_desc] has a barrier before its array; only a load, a store or an "
-                        "atomic has an array, and what is staged or boxed waits by other means"));
+                        "atomic has an array, and staged and boxed accesses wait by other means"));
 }
 
 TEST(VerifyShared, AnArrayIsFollowedThroughLoopsAndIfs) {

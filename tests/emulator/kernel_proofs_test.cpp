@@ -119,7 +119,7 @@ TEST(KernelProofs, AProductTakesWholeStagesOfItsRing) {
                            "", roles);
   };
   EXPECT_THAT(problem(1024), HasSubstr("nobody waits for the barrier of this ring's stage"));
-  EXPECT_THAT(problem(2048), HasSubstr("a stage of no ring"));
+  EXPECT_THAT(problem(2048), HasSubstr("a stage outside every ring"));
 }
 
 }  // namespace

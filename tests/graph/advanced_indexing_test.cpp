@@ -171,7 +171,7 @@ TEST(AdvancedIndexing, SaysWhatDoesNotFit) {
   expect_contains(error_of([&] {
                     index_put(x, {one}, zeros({1, 3}, i64));
                   }),
-                  "x is f32, what replaces is i64");
+                  "x is f32, the replacement is i64");
   expect_contains(error_of([&] { masked_select(x, x); }), "it must be bool");
   expect_contains(error_of([&] { masked_fill(x, zeros({4}, DType::boolean), 0); }),
                   "they must broadcast");

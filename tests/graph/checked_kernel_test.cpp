@@ -60,8 +60,8 @@ class CheckedKernel : public ::testing::TestWithParam<const char*> {
     EXPECT_THAT(message, HasSubstr("checked_kernel_test.cpp:" + std::to_string(line_of_store)));
     EXPECT_THAT(message,
                 HasSubstr(is_host() ? "[store] program (1, 0, 0): index 99 of y is outside: it has "
-                                      "70 elements; mask what lies outside"
-                                    : "of y, which has 70 elements; mask what lies outside"));
+                                      "70 elements; mask elements outside"
+                                    : "of y, which has 70 elements; mask elements outside"));
     EXPECT_THAT(message, HasSubstr("(launched at "));
     EXPECT_THAT(message, HasSubstr("checked_kernel_test.cpp:" + std::to_string(line) + ")"));
   }

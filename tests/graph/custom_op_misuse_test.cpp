@@ -150,7 +150,7 @@ TEST(CustomOpMisuse, GraphFunctionsUseTheirOperandsAlone) {
   CustomOp captures = custom_op("captures", like, GraphFunction([=](std::span<const Tensor> t) {
                                   return std::vector<Tensor>{t[0] + other};
                                 }));
-  EXPECT_THAT(error_of([&] { captures(x); }), HasSubstr("uses a tensor that is no operand"));
+  EXPECT_THAT(error_of([&] { captures(x); }), HasSubstr("uses a tensor that is not an operand"));
   EXPECT_THAT(error_of([&] { captures(Tensor()); }),
               HasSubstr("[captures] operand 0 is undefined"));
 }

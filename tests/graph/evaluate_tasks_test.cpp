@@ -47,7 +47,7 @@ TEST(EvaluateTasks, FindsATaskThatReadsWhatNobodyHasWritten) {
     evaluate(graph, make_tasks(graph), inputs, Rounding::double_, order);
     FAIL() << "the quotient was computed before the sum";
   } catch (const InternalError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("a task reads what nobody has written"));
+    EXPECT_THAT(error.what(), HasSubstr("a task reads memory that was never written"));
   }
 }
 

@@ -187,7 +187,7 @@ TEST_F(PlanLockTest, RefusesToBeAnythingElse) {
   EXPECT_THAT(error_when_locked(), HasSubstr("line 1: a plan begins with"));
   restored();
   replace("used rows=", "used rows=x");
-  EXPECT_THAT(error_when_locked(), HasSubstr("is no number"));
+  EXPECT_THAT(error_when_locked(), HasSubstr("is not a number"));
   restored();
   std::ofstream(file) << whole.substr(0, whole.rfind("end "));
   EXPECT_THAT(error_when_locked(), HasSubstr("the file was cut"));
@@ -228,11 +228,11 @@ TEST_F(PlanLockTest, RefusesAFileThatWasEditedOrHasMore) {
 
 TEST_F(PlanLockTest, RefusesWhatIsNoFile) {
   EXPECT_THAT(error_of([&] { run({.locked_plan = "/dev/zero"}); }),
-              HasSubstr("/dev/zero is no regular file"));
+              HasSubstr("/dev/zero is not a regular file"));
   std::filesystem::path pipe = file.string() + ".pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_THAT(error_of([&] { run({.locked_plan = pipe.string()}); }),
-              HasSubstr(pipe.string() + " is no regular file"));
+              HasSubstr(pipe.string() + " is not a regular file"));
 }
 
 }  // namespace

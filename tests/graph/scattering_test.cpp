@@ -113,7 +113,7 @@ TEST(Scatter, SaysWhatDoesNotFit) {
   expect_contains(error_of([&] {
                     scatter(x, 1, index, zeros({2, 2}, i64));
                   }),
-                  "x is f32, what replaces is i64");
+                  "x is f32, the replacement is i64");
   expect_contains(error_of([&] { index_fill(zeros({2}, i64), 0, zeros({1}, i64), zeros({})); }),
                   "must not be of a higher kind");
 }

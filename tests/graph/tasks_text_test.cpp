@@ -152,7 +152,7 @@ TEST(TasksText, ErrorsNameTheLineAndTheForm) {
   EXPECT_THAT(complaint("tasks {\n  #0 %0: f32[4] = pointwise @0 -> 1\n}\n"),
               HasSubstr("expected '@' before '1'; the form is @id: dtype[elements] = kind"));
   EXPECT_THAT(complaint("tasks {\n  return\n}\nregions {\n    #0: rows () columns ()\n}\n"),
-              HasSubstr("line 5: a table of no region"));
+              HasSubstr("line 5: a table without a region"));
   EXPECT_THAT(complaint("tasks {\n  return\n}\nregions {\n}\nregions {\n}\n"),
               HasSubstr("line 6: nothing may follow the regions"));
   EXPECT_THAT(

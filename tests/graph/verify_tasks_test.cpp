@@ -302,7 +302,7 @@ TEST(VerifyRegions, FindsStoredValuesThatAreNotCovered) {
                                   }),
               HasSubstr("that are not each of them once"));
   EXPECT_THAT(complaint_of_region(shares(), [](Region& r) { r.width = 9; }),
-              HasSubstr("is 9 wide, what it stores 8"));
+              HasSubstr("is 9 wide, its stores 8"));
 }
 
 TEST(VerifyRegions, FindsWrongFactsAboutWhatIsStoredAndRead) {

@@ -56,7 +56,7 @@ for how in --interpret '--device cpu' '--device emulated:sm_80' '--device emulat
 assert o["values"].split(", ")[9] == "19", o'
 done
 ends 0 affine.tile --device cpu --compare "${arguments[@]}"
-said 'cpu gives what the definition gives' out
+said 'cpu agrees with the definition' out
 ends 0 affine.tile --compare --json "${arguments[@]}"
 said '{"difference":null}' out
 

@@ -70,11 +70,11 @@ TEST_F(ExportedArchive, BoundsWhatAnEntryMayHold) {
 }
 
 TEST_F(ExportedArchive, RefusesWhatIsNoZipArchive) {
-  EXPECT_THAT(error_of_file(""), HasSubstr("is no zip archive"));
+  EXPECT_THAT(error_of_file(""), HasSubstr("is not a zip archive"));
   EXPECT_THAT(error_of_file("version https://git-lfs"), HasSubstr("pointer that Git LFS left"));
   EXPECT_THAT(error_of_file("PK\3\4 and then nothing"), HasSubstr("the file is cut short"));
   EXPECT_THAT(error_of_file(std::string("PK\5\6") + std::string(18, '\0')),
-              HasSubstr("is no zip archive"));
+              HasSubstr("is not a zip archive"));
   EXPECT_THAT(error_of([&] { Archive::open(folder_.path() / "none.pt2"); }),
               HasSubstr("cannot be opened"));
 }
@@ -88,7 +88,7 @@ TEST_F(ExportedArchive, RefusesEveryTruncation) {
 TEST_F(ExportedArchive, RefusesWhatStandsBehindOrBeforeIt) {
   std::string whole = zip_archive({{"m/a", "12345678"}});
   EXPECT_THAT(error_of_file(whole + "more"), HasSubstr("or more was written behind it"));
-  EXPECT_THAT(error_of_file("more" + whole), HasSubstr("is no zip archive"));
+  EXPECT_THAT(error_of_file("more" + whole), HasSubstr("is not a zip archive"));
   EXPECT_THAT(error_of_file(whole + whole), HasSubstr("another archive or something else"));
 }
 
@@ -155,7 +155,7 @@ TEST_F(ExportedArchive, SurvivesEveryChangedByte) {
 TEST_F(ExportedArchive, RefusesNamesThatLeadOut) {
   for (const char* name : {"../a", "/etc/a", "m/../../a", "m\\a", "m/./a", ""})
     EXPECT_THAT(error_of_entries({{name, "x"}}), HasSubstr("leads out of the archive")) << name;
-  EXPECT_THAT(error_of_entries({{"m/\xff", "x"}}), HasSubstr("is no text"));
+  EXPECT_THAT(error_of_entries({{"m/\xff", "x"}}), HasSubstr("is not text"));
   EXPECT_THAT(error_of_entries({{std::string(2000, 'a'), "x"}}),
               HasSubstr("a name of 2000 bytes; at most 1024"));
 }

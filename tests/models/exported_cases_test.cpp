@@ -194,7 +194,7 @@ TEST(GivenTensors, HaveTheShapeOfTheResultOrNoElements) {
   EXPECT_THAT(error_of([&] {
                 sum(zeros({3, 3}).clone()).one();
               }),
-              HasSubstr("aten.add.out writes to a tensor [3x3] what has another shape, [2x3]"));
+              HasSubstr("aten.add.out writes to a tensor [3x3] a value of another shape, [2x3]"));
 }
 
 // All are looked up by their functions' names; lists of results have no place to be written to.

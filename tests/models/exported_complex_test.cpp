@@ -182,7 +182,7 @@ TEST(ExportedComplex, TransformsThatCannotBeAreRefused) {
   EXPECT_THAT(said(real(1, 3)), HasSubstr("\"normalization\" is 3; 0, 1 and 2 are known"));
   EXPECT_THAT(
       said(OneCall("aten.fft_fft.default").with("self", x).with("norm", std::string("none"))),
-      HasSubstr("\"norm\" is none of backward, ortho and forward"));
+      HasSubstr("\"norm\" is not one of backward, ortho and forward"));
   EXPECT_THAT(said(OneCall("aten.fft_fft.default").with("self", x).with("n", std::int64_t{0})),
               HasSubstr("a transform of 0 points"));
   EXPECT_THAT(

@@ -270,11 +270,13 @@ TEST_F(Exported, RefusesArgumentsOfAnotherKind) {
   for (const Case& c : std::vector<Case>{
            {"aten.neg.default", {}, "the argument \"self\" is missing"},
            {"aten.neg.default", {argument("self", R"({"as_int": 1})")}, "\"self\" is no tensor"},
-           {"aten.cat.default", {argument("tensors", R"({"as_int": 1})")}, "no list of tensors"},
-           {"aten.view.default", {x, argument("size", R"({"as_int": 1})")}, "no list of integers"},
+           {"aten.cat.default", {argument("tensors", R"({"as_int": 1})")}, "not a list of tensors"},
+           {"aten.view.default",
+            {x, argument("size", R"({"as_int": 1})")},
+            "not a list of integers"},
            {"aten.select.int",
             {x, argument("dim", R"({"as_float": 0.5})"), argument("index", R"({"as_int": 0})")},
-            "\"dim\" is no integer"},
+            "\"dim\" is not an integer"},
            {"aten.select.int",
             {x, argument("dim", R"({"as_int": 1000})"), argument("index", R"({"as_int": 0})")},
             "is the axis 1000"},
@@ -284,14 +286,16 @@ TEST_F(Exported, RefusesArgumentsOfAnotherKind) {
            {"aten.gelu.default",
             {x, argument("approximate", R"({"as_string": "new"})")},
             "is neither none nor tanh"},
-           {"aten.gelu.default", {x, argument("approximate", R"({"as_int": 1})")}, "is no string"},
+           {"aten.gelu.default",
+            {x, argument("approximate", R"({"as_int": 1})")},
+            "is not a string"},
            {"aten.div.Tensor_mode",
             {x, argument("other", R"({"as_int": 2})"),
              argument("rounding_mode", R"({"as_string": "up"})")},
             "is neither floor nor trunc"},
            {"aten._to_copy.default",
             {x, argument("dtype", R"({"as_int": 2})")},
-            "is no element type"},
+            "is not an element type"},
            {"aten.sum.dim_IntList",
             {x, argument("dim", R"({"as_ints": [0]})"), argument("keepdim", R"({"as_int": 2})")},
             "is neither true nor false"},
@@ -343,7 +347,7 @@ TEST_F(Exported, RefusesTablesOfWeightsThatLie) {
 TEST_F(Exported, RefusesOtherLayoutsOfFiles) {
   using testing::zip_archive;
   EXPECT_THAT(error_of_file(zip_archive({{"m/weights", "x"}, {"m/version", "3"}})),
-              HasSubstr("has no entry \"models/model.json\"; it is no program that"));
+              HasSubstr("has no entry \"models/model.json\"; it is not a program that"));
   EXPECT_THAT(error_of_file(zip_archive({{"m/data.pkl", "x"}, {"m/version", "3"}})),
               AllOf(HasSubstr("it looks like weights or a pickled module, as torch.save writes"),
                     HasSubstr("write that with torch.export.save")));

@@ -145,7 +145,7 @@ TEST(Pickle, ThatMisusesTheStackIsRefused) {
 
 TEST(Pickle, WithTextsAndNumbersThatLieIsRefused) {
   EXPECT_THAT(said_of("X\xff\xff\xff\xff"), HasSubstr("wants 4294967295 bytes more"));
-  EXPECT_THAT(said_of("X" + little(2, 4) + "\xff\xfe"), HasSubstr("a string is no UTF-8"));
+  EXPECT_THAT(said_of("X" + little(2, 4) + "\xff\xfe"), HasSubstr("a string is not UTF-8"));
   EXPECT_THAT(said_of("ctorch"), HasSubstr("a name does not end"));
   EXPECT_THAT(said_of("\x8a\x09" + std::string(9, '\1')), HasSubstr("an integer has 9 bytes"));
 }
@@ -154,7 +154,7 @@ TEST(Pickle, WithStoragesThatCannotBeIsRefused) {
   EXPECT_THAT(said_of(")Q"), HasSubstr("a persistent id is not that of a storage"));
   EXPECT_THAT(said_of("(" + text("storage") + "N(NN\x87"), HasSubstr("with a mark between them"));
   EXPECT_THAT(said_of(storage("ComplexFloatStorage")),
-              HasSubstr("\"torch.ComplexFloatStorage\" is no type of storage that is known"));
+              HasSubstr("\"torch.ComplexFloatStorage\" is not a type of storage that is known"));
   EXPECT_THAT(said_of(storage("FloatStorage", "0", -1)), HasSubstr("a storage has -1 elements"));
   EXPECT_THAT(said_of(storage("FloatStorage", std::string(2000, '0'))),
               HasSubstr("has a name of 2000 bytes"));

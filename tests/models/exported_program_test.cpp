@@ -113,7 +113,7 @@ TEST(ExportedProgram, RefusesArgumentsOfOtherForms) {
            {R"({"as_memory_format": 9})", "memory format 9"},
            {R"({"as_sym_int": {"as_expr": 1}})", "a name or a number is wanted"},
            {R"({"as_sym_int": {"as_name": "s9"}})", "\"s9\" is used and was not defined before"},
-           {R"({"as_sym_ints": [{"as_bool": true}]})", "holds what is no integer"},
+           {R"({"as_sym_ints": [{"as_bool": true}]})", "holds an element that is not an integer"},
            {R"({"as_optional_tensors": [{"as_int": 1}]})", "tensors and none are wanted"},
            {R"({"as_custom_obj": {}})", "\"alpha\" is as_custom_obj, which is not supported"},
            {R"({"as_int": 1, "as_none": true})", "an object with one member"},
@@ -162,7 +162,8 @@ TEST(ExportedProgram, RefusesInputsAndOutputsOfOtherKinds) {
   program.outputs = R"({"loss_output": {"arg": {"name": "y"}}})";
   EXPECT_THAT(error_of_program(program), HasSubstr("it is a loss_output"));
   program.outputs = R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "b"}})";
-  EXPECT_THAT(error_of_program(program), HasSubstr("it is written to \"b\", which is no input"));
+  EXPECT_THAT(error_of_program(program),
+              HasSubstr("it is written to \"b\", which is not an input"));
   ProgramText twice;
   for (const char* name : {"b_v", "b_w"}) {
     twice.inputs += concat(R"(, {"buffer": {"arg": {"name": ")", name,

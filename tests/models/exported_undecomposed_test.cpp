@@ -129,7 +129,7 @@ TEST(OperatorNames, AWriteGoesToTheFirstArgument) {
       error_of([&] {
         OneCall("aten.add_.Tensor").with("self", x).with("other", ones({4, 2, 3})).one();
       }),
-      HasSubstr("aten.add_.Tensor writes to a tensor [2x3] what has another shape, [4x2x3]"));
+      HasSubstr("aten.add_.Tensor writes to a tensor [2x3] a value of another shape, [4x2x3]"));
 }
 
 // Attention of a query that may look at nothing.

@@ -76,7 +76,7 @@ TEST(SafetensorsHeader, AcceptsNoTensorsScalarsAndEmptyTensors) {
 }
 
 TEST(SafetensorsHeader, RefusesAFileShorterThanItsLengthField) {
-  EXPECT_THAT(error_of_file(""), HasSubstr("[load_safetensors] w: 0 bytes are no safetensors"));
+  EXPECT_THAT(error_of_file(""), HasSubstr("[load_safetensors] w: 0 bytes are not a safetensors"));
   EXPECT_THAT(error_of_file("1234567"), HasSubstr("7 bytes"));
 }
 

@@ -71,7 +71,7 @@ TEST_F(PrivateFolder, MayBeReachedByLinksOfTheUserToSuchFolders) {
             (folder.path() / "outer").string() + " may be written by others");
   fs::create_directory_symlink("round", folder.path() / "round");
   EXPECT_EQ(not_private(folder.path() / "round").value_or("none"),
-            (folder.path() / "round").string() + " is no folder");
+            (folder.path() / "round").string() + " is not a folder");
 }
 
 TEST_F(PrivateFolder, IsNoOtherUsers) {
@@ -92,7 +92,7 @@ TEST_F(PrivateFolder, CachesAreKeptInNoOtherAndTheReasonIsTold) {
   EXPECT_EQ(find_cache_folder("part").why_not, outer.string() + " may be written by others");
   Setting relative("TILEWRIGHT_CACHE_DIR", "here");
   EXPECT_EQ(find_cache_folder("part").why_not,
-            "the folder \"here\" of TILEWRIGHT_CACHE_DIR is no absolute path");
+            "the folder \"here\" of TILEWRIGHT_CACHE_DIR is not an absolute path");
   for (const char* word : {"off", "OFF"}) {
     Setting off("TILEWRIGHT_CACHE_DIR", word);
     EXPECT_EQ(find_cache_folder("part").why_not, "TILEWRIGHT_CACHE_DIR is off");
@@ -110,8 +110,8 @@ TEST(PrivateFolderDeathTest, ThatNothingIsKeptInARelativeFolderIsSaidOnce) {
         std::exit(0);
       },
       testing::ExitedWithCode(0),
-      "^tilewright: nothing is kept: the folder \"here.*\" of TILEWRIGHT_CACHE_DIR is no absolute "
-      "path\n$");
+      "^tilewright: nothing is kept: the folder \"here.*\" of TILEWRIGHT_CACHE_DIR is not an "
+      "absolute path\n$");
 }
 
 TEST_F(PrivateFolder, NothingIsMadeWhereOthersCouldChangeIt) {

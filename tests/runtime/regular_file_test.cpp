@@ -43,7 +43,7 @@ TEST(RegularFile, IsNoPipeDeviceOrFolder) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const fs::path& file : {pipe, fs::path("/dev/zero"), folder.path()})
     EXPECT_EQ(error_for(file),
-              "[plan] " + file.string() + " is no regular file; the name of one would be right");
+              "[plan] " + file.string() + " is not a regular file; give the name of one");
 }
 
 TEST(RegularFile, ThatIsNotThereOrTooLongIsNamed) {

@@ -104,7 +104,7 @@ const Case& case_named(const std::string& name) {
     if (name == one.name) return one;
     known += (known.empty() ? "" : ", ") + std::string(one.name);
   }
-  throw Misuse(concat("[bench modes] \"", name, "\" is no case; known are ", known));
+  throw Misuse(concat("[bench modes] \"", name, "\" is not a case; known are ", known));
 }
 
 // Both modes in this process, in turns.

@@ -211,12 +211,13 @@ void add_bench_ptxas(CLI::App& command) {
   command.add_option("--ptxas", a->ptxas,
                      "NVIDIA's assembler (default: TILEWRIGHT_PTXAS, or ptxas)");
   command.add_option("--nvdisasm", a->nvdisasm,
-                     "NVIDIA's disassembler: what stands in the loops of the machine code");
+                     "NVIDIA's disassembler, which shows the loops of the machine code");
   command
       .add_option("--programs", a->programs,
                   "folder of tile programs (*.tile) to assemble instead of the kernels of models")
       ->check(CLI::ExistingDirectory);
-  command.add_flag("--may-spill", a->may_spill, "spilled registers are shown, and are no failure");
+  command.add_flag("--may-spill", a->may_spill,
+                   "spilled registers are shown, and are not a failure");
   command.add_option("--jobs", a->jobs, "programs to assemble at the same time")
       ->check(above_zero())
       ->capture_default_str();

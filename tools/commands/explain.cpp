@@ -37,7 +37,7 @@ Compiled compiled_model(const ExplainArguments& a, std::unique_ptr<Module>& owne
   std::unique_ptr<LanguageModel> model = random_model(a.model, 1);
   if (model == nullptr && !std::filesystem::is_directory(a.model)) {
     require_use(!a.model.ends_with(".pt2") && !a.model.ends_with(".onnx"),
-                "[explain] what a program is compiled to depends on its inputs: tilewright run ",
+                "[explain] how a program is compiled depends on its inputs: tilewright run ",
                 a.model, " --inputs FILE.safetensors --explain");
     std::vector<std::string> known = {"tutorial"};
     for (std::string_view name : decoder_config_names()) known.emplace_back(name);

@@ -172,9 +172,8 @@ void compare(const KernelArguments& a, const ir::Function& program, const Device
                                                                 : nlohmann::json()}}
                            .dump());
   else
-    fmt::print("{}", difference
-                         ? difference->text()
-                         : fmt::format("{} gives what the definition gives\n", device.text()));
+    fmt::print("{}", difference ? difference->text()
+                                : fmt::format("{} agrees with the definition\n", device.text()));
   if (difference) throw CLI::RuntimeError(1);
 }
 
@@ -218,7 +217,7 @@ void add_kernel_run(CLI::App& command) {
                     "where compiled code runs: cpu, cuda:0, emulated:sm_90a, ...");
   command.add_flag("--interpret", a->interpret,
                    "run by the definition, one element after the other");
-  command.add_flag("--trace", a->trace, "interpret, and print each instruction with what it gives");
+  command.add_flag("--trace", a->trace, "interpret, and print each instruction with its result");
   command.add_option("--watch", a->watch, "of the trace, only tiles of this name");
   command.add_option("--program", a->program, "of the trace, only this program, as 4,2,1")
       ->delimiter(',');
@@ -234,7 +233,7 @@ void add_kernel_run(CLI::App& command) {
       ->check(CLI::IsMember({"bounds", "races", "nans", "unwritten", "complete"}))
       ->delimiter(',');
   command.add_option("--outputs", a->outputs,
-                     "safetensors file to write what the program wrote to");
+                     "safetensors file for the arrays that the program wrote to");
   command.add_flag("--json", a->json, "print JSON, of a trace a line an instruction");
   command.callback([a] { kernel_run(*a); });
 }

@@ -111,7 +111,7 @@ std::vector<NamedProgram> wanted_programs(const PtxArguments& a) {
 
 void ptx(const PtxArguments& a) {
   dsl::Target target = as_misuse([&] { return dsl::target_named(a.target); });
-  require_use(target.is_gpu(), "[ptx] ", a.target, " is no GPU; known are ", dsl::known_gpus());
+  require_use(target.is_gpu(), "[ptx] ", a.target, " is not a GPU; known are ", dsl::known_gpus());
   for (NamedProgram& program : wanted_programs(a)) {
     ir::Function& function = program.function;
     const ir::Function traced = function;
@@ -159,7 +159,7 @@ void add_ptx(CLI::App& command) {
   command.add_option("--ptxas", a->assembler.ptxas, "NVIDIA's assembler, for registers and spills")
       ->capture_default_str();
   command.add_option("--nvdisasm", a->assembler.nvdisasm,
-                     "NVIDIA's disassembler, for what stands in loops");
+                     "NVIDIA's disassembler, which shows the loops");
   command.add_option("--rounds", a->rounds, "compile so often and show the median time")
       ->check(above_zero())
       ->capture_default_str();

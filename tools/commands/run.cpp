@@ -34,7 +34,7 @@ bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
 std::unique_ptr<ProgramModule> load(const RunArguments& a) {
   const Reading reading = a.mapped ? Reading::mapped : Reading::as_needed;
   require_use(!a.any_sizes || is_onnx(a.model), "[run] --any-sizes is about what an ONNX model ",
-              "declares; ", a.model, " is none");
+              "declares; ", a.model, " is not one");
   if (is_onnx(a.model)) return load_onnx(a.model, {.reading = reading, .any_sizes = a.any_sizes});
   return load_exported(a.model, {.reading = reading});
 }
@@ -264,7 +264,7 @@ void add_run(CLI::App& command) {
                    "pass over sizes that an ONNX model declares and that are others");
   command.add_flag("--json", a->json, "print JSON");
   command.add_flag("--explain", a->explain,
-                   "also print what the model was compiled to: regions, kernels, bytes, time");
+                   "also print how the model was compiled: regions, kernels, bytes, time");
   a->run.add_to(command);
   command.callback([a] { run(*a); });
 }

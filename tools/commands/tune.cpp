@@ -239,10 +239,10 @@ void add_tune(CLI::App& command) {
   add_device_option(command, a->device, "Where");
   add_threads_option(command, a->threads);
   command.add_flag("--keep", a->keep,
-                   "Keep what is measured in the tuning database, where compiling finds it");
+                   "Keep the measurements in the tuning database, where compiling finds them");
   command
       .add_flag("--check", a->check,
-                "Time what the tuning database chooses against the default; fails if one is slower")
+                "Time the tuning database's choice against the default; fails if one is slower")
       ->excludes("--keep");
   command.add_option("--check-rounds", a->checking.rounds, "Samples of both in a check")
       ->check(above_zero())
@@ -251,7 +251,7 @@ void add_tune(CLI::App& command) {
       "--store", a->store, "Also join the measurements with those that this file of JSON holds");
   command
       .add_option("--within", a->within,
-                  "Measure only what takes at most so many times the best that the file holds")
+                  "Measure only points that take at most so many times the best in the file")
       ->check(CLI::Range(1.0, 1e9))
       ->needs(store);
   command.add_flag("--json", a->json, "Print JSON");

@@ -76,7 +76,7 @@ bool has_stack() {
   char line[160];
   std::snprintf(line, sizeof line,
                 "the stack may have %llu KiB; at least %llu KiB are needed, and `ulimit -s 8192` "
-                "allows what is usual",
+                "allows the usual size",
                 static_cast<unsigned long long>(limit.rlim_cur >> 10),
                 static_cast<unsigned long long>(least_stack_bytes >> 10));
   say(line);

@@ -51,7 +51,7 @@ int end_of_reading(const TuningDatabase& database) {
   autotune::Diagnostics found = database.diagnostics();
   if (found.unanswered == 0 && found.rejected_rows == 0) return 0;
   fmt::print(stderr,
-             "tilewright: [db] not all of {} could be read{}{}; rows are missing in what is shown, "
+             "tilewright: [db] not all of {} could be read{}{}; rows are missing in the output, "
              "and `tilewright db verify` says more\n",
              found.place, found.messages.empty() ? "" : ": ",
              found.messages.empty() ? "" : found.messages.back());

@@ -117,7 +117,7 @@ int import_files(const DatabaseArguments& a) {
     std::error_code error;
     bool is_special =
         std::filesystem::exists(name, error) && !std::filesystem::is_regular_file(name, error);
-    require(!is_special, "[db] cannot read ", name, ": it is no regular file");
+    require(!is_special, "[db] cannot read ", name, ": it is not a regular file");
     std::ifstream file(name, std::ios::binary);
     require(file.is_open(), "[db] cannot read ", name);
     code |= print_report(name, import_rows(file, database));

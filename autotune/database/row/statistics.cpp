@@ -8,7 +8,7 @@
 namespace tilewright::autotune {
 
 double quantile(std::vector<double> values, double q) {
-  check(!values.empty() && q >= 0 && q <= 1, "quantile of no values, or outside 0 to 1");
+  check(!values.empty() && q >= 0 && q <= 1, "a quantile outside 0 to 1, or of an empty list");
   std::ranges::sort(values);
   double at = q * static_cast<double>(values.size() - 1);
   auto below = static_cast<std::size_t>(at);

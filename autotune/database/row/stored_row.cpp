@@ -171,14 +171,14 @@ std::variant<TuningKey, std::string> read_key(const StoredKey& stored) {
   key.kernel_hash = *hash;
   key.problem = std::move(*problem);
   key.device = std::move(*device);
-  if (key_id(key) != stored.id) return "a key is not what its id says";
+  if (key_id(key) != stored.id) return "a key does not match its id";
   return key;
 }
 
 std::variant<Record, std::string> read_compiler(const StoredBuild& stored) {
   std::optional<Record> compiler = Record::parse(stored.compiler);
   if (!compiler) return concat("a compiler is \"", shown(stored.compiler), "\"");
-  if (build_id(*compiler) != stored.id) return "a compiler is not what its id says";
+  if (build_id(*compiler) != stored.id) return "a compiler does not match its id";
   return *std::move(compiler);
 }
 
@@ -204,7 +204,7 @@ std::variant<TuningRow, std::string> read_row(const StoredRow& stored, const Tun
   bool agrees = stored.status == name_of(row.status()) && stored.date_ms == row.date_ms() &&
                 is_near(stored.median_ns, row.median_ns()) &&
                 is_near(stored.spread_ns, row.spread_ns());
-  if (!agrees) return "the columns of a row are not what was observed";
+  if (!agrees) return "the columns of a row do not match its observations";
   return row;
 }
 

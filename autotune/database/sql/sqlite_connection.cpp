@@ -304,7 +304,7 @@ class SqliteConnection final : public SqlConnection {
       struct stat facts {};
       if (::stat((path_ + end).c_str(), &facts) != 0) continue;
       if (!S_ISREG(facts.st_mode))
-        throw SqlError(SqlFailure::unavailable, path_ + end + " is no regular file");
+        throw SqlError(SqlFailure::unavailable, path_ + end + " is not a regular file");
       if (facts.st_nlink > 1)
         throw SqlError(SqlFailure::unavailable,
                        concat(path_, end, " has ", facts.st_nlink,

@@ -52,7 +52,7 @@ void generate(const ir::Function& given, const Target& target,
               const std::optional<LaunchTable>& table, Generated& g) {
   require_within_bounds(given, target, table.has_value());
   const ir::Function function = scheduled(given, target, table.has_value());
-  check(function.stage == ir::Stage::synchronised, "code is made of what is not synchronised");
+  check(function.stage == ir::Stage::synchronised, "code generation needs a synchronised function");
   Uses uses(function);
   std::vector<ScalarFacts> facts = scalar_facts(function);
   g.roles = warp_roles_of(function, uses, facts, target);

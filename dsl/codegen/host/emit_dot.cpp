@@ -230,7 +230,7 @@ void Emitter::dot(const Inst& inst) {
 
 // The matrix with `in_word` neighbours of a row as one element.
 Emitter::Matrix Emitter::in_words(const Matrix& x, int in_word) {
-  check(x.rows_contiguous() && x.columns % in_word == 0, "words of what does not lie in words");
+  check(x.rows_contiguous() && x.columns % in_word == 0, "words of a scattered operand");
   Matrix result{x.data,       x.dtype,        x.rows, x.columns / in_word,
                 x.row_stride, index(in_word), in_word};
   result.next_block = x.next_block;

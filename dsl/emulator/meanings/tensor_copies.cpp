@@ -29,7 +29,7 @@ TensorMap map_of(const Call& call, const std::byte* address, int rank) {
   if (row % chunk_bytes != 0 || (map.swizzle != Swizzle::none && row > int(map.swizzle)))
     call.block.fault(call.thread, call.site,
                      concat("rows of the box have ", row,
-                            " bytes, which are no multiple of 16 or more than the swizzle's ",
+                            " bytes, which is not a multiple of 16, or exceeds the swizzle's ",
                             int(map.swizzle)));
   return map;
 }

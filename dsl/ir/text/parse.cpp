@@ -219,7 +219,7 @@ class Parser {
     Token name = lexer_.take();
     auto found = layouts_.find(name.text);
     if (found == layouts_.end())
-      raise_at(name, "there is no layout @" + name.excerpt() + "; those there are stand first");
+      raise_at(name, "there is no layout @" + name.excerpt() + "; layouts are defined first");
     return found->second;
   }
 
@@ -287,7 +287,7 @@ class Parser {
   Immediate immediate(ImmediateKind kind, bool present) {
     if (kind == ImmediateKind::access && !present) return Access{};
     if (kind == ImmediateKind::precision && !present) return Precision{};
-    if (kind != ImmediateKind::none && !present) fail_here("',' and what the operation needs");
+    if (kind != ImmediateKind::none && !present) fail_here("',' and the operands of the operation");
     switch (kind) {
       case ImmediateKind::none: return {};
       case ImmediateKind::scalar: break;

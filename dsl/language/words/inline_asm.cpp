@@ -49,7 +49,7 @@ Tiles inline_asm_elementwise(const InlineAsm& assembly, const std::vector<Operan
   for (std::size_t i = 0; i < dtypes.size(); ++i) {
     const Operand given = meaning ? Operand(meant[i], where) : Operand(0, where);
     std::vector<Tile> operands{
-        site.fit(given, ir::Type::tile(dtypes[i], shape), "what the meaning gives")};
+        site.fit(given, ir::Type::tile(dtypes[i], shape), "the result of the meaning")};
     operands.insert(operands.end(), tiles.begin(), tiles.end());
     results.push_back(site.append(ir::Op::inline_asm_, operands, ir::Text{ir::text_of(ptx)}));
     ptx.from += ir::registers_of(dtypes[i], ptx.pack);

@@ -20,7 +20,7 @@ bool is_name(const std::string& text) {
 Tile named(const Operand& tile, const std::string& name) {
   OperationUse site("named", tile.where);
   site.expect(is_name(name), "\"", name,
-              "\" is no name; a letter or _, then letters, digits and _ are");
+              "\" is not a name; a name is a letter or _, then letters, digits and _");
   Tile value = site.tile(tile);
   site.tracer().name_value(value.value(), name);
   return value;

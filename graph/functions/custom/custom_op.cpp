@@ -23,7 +23,7 @@ namespace {
 bool changes_operand(const std::string& name, const CustomOptions& options) {
   for (int written : options.writes)
     require(written == 0, "[custom_op] ", name, " writes operand ", written,
-            "; an op may write its first operand, and gives what else it makes as results");
+            "; an op may write its first operand, and returns everything else as results");
   return !options.writes.empty();
 }
 

@@ -59,7 +59,7 @@ struct AlongAxis {
             "], the imaginary one another; they must be alike");
     const auto own = normalise_axis(named, real.rank());
     require(own.has_value(), "[", operation, "] axis ", named, " of [", real.shape(),
-            "]; there is none such");
+            "]; there is no such transform");
     shape = real.shape();
     axis = *own;
     dtype = is_floating(real.dtype()) ? real.dtype() : f32;

@@ -197,7 +197,8 @@ Tensor middle_of_all(std::string_view name, const TensorOperand& x, bool leaves_
   const Tensor& operand = graph::tensor_of(x, name);
   if (operand.count() == 0) {
     require(is_floating(operand.dtype()), "[", name, "] the operand is ", operand.dtype(), " ",
-            operand.shape(), " (at ", At{x.where}, "); a median of no integers is no number");
+            operand.shape(), " (at ", At{x.where},
+            "); the median of an empty integer tensor is undefined");
     return full({}, std::numeric_limits<double>::quiet_NaN(), operand.dtype(), x.where);
   }
   return graph::apply_function(

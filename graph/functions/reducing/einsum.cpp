@@ -48,7 +48,7 @@ std::string letters_of(const Equation& equation, const std::string& part, int ra
   if (dots != std::string::npos) named.erase(dots, 3);
   for (char c : named)
     equation.need(std::isalpha(static_cast<unsigned char>(c)) != 0, "'", std::string(1, c),
-                  "' is no letter; axes are named by letters");
+                  "' is not a letter; axes are named by letters");
   const int unnamed = rank - static_cast<int>(named.size());
   equation.need(dots == std::string::npos ? unnamed == 0 : unnamed >= 0 && unnamed <= 10,
                 "an operand of ", rank, " axes is named '", part,

@@ -25,7 +25,7 @@ Op op_of(ir::ReduceKind kind) {
       {Kind::min, Op::amin}, {Kind::argmax, Op::argmax}, {Kind::argmin, Op::argmin},
       {Kind::any, Op::any},  {Kind::all, Op::all}};
   const auto* found = std::ranges::find(ops, kind, &std::pair<Kind, Op>::first);
-  check(found != std::end(ops), "a task reduces by what no graph has");
+  check(found != std::end(ops), "a task has a reduction that graphs do not have");
   return found->second;
 }
 
@@ -128,7 +128,7 @@ class TaskEvaluator {
       std::int64_t offset = offsets[static_cast<std::size_t>(i)];
       check(offset >= 0 && offset < memory.elements.count(), "a task reads outside its storage");
       check(memory.is_known[static_cast<std::size_t>(offset)],
-            "a task reads what nobody has written");
+            "a task reads memory that was never written");
       result.set(i, memory.elements.get(offset));
     }
     return result;

@@ -64,7 +64,7 @@ class RegionVerifier {
       table();
       operands();
     }
-    expect(region_.width == widest_, "is ", region_.width, " wide, what it stores ", widest_);
+    expect(region_.width == widest_, "is ", region_.width, " wide, its stores ", widest_);
     expect(region_.weight_bytes == weight_bytes_, "names ", region_.weight_bytes,
            " bytes of weights, which are ", weight_bytes_);
     expect(region_.is_in_place == overwrites_what_it_reads(), "is not in place as it says");
@@ -89,7 +89,7 @@ class RegionVerifier {
     for (slot_ = 1; slot_ < region_.tasks.size(); ++slot_) {
       const Task& t = task(slot_);
       expect(t.kind == TaskKind::pointwise && t.shape == task(0).shape,
-             "is no part of an epilogue");
+             "is not part of an epilogue");
       for (const TaskOperand& operand : t.operands) {
         if (operand.number) continue;
         if (operand.producer && region_.slot(*operand.producer)) {
@@ -104,7 +104,7 @@ class RegionVerifier {
     for (slot_ = 1; slot_ < region_.tasks.size(); ++slot_)
       for (const TaskOperand& operand : task(0).operands)
         expect(operand.number || operand.storage != task(slot_).storage,
-               "writes what the first task reads");
+               "writes memory that the first task reads");
   }
 
   // The rule for tasks before an accumulation: values for it alone, of memory that it does not
@@ -118,11 +118,11 @@ class RegionVerifier {
     for (slot_ = 0; slot_ < last; ++slot_) {
       const Task& t = task(slot_);
       expect(t.kind == TaskKind::pointwise || t.kind == TaskKind::gather,
-             "is no part of a prologue");
+             "is not part of a prologue");
       expect(!region_.stored[slot_], "is wanted elsewhere");
       for (const TaskOperand& operand : t.operands)
         expect(operand.number || operand.storage != accumulation.storage,
-               "reads what the accumulation changes");
+               "reads memory that the accumulation changes");
     }
   }
 

@@ -283,7 +283,7 @@ class TaskVerifier {
     expect(std::ranges::is_sorted(t.after) &&
                std::ranges::adjacent_find(t.after) == t.after.end() &&
                (t.after.empty() || t.after.back() < id_),
-           "comes after what does not come before it");
+           "comes after a task that does not come before it");
     expect(t.kind == TaskKind::scatter || is_injective(t.place), "writes an element twice");
     for (const TaskOperand& operand : t.operands)
       if (!operand.number)

@@ -357,7 +357,7 @@ class Parser {
 
   void region_line(Line& line) {
     if (line.accept("region")) return region(line);
-    if (result_.regions.empty()) line.fail("a table of no region");
+    if (result_.regions.empty()) line.fail("a table without a region");
     Region& region = result_.regions.back().region;
     region.tasks.push_back(id(line, "#"));
     line.expect(":");

@@ -124,7 +124,7 @@ Tensor Call::tensor(std::string_view name) const {
 }
 const Subgraph& Call::graph(std::string_view name) const {
   auto* body = std::get_if<GraphArgument>(&at(name));
-  if (body == nullptr) refuse(name, "is no graph");
+  if (body == nullptr) refuse(name, "is not a graph");
   return *body->graph;
 }
 Tensor Call::optional_tensor(std::string_view name) const {
@@ -132,23 +132,23 @@ Tensor Call::optional_tensor(std::string_view name) const {
 }
 std::vector<Tensor> Call::tensors(std::string_view name) const {
   auto* named = std::get_if<TensorNames>(&at(name));
-  if (named == nullptr) refuse(name, "is no list of tensors");
+  if (named == nullptr) refuse(name, "is not a list of tensors");
   std::vector<Tensor> tensors;
   for (auto id : named->ids) {
     tensors.push_back(id ? as_tensor(value(*id), name) : Tensor());
-    if (id && !tensors.back().defined()) refuse(name, "is no list of tensors");
+    if (id && !tensors.back().defined()) refuse(name, "is not a list of tensors");
   }
   return tensors;
 }
 
 std::vector<Value> Call::values(std::string_view name) const {
   auto* named = std::get_if<TensorNames>(&at(name));
-  if (named == nullptr) refuse(name, "is no list of tensors");
+  if (named == nullptr) refuse(name, "is not a list of tensors");
   std::vector<Value> values;
   for (auto id : named->ids) {
     values.push_back(id ? value(*id) : Value());
     if (std::holds_alternative<std::monostate>(values.back()))
-      refuse(name, "holds what is neither a tensor nor a number");
+      refuse(name, "holds an element that is neither a tensor nor a number");
   }
   return values;
 }
@@ -215,7 +215,7 @@ ComplexTensor Call::complex_tensor(std::string_view name) const {
 }
 std::vector<ComplexOperand> Call::complex_operands(std::string_view name) const {
   auto* named = std::get_if<TensorNames>(&at(name));
-  if (named == nullptr) refuse(name, "is no list of tensors");
+  if (named == nullptr) refuse(name, "is not a list of tensors");
   std::vector<ComplexOperand> operands;
   for (auto id : named->ids) {
     const Value& each = id ? value(*id) : Value();
@@ -224,13 +224,13 @@ std::vector<ComplexOperand> Call::complex_operands(std::string_view name) const 
     else if (auto* real = std::get_if<Tensor>(&each))
       operands.emplace_back(TensorOperand(*real));
     else
-      refuse(name, "is no list of tensors");
+      refuse(name, "is not a list of tensors");
   }
   return operands;
 }
 Number Call::scalar(std::string_view name) const {
   auto scalar = as_scalar(at(name), name);
-  if (!scalar) refuse(name, "is no number");
+  if (!scalar) refuse(name, "is not a number");
   return *scalar;
 }
 Number Call::scalar(std::string_view name, const Number& missing) const {
@@ -242,24 +242,24 @@ double Call::number(std::string_view name, std::optional<double> missing) const 
 std::vector<double> Call::numbers(std::string_view name) const {
   if (!has(name)) return {};
   auto* numbers = std::get_if<std::vector<double>>(&at(name));
-  if (numbers == nullptr) refuse(name, "is no list of numbers");
+  if (numbers == nullptr) refuse(name, "is not a list of numbers");
   return *numbers;
 }
 std::int64_t Call::integer(std::string_view name, std::optional<std::int64_t> missing) const {
   if (missing && !has(name)) return *missing;
   Number number = scalar(name);
-  if (!number.is_integral()) refuse(name, "is no integer");
+  if (!number.is_integral()) refuse(name, "is not an integer");
   return number.as_integer();
 }
 Shape Call::integers(std::string_view name, std::optional<Shape> missing) const {
   if (missing && !has(name)) return *missing;
   auto* integers = std::get_if<std::vector<Integer>>(&at(name));
-  if (integers == nullptr) refuse(name, "is no list of integers");
+  if (integers == nullptr) refuse(name, "is not a list of integers");
   Shape result;
   for (const Integer& each : *integers) {
     auto* named = std::get_if<NumberName>(&each);
     auto number = named ? number_of(value(named->id)) : Number(std::get<std::int64_t>(each));
-    if (!number || !number->is_integral()) refuse(name, "holds what is no integer");
+    if (!number || !number->is_integral()) refuse(name, "holds an element that is not an integer");
     result.push_back(number->as_integer());
   }
   return result;
@@ -285,13 +285,13 @@ bool Call::flag(std::string_view name, bool missing) const {
 }
 std::vector<bool> Call::flags(std::string_view name) const {
   auto* flags = std::get_if<std::vector<bool>>(&at(name));
-  if (flags == nullptr) refuse(name, "is no list of flags");
+  if (flags == nullptr) refuse(name, "is not a list of flags");
   return *flags;
 }
 std::string Call::text(std::string_view name, std::string_view missing) const {
   if (!has(name)) return std::string(missing);
   auto* text = std::get_if<std::string>(&at(name));
-  if (text == nullptr) refuse(name, "is no string");
+  if (text == nullptr) refuse(name, "is not a string");
   return *text;
 }
 std::optional<DType> Call::dtype(std::string_view name) const {
@@ -302,7 +302,7 @@ std::optional<DType> Call::dtype(std::string_view name) const {
     return both->parts;
   }
   auto* dtype = std::get_if<DType>(&type);
-  if (dtype == nullptr) refuse(name, "is no element type");
+  if (dtype == nullptr) refuse(name, "is not an element type");
   return *dtype;
 }
 

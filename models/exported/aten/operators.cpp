@@ -45,14 +45,15 @@ Value written(const Call& call, const std::string& name, const Value& result) {
     ComplexTensor both = call.complex_tensor(name);
     auto* value = std::get_if<ComplexTensor>(&result);
     require(value != nullptr && value->shape() == both.shape(), "[exported] ", call.node().target,
-            " writes to a complex tensor [", both.shape(), "] what is real or has another shape");
+            " writes to a complex tensor [", both.shape(),
+            "] a value that is real or has another shape");
     both.copy_from(*value);
     return both;
   }
   Tensor target = call.tensor(name);
   auto* value = std::get_if<Tensor>(&result);
   require(value != nullptr && value->shape() == target.shape(), "[exported] ", call.node().target,
-          " writes to a tensor [", target.shape(), "] what has another shape",
+          " writes to a tensor [", target.shape(), "] a value of another shape",
           value == nullptr ? std::string() : concat(", [", value->shape(), "]"));
   target.copy_from(value->to(target.dtype()));
   return target;

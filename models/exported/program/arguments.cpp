@@ -103,7 +103,8 @@ ArgumentValue symbolic_integers(const Fields& fields, const json::Node& value,
     ArgumentValue one = symbolic(fields, item, name, value_of);
     if (auto* known = std::get_if<std::int64_t>(&one)) return *known;
     auto* named = std::get_if<NumberName>(&one);
-    fields.expect(named != nullptr, "argument \"", excerpt(name), "\" holds what is no integer");
+    fields.expect(named != nullptr, "argument \"", excerpt(name),
+                  "\" holds an element that is not an integer");
     return *named;
   });
 }

@@ -96,7 +96,7 @@ ElementType Fields::as_element_type(const json::Node& value, std::string_view na
 const std::pair<std::string, json::Node>& Fields::as_choice(const json::Node& value,
                                                             std::string_view name) const {
   expect(value.kind == json::Node::Kind::object && value.members.size() == 1, "\"", name, "\" is ",
-         describe(value), "; an object with one member, which says what it holds, is wanted");
+         describe(value), "; it must be an object with one member, which names its kind");
   return value.members.front();
 }
 

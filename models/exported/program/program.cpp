@@ -258,7 +258,7 @@ class ProgramReader {
   }
   void check_target(const std::string& name, Input::Kind kind) {
     fields_.expect(targets_[kind].contains(name), "it is written to \"", excerpt(name),
-                   "\", which is no input");
+                   "\", which is not an input");
   }
 
   ValueId id_of(const std::string& name) {

@@ -102,7 +102,7 @@ Tensor turned(const Tensor& x, const Tensor& cosines, const Tensor& sines, bool 
               (cosines.size(0) == 1 || cosines.size(0) == x.size(0)) &&
               cosines.size(1) == x.size(2),
           "[onnx] cosines [", cosines.shape(), "] and sines [", sines.shape(), "] for [", x.shape(),
-          "]; [batch, steps, half of what is turned] is wanted");
+          "]; it must be [batch, steps, half of the rotated size]");
   const Tensor cos = cosines.unsqueeze(1), sin = sines.unsqueeze(1);
   const Tensor turning = x.slice(3, 0, 2 * half);
   Tensor result;

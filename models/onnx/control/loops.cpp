@@ -128,7 +128,7 @@ std::optional<Results> Loop::turn_by_turn(bool may_read, std::int64_t most,
     if (!may_read && i >= most) return std::nullopt;
     require(unread <= most && i < most_turns, "[onnx] a loop of more than ",
             std::min(most, most_turns), " turns",
-            reason.empty() ? "" : ", which is none of a graph: ", reason, "; its count is ",
+            reason.empty() ? "" : ", which cannot be one of a graph: ", reason, "; its count is ",
             count_.defined() ? std::to_string(count) : std::string("left out"),
             ", and its condition must become false before");
     Values results = turn(turn_number(i), state);

@@ -80,7 +80,7 @@ class ModelReader {
               "the Python package puts them in");
         default: break;
       }
-    place_.expect(graph.has_value(), "it is no ONNX model: it has no graph");
+    place_.expect(graph.has_value(), "it is not an ONNX model: it has no graph");
     place_.expect(has_opset_, "it does not say of which operator set it is");
     program_.producer = version.empty() ? producer : concat(producer, " ", version);
     if (program_.opset == 0) program_.opset = oldest_opset;  // of other domains alone

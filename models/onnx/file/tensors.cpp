@@ -110,7 +110,7 @@ TensorFiles::Description TensorFiles::describe(Fields message) const {
       while (!sizes.empty()) {
         auto size = take_varint(sizes);
         place_.expect(size.has_value() && d.shape.rank() < most_axes,
-                      "a tensor has sizes that are no numbers, or more than ", most_axes);
+                      "a tensor has sizes that are not numbers, or more than ", most_axes);
         d.shape.push_back(static_cast<std::int64_t>(*size));
       }
     }

@@ -22,7 +22,7 @@ bool Fields::next() {
   if (rest_.empty()) return false;
   auto key = take_varint(rest_);
   place_->expect(key && *key >> 3 != 0 && *key >> 32 == 0,
-                 "it is no ONNX model, or damaged: a field has no number");
+                 "it is not an ONNX model, or damaged: a field has no number");
   number_ = static_cast<std::uint32_t>(*key >> 3);
   std::uint64_t size = 0;
   switch (*key & 7) {
@@ -50,7 +50,8 @@ bool Fields::next() {
       size = 4;
       break;
     default:
-      place_->refuse("it is no ONNX model, or damaged: field ", number_, " is of kind ", *key & 7);
+      place_->refuse("it is not an ONNX model, or damaged: field ", number_, " is of kind ",
+                     *key & 7);
   }
   place_->expect(size <= rest_.size(), "it is cut off or damaged: field ", number_, " has ", size,
                  " bytes; ", rest_.size(), " are left");
@@ -60,20 +61,21 @@ bool Fields::next() {
 }
 
 std::int64_t Fields::integer() const {
-  place_->expect(kind_ == Wire::varint, "it is damaged: field ", number_, " is no integer");
+  place_->expect(kind_ == Wire::varint, "it is damaged: field ", number_, " is not an integer");
   std::string_view bytes = payload_;
   return static_cast<std::int64_t>(take_varint(bytes).value_or(0));
 }
 
 float Fields::real() const {
-  place_->expect(kind_ == Wire::fixed32, "it is damaged: field ", number_, " is no float");
+  place_->expect(kind_ == Wire::fixed32, "it is damaged: field ", number_, " is not a float");
   std::uint32_t bits;
   std::memcpy(&bits, payload_.data(), sizeof bits);
   return std::bit_cast<float>(bits);
 }
 
 std::string_view Fields::text() const {
-  place_->expect(kind_ == Wire::bytes, "it is damaged: field ", number_, " is no text or message");
+  place_->expect(kind_ == Wire::bytes, "it is damaged: field ", number_,
+                 " is not a text or message");
   return payload_;
 }
 

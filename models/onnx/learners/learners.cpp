@@ -43,7 +43,7 @@ Tensor normalised(const Call& call) {
   else if (norm == "L2")
     size = sqrt(sum(x * x, {-1}, true));
   else
-    call.refuse("norm", "is none of MAX, L1 and L2");
+    call.refuse("norm", "is not one of MAX, L1 and L2");
   return x / where(size == 0, 1.0, size);
 }
 Tensor binarised(const Call& call) {
@@ -62,7 +62,7 @@ Tensor transformed(const Call& call, const Tensor& scores) {
   const std::string post = call.text("post_transform", "NONE");
   if (post == "SOFTMAX") return softmax(scores, -1);
   if (post == "LOGISTIC") return sigmoid(scores);
-  if (post != "NONE") call.refuse("post_transform", "is none of NONE, SOFTMAX and LOGISTIC");
+  if (post != "NONE") call.refuse("post_transform", "is not one of NONE, SOFTMAX and LOGISTIC");
   return scores;
 }
 
@@ -122,7 +122,7 @@ Tensor forest_regression(const Call& call) {
   else if (joined == "MAX")
     scores = amax(weights, {1});
   else
-    call.refuse("aggregate_function", "is none of SUM, AVERAGE, MIN and MAX");
+    call.refuse("aggregate_function", "is not one of SUM, AVERAGE, MIN and MAX");
   return transformed(call, with_base(call, scores));
 }
 // If the leaves of two classes weigh only one of them, that weight decides: a share, which is above
@@ -142,7 +142,7 @@ Results two_classes(const Call& call, const std::vector<std::int64_t>& labels, b
     return {labels_by(all.slice(1, 1, 2)), transformed(call, all)};
   }
   if (post != "NONE" && post != "LOGISTIC")
-    call.refuse("post_transform", "is none of NONE and LOGISTIC, for one score of two classes");
+    call.refuse("post_transform", "is not one of NONE and LOGISTIC, for one score of two classes");
   const Tensor score = with_base(call, all.slice(1, 0, 1)), second = transformed(call, score);
   const bool is_share = are_shares || post == "LOGISTIC";
   const Tensor first = is_share ? 1.0 - second : -TensorOperand(second);

@@ -37,8 +37,9 @@ Tensor activated(const Call& call, const Tensor& x, const Activation& by) {
   if (by.name == "LeakyRelu") return leaky_relu(x, by.alpha);
   if (by.name == "HardSigmoid") return clamp(x * by.alpha + by.beta, 0, 1).to(x.dtype());
   if (by.name == "Clip") return clamp(x, by.alpha, by.beta).to(x.dtype());
-  call.refuse("activation",
-              "is none of Relu, Sigmoid, Tanh, LeakyRelu, HardSigmoid and, of convolutions, Clip");
+  call.refuse(
+      "activation",
+      "is not one of Relu, Sigmoid, Tanh, LeakyRelu, HardSigmoid and, for convolutions, Clip");
 }
 
 Tensor general(const Call& call) {
@@ -52,7 +53,7 @@ Tensor general(const Call& call) {
                       call.number("activation_beta", 0)};
   if (by.name == "Clip") call.refuse("activation", "is Clip, which is not supported here");
   if (call.number("activation_gamma", 0) != 0)
-    call.refuse("activation_gamma", "is of no activation that is supported");
+    call.refuse("activation_gamma", "is of an activation that is not supported");
   if (call.has(2)) return activated(call, addmm(call.tensor(2), a, b, {beta, alpha}), by);
   return activated(call, matmul(a, b) * alpha, by);
 }
@@ -80,7 +81,7 @@ Tensor convolution(const Call& call) {
 // The first axis behind those of the batch, and then the last two exchanged.
 Tensor turned(const Tensor& x, bool turns_batch, bool turns) {
   require(!(turns_batch || turns) || x.rank() >= 2, "[onnx] [", x.shape(),
-          "] is no matrix that could be transposed");
+          "] is not a matrix, and cannot be transposed");
   if (!turns_batch && !turns) return x;
   std::vector<int> axes;
   for (int axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);

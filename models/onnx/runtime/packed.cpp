@@ -24,7 +24,7 @@ Tensor unpacked(const Tensor& bytes, std::int64_t bits) {
 
 std::int64_t bits_of(const Call& call) {
   const std::int64_t bits = call.integer("bits", 4);
-  if (bits != 2 && bits != 4 && bits != 8) call.refuse("bits", "is none of 2, 4 and 8");
+  if (bits != 2 && bits != 4 && bits != 8) call.refuse("bits", "is not one of 2, 4 and 8");
   return bits;
 }
 std::int64_t block_of(const Call& call, std::optional<std::int64_t> missing) {

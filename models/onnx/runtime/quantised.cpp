@@ -144,10 +144,10 @@ Tensor general_product(const Call& call) {
   require_matrices(left, b);
   Tensor sums = matmul(left, less_zero_of_columns(call, b, 5));
   if (call.has(6)) {
-    require(call.dtype(6) == i32, "[onnx] input 6, what is added, is ", call.dtype(6),
+    require(call.dtype(6) == i32, "[onnx] input 6, the addend, is ", call.dtype(6),
             "; i32 is wanted");
     const Tensor added = call.tensor(6);
-    require(added.rank() <= 2, "[onnx] what is added is [", added.shape(), "] to [", sums.shape(),
+    require(added.rank() <= 2, "[onnx] the addend is [", added.shape(), "] to [", sums.shape(),
             "]");
     sums = sums + added;
   }

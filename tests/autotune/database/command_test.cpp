@@ -297,7 +297,7 @@ TEST_F(DatabaseCommand, WhatIsNoFileIsNotImported) {
     expect_contains(error_of([&] {
                       run({"import", name});
                     }),
-                    "[db] cannot read " + name + ": it is no regular file");
+                    "[db] cannot read " + name + ": it is not a regular file");
 }
 
 TEST_F(DatabaseCommand, ImportingWhatIsWrongSaysSoAndEndsWithOne) {

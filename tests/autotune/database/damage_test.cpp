@@ -185,7 +185,7 @@ TEST(DamagedDatabase, AFileThatIsNoDatabaseStaysAsItIs) {
   EXPECT_TRUE(database.lookup(test_key(1)).best);
   EXPECT_TRUE(read_file(file) == text);
   EXPECT_FALSE(fs::exists(file.string() + ".lock"));
-  EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("is no tuning database")));
+  EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("is not a tuning database")));
 }
 
 // In a process of its own, since the message is printed once per process.
@@ -198,7 +198,8 @@ TEST(DamagedDatabase, ThatAFileIsNoDatabaseIsSaidInOneLine) {
         std::_Exit(0);  // a sanitizer says something of threads at a usual exit
       },
       testing::ExitedWithCode(0),
-      "^tilewright: .*diary.txt is no tuning database; it is left alone, and nothing is kept\n$");
+      "^tilewright: .*diary.txt is not a tuning database; it is left alone, and nothing is "
+      "kept\n$");
 }
 
 TEST(DamagedDatabase, AWrongRowIsPassedOverCountedAndCleanedAway) {

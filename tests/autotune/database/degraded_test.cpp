@@ -90,8 +90,7 @@ int make_one_on_a_full_disk(const std::string& file) {
   bool names_the_disk = message.find("disk is full") != message.npos ||
                         message.find("disk I/O error") != message.npos;
   if (!names_the_disk || message.find("schema") != message.npos) return 3;
-  std::string wanted =
-      concat("tilewright: ", message, "; what it cannot keep there it keeps in memory\n");
+  std::string wanted = concat("tilewright: ", message, "; other results are kept in memory\n");
   if (said != wanted) return 4;
   return database.lookup(test_key(2)).best ? 0 : 5;
 }
@@ -145,12 +144,12 @@ TEST(DegradedDatabase, ANamedPlaceThatIsNotThereIsSaidOnceToThoseWhoWouldKeepSom
   std::string nowhere = folder.write("file", "") / "tuning.db";
   std::string said = said_of(nowhere, Access::read_write);
   EXPECT_THAT(said, HasSubstr("tilewright: cannot open " + nowhere));
-  EXPECT_THAT(said, HasSubstr("; what it cannot keep there it keeps in memory\n"));
+  EXPECT_THAT(said, HasSubstr("; other results are kept in memory\n"));
   EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
   EXPECT_EQ(said_of(nowhere, Access::read), "");
   ::mkfifo((folder.path() / "pipe").c_str(), 0600);
   EXPECT_THAT(said_of(folder.path() / "pipe", Access::read_write),
-              HasSubstr("pipe is no regular file"));
+              HasSubstr("pipe is not a regular file"));
 }
 
 TEST(DegradedDatabase, WithoutAnyPlaceNothingIsSaid) {

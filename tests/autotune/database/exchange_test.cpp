@@ -140,16 +140,16 @@ TEST(Exchange, LinesThatAreWrongAreLeftOutAndNamed) {
     return std::holds_alternative<std::string>(read) ? std::get<std::string>(read) : "none";
   };
   EXPECT_EQ(problem("[30.0]", "[-30.0]"), "a sample is -30 ns");
-  EXPECT_EQ(problem("[30.0]", "[1e999]"), "it is no JSON of a row");
-  EXPECT_EQ(problem("[30.0]", "[\"30\"]"), "a sample is no number");
+  EXPECT_EQ(problem("[30.0]", "[1e999]"), "it is not the JSON of a row");
+  EXPECT_EQ(problem("[30.0]", "[\"30\"]"), "a sample is not a number");
   EXPECT_EQ(problem("[30.0]", "30"), "\"samples_ns\" is of another kind");
   EXPECT_EQ(problem("\"ok\"", "\"fine\""), "the status is \"fine\"");
   EXPECT_EQ(problem("2026-01-01", "2026-02-31"), "the date is \"2026-02-31T00:00:00.000Z\"");
   EXPECT_EQ(problem("\"rows\":\"64\"", "\"r s\":\"64\""),
-            "\"configuration\" has a value that is none");
+            "\"configuration\" has a value that is not allowed");
   EXPECT_EQ(problem("\"device\"", "\"devise\""), "\"device\" is missing");
-  EXPECT_EQ(problem(row.key.kernel_hash.hex(), "12"), "\"kernel_hash\" is no hash");
-  EXPECT_EQ(problem("}]}", "}]"), "it is no JSON of a row");
+  EXPECT_EQ(problem(row.key.kernel_hash.hex(), "12"), "\"kernel_hash\" is not a hash");
+  EXPECT_EQ(problem("}]}", "}]"), "it is not the JSON of a row");
 }
 
 TEST(Exchange, AFileThatWasCutOrEditedIsSaidToBeAndItsRestIsTaken) {

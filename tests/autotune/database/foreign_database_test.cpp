@@ -162,14 +162,14 @@ TEST(ForeignDatabase, APipeOrADeviceIsNoDatabase) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   for (const fs::path& place : {pipe, fs::path("/dev/zero"), folder.path()}) {
     TuningDatabase database(place, Access::read);
-    EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("is no regular file")));
+    EXPECT_THAT(database.diagnostics().messages, Contains(HasSubstr("is not a regular file")));
     EXPECT_FALSE(TuningDatabase(place).store({row_of(1)}));
   }
   // Nor is what lies beside one.
   fs::path file = healthy(folder);
   ASSERT_EQ(::mkfifo((file.string() + "-journal").c_str(), 0600), 0);
   EXPECT_THAT(TuningDatabase(file, Access::read).diagnostics().messages,
-              Contains(HasSubstr("-journal is no regular file")));
+              Contains(HasSubstr("-journal is not a regular file")));
 }
 
 // Thousands of cells, each of which goes on through all pages of the file.

@@ -35,9 +35,9 @@ TEST(StoredRow, KeysComeBackAndProveThemselves) {
   read.compiler = std::get<Record>(read_compiler(stored_build(key)));
   EXPECT_EQ(read, key);
   stored.problem = "columns=4096 dtype=f32 rows=1025";
-  EXPECT_EQ(std::get<std::string>(read_key(stored)), "a key is not what its id says");
+  EXPECT_EQ(std::get<std::string>(read_key(stored)), "a key does not match its id");
   EXPECT_EQ(std::get<std::string>(read_compiler({7, "llvm=22"})),
-            "a compiler is not what its id says");
+            "a compiler does not match its id");
 }
 
 TEST(StoredRow, AnyChangeOfAColumnIsFound) {

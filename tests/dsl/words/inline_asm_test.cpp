@@ -317,7 +317,7 @@ TEST(InlineAsm, RefusesArgumentsAndMeaningsThatDoNotFit) {
       [&](Pointer x) {
         inline_asm_elementwise(one, {load(x)}, i32, [](const Tiles& t) { return cast(t[0], f32); });
       },
-      "what the meaning gives is f32; it must be i32: cast it");
+      "the result of the meaning is f32; it must be i32: cast it");
   refused(
       [&](Pointer x) {
         inline_asm_elementwise(one, {load(x)}, i32, [&](const Tiles&) { return block(x, {4}); });
@@ -333,7 +333,7 @@ TEST(InlineAsm, RefusesArgumentsAndMeaningsThatDoNotFit) {
       [&](Pointer x) {
         inline_asm_elementwise({"mov", "=r,=r,r", 1, false}, {load(x)}, {i32, i32});
       },
-      "there are 2 results of what is not pure; that is run for one result alone");
+      "there are 2 results of impure code, which can have one result only");
 }
 
 TEST(InlineAsm, RefusesTextsOfTheIrThatAreNone) {

@@ -151,11 +151,11 @@ TEST(OnnxMicrosoft, RefuseIntegersThatDoNotFit) {
       {"QGemm",
        {u8_matrix, one, u8_zero, u8_matrix, one, u8_zero, two},
        attribute("transB", 1),
-       "input 6, what is added, is f32; i32 is wanted"},
+       "input 6, the addend, is f32; i32 is wanted"},
       {"QGemm",
        {u8_matrix, one, u8_zero, u8_matrix, one, u8_zero, {{1, 3, 3}, is_i32}},
        attribute("transB", 1),
-       "what is added is [1x3x3] to [3x3]"},
+       "the addend is [1x3x3] to [3x3]"},
       {"QGemm",
        {u8_matrix, one, u8_zero, u8_matrix, one, u8_zero, missing, one},
        attribute("transB", 1),
@@ -201,18 +201,18 @@ TEST(OnnxMicrosoft, RefuseWhatFusedOperatorsDoNotTake) {
       {"FusedGemm",
        {matrix, {{4, 2}}},
        text("activation", "Mish"),
-       "\"activation\" is none of Relu, Sigmoid"},
+       "\"activation\" is not one of Relu, Sigmoid"},
       {"FusedGemm", {matrix, {{4, 2}}}, text("activation", "Clip"), "is Clip, which is not"},
       {"FusedGemm",
        {matrix, {{4, 2}}},
        text("activation", "Relu") + real("activation_gamma", 2),
-       "\"activation_gamma\" is of no activation"},
+       "\"activation_gamma\" is of an activation"},
       {"FusedConv", {image, kernel, missing, x}, "", "[2x3x8] is added to [1x3x2x2]"},
       {"FusedConv",
        {image, kernel},
        text("activation", "Clip") + floats("activation_params", {1}),
        "\"activation_params\" has 1 numbers for the activation Clip; it takes 2"},
-      {"FusedMatMul", {last, matrix}, attribute("transA", 1), "[8] is no matrix"},
+      {"FusedMatMul", {last, matrix}, attribute("transA", 1), "[8] is not a matrix"},
       {"SkipLayerNormalization", {x, {{3, 3, 8}}, last}, "", "a skip [3x3x8] to [2x3x8]"},
       {"SkipLayerNormalization", {x, x, seven}, "", "gamma [7] for [2x3x8]"},
       {"SkipLayerNormalization", {x, x, last, seven}, "", "beta [7] for [2x3x8]"},
@@ -384,7 +384,7 @@ TEST(OnnxMicrosoft, RefusePackedWeightsThatDoNotFit) {
   };
   EXPECT_EQ(error({x, weight, scales}, usual), "no error");
   EXPECT_THAT(error({x, weight, scales}, packed_attributes(32, 6, 3, 32)),
-              HasSubstr("\"bits\" is none of 2, 4 and 8"));
+              HasSubstr("\"bits\" is not one of 2, 4 and 8"));
   for (std::int64_t block : {std::int64_t{0}, std::int64_t{24}, INT64_MIN, INT64_MAX})
     EXPECT_THAT(error({x, weight, scales}, packed_attributes(32, 6, 4, block)),
                 HasSubstr(concat("\"block_size\" is ", block, "; a power of two from 16 on")));

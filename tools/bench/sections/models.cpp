@@ -200,7 +200,7 @@ nlohmann::json prompt_row(Decoder& model, const Compiled& step, const WeightCase
     double error = disagreement(step, model, device, 9);
     row["error"] = std::isfinite(error) ? nlohmann::json(error) : nlohmann::json();
     row["ok"] = error < 0.2;
-    if (!row["ok"]) row["note"] = "rounding activations changes the logits beyond what is expected";
+    if (!row["ok"]) row["note"] = "rounding activations changes the logits more than expected";
   }
   double seconds = row["seconds"];
   row["flops"] = flops;

@@ -29,7 +29,7 @@ void Emitter::begin_scratch(const ir::Inst& inst, std::int64_t bytes) {
   require(inst.schedule.shared_bytes >= bytes, "[", ir::info(inst.op).name, "] ",
           describe(inst.where), ": has ", inst.schedule.shared_bytes,
           " bytes of shared memory and exchanges values through ", bytes,
-          "; allocate_shared gives each instruction what it needs");
+          "; allocate_shared gives each instruction the bytes that it needs");
   scratch_ = inst.schedule.shared_offset;
   meet_before(inst, ir::Barrier::scratch);
 }

@@ -149,7 +149,7 @@ void Emitter::touching(const StagedLoad& staged, bool whole_stage) {
 std::int64_t Emitter::open_ring(const Inst& loop, const LoopPipeline& plan) {
   require(loop.schedule.shared_bytes == plan.bytes(), "[loop] ", describe(loop.where), ": has ",
           loop.schedule.shared_bytes, " bytes of shared memory for stages of ", plan.bytes(),
-          "; allocate_shared gives each ring what it needs");
+          "; allocate_shared gives each ring the bytes that it needs");
   meet_before(loop, ir::Barrier::scratch);
   std::int64_t ring = loop.schedule.shared_offset;
   rings_.emplace_back(&plan, ring);

@@ -190,7 +190,7 @@ class Writer {
     if (name.starts_with("llvm.nvvm.cp.async.bulk.tensor.g2s")) return give(count - 4, count - 2);
     if (name.starts_with("llvm.nvvm.cp.async.bulk.tensor.s2g")) return give(count - 2, count - 1);
     check(name == "llvm.nvvm.cp.async.cg.shared.global.16.s",
-          "a cache policy is noted on what is no access");
+          "a cache policy is on an instruction that is not an access");
     if (!gpu_.orders_evictions_of_copies) return;
     assembly(b, b.getVoidTy(), "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2, $3;",
              "l,l,r,l,~{memory}",

@@ -181,8 +181,8 @@ LoopPipelines pipelines_of(const ir::Function& function, const Uses& uses,
     if (inst.schedule.stages == 0) return;
     auto plan = planner.follow(inst);
     require(plan.has_value(), "[loop] ", describe(inst.where), ": its ", int{inst.schedule.stages},
-            " stages, or what is staged or deferred in it, are not possible on ", target.cpu,
-            "; without them pipeline_loads finds what is");
+            " stages, or its staged loads or deferred products, are not possible on ", target.cpu,
+            "; without them pipeline_loads finds a possible schedule");
     staged -= std::ssize(plan->loads);
     result.emplace(&inst, std::move(*plan));
   });

@@ -241,7 +241,8 @@ int Events::turn_of(TouchedMemory& place, const llvm::Value* pointer,
     auto stage = evaluate(address.slot, slot, k);
     if (!stage || *stage < 0 || *stage >= touch.stages) refuse(at, "a stage outside its ring");
     std::int64_t here = (*stage - k + touch.stages) % touch.stages;
-    if (turn && *turn != here) refuse(at, "a stage that is not so many turns ahead");
+    if (turn && *turn != here)
+      refuse(at, "a stage that is not as many iterations ahead as it must be");
     turn = here;
   }
   return static_cast<int>(*turn);
@@ -292,7 +293,7 @@ Event Events::memory_barrier_event(Event::Kind kind, const llvm::CallInst& call)
               full,
               &call};
     }
-  refuse(call, "a barrier in shared memory of no ring");
+  refuse(call, "a barrier in shared memory outside every ring");
 }
 
 Event Events::stage_event(Event::Kind kind, const llvm::Value* pointer,
@@ -316,7 +317,7 @@ Event Events::stage_event(Event::Kind kind, const llvm::Value* pointer,
               false,
               &call};
     }
-  refuse(call, "a stage of no ring");
+  refuse(call, "a stage outside every ring");
 }
 
 void Events::read_call(const llvm::CallInst& call, std::vector<Event>& to) {

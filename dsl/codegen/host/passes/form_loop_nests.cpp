@@ -78,7 +78,7 @@ class BlockListing {
       values.pop_back();
       if (defined == defined_at_.end() || is_placed_[defined->second]) continue;
       const Inst& inst = old_[defined->second];
-      check(ir::may_be_virtual(inst), "a loop nest needs what no step before it makes");
+      check(ir::may_be_virtual(inst), "a loop nest needs a value that no earlier step makes");
       is_placed_[defined->second] = true;
       found.push_back(defined->second);
       values.insert(values.end(), inst.operands.begin(), inst.operands.end());

@@ -29,7 +29,7 @@ Norm norm_named(const Call& call, bool is_forward) {
   const std::string name = call.text("norm", "backward");
   if (name == "ortho") return Norm::root;
   if (name != "forward" && name != "backward")
-    call.refuse("norm", "is none of backward, ortho and forward");
+    call.refuse("norm", "is not one of backward, ortho and forward");
   return (name == "forward") == is_forward ? Norm::all : Norm::none;
 }
 
