@@ -10,11 +10,11 @@
 //   product.launch(a, b, c, m, n, k);  // without the Constexprs
 //
 // The first launch of a question (types of the arguments, values of the scalars in `key`) times the
-// configurations and keeps what it found in the tuning database; every later launch, of any
-// process, uses the best at once: a launch that this process has answered before costs half a
-// microsecond more than one of the kernel (`tilewright bench launch`). Configurations that the
-// space gains later are measured alone, beside the default, which is always the first value of each
-// knob or `preferred`.
+// configurations and stores the results in the tuning database; every later launch, of any process,
+// uses the best at once: a launch that this process has answered before costs half a microsecond
+// more than one of the kernel (`tilewright bench launch`). Configurations that the space gains
+// later are measured alone, beside the default, which is always the first value of each knob or
+// `preferred`.
 //
 // Tuning runs the kernel on the caller's memory. Memory whose size is known (vectors, arguments
 // with a number of elements) is as it was before each run and afterwards, so that kernels that add
@@ -35,7 +35,7 @@
 
 namespace tilewright::autotune {
 
-// A regular value; copies share what was chosen. Thread safe.
+// A launch by names: integer scalars of the kernel, knobs, and Constexprs found by heuristics.
 class TunedKernel {
  public:
   // Raises `Error` for knobs, keys or defaults that do not fit the kernel. Without a database the

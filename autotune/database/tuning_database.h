@@ -8,12 +8,12 @@
 //   Miss why = database.why_miss(key);              // for a person who asks
 //
 // Nothing here raises an error. If the database cannot be written, is full, is damaged, or does not
-// exist, what is stored stays in the memory of this process; a damaged file is salvaged and
-// replaced; invalid rows are left out. `diagnostics` says what happened. A `store` that returns
-// true has brought its rows to the disk.
+// exist, rows stay in the memory of this process; a damaged file is salvaged and replaced; invalid
+// rows are left out. `diagnostics` reports the events. A `store` that returns true has brought its
+// rows to the disk.
 //
-// Any thread may call at any time. A child after fork has what was in memory and nothing else: it
-// must make a database of its own.
+// Any thread may call at any time. A child after fork has the rows that were in memory and nothing
+// else: it must make a database of its own.
 #pragma once
 
 #include <functional>
@@ -29,7 +29,7 @@ class GuardedStore;
 
 struct Lookup {
   std::optional<TuningRow> best;  // the fastest that this compiler build measured
-  // Where there is none: winner and runner-up of the build that measured the question last. Good
+  // If there is no winner: winner and runner-up of the build that measured the question last. Good
   // guesses, to be measured again before they are used.
   std::vector<TuningRow> seeds;
 };
@@ -40,7 +40,7 @@ struct Miss {
   // nothing is stored of this kernel, by hash or by name.
   std::optional<TuningKey> nearest;
   std::vector<Difference> differences;  // none: the key is there
-  std::int64_t failed = 0;              // of the key itself: rows, none of which is ok
+  std::int64_t failed = 0;              // of the key itself: rows, if no row is ok
   std::string text() const;             // one or two sentences
 };
 
@@ -73,8 +73,8 @@ class TuningDatabase {
   // Joined with what is there of them. True if they will outlive this process.
   bool store(const std::vector<TuningRow>& rows);
   // `rows`, which are of that key, in the place of all that is there of it by its build: in one
-  // step, so that a process that is killed leaves the one or the other. Where a row is wrong, or
-  // the database cannot take them, what was there stays.
+  // step, so that a process that is killed leaves the one or the other. If a row is wrong, or the
+  // database cannot take them, the old rows stay.
   Replacement replace(const TuningKey& key, const std::vector<TuningRow>& rows);
   Miss why_miss(const TuningKey& key);
   Diagnostics diagnostics() const;
@@ -87,8 +87,8 @@ class TuningDatabase {
   DatabaseCounts counts();
   // The problems that the database finds in its structures.
   std::vector<std::string> problems();
-  // Removes rows that cannot be read, mends indexes, salvages what is damaged beyond that, and
-  // gives unused room back; how many rows were removed.
+  // Removes rows that cannot be read, mends indexes, salvages anything damaged beyond that, and
+  // frees unused space; returns how many rows were removed.
   std::int64_t clean();
 
  private:

@@ -28,7 +28,8 @@ struct Rounds {
   int count = 7;
   double hopeless = 2.0;  // its best sample, times the best's median: dropped after the second
   double behind = 1.2;    // its best sample, times the best's median: dropped after the third
-  // The first so many programs are never dropped; 1: the default, with which all are compared.
+  // The number of first programs that are never dropped; 1: the default, with which all are
+  // compared.
   std::size_t always = 1;
   // A moment of `clock` after which nothing is run any more, but for one sample of the default and
   // of one other. The first round keeps the order in which the programs are given, so that those
@@ -51,7 +52,7 @@ std::vector<Timing> time_interleaved(std::size_t programs, const RunOnce& run, c
                                      Random& random);
 
 // Median seconds a call of each function, on a machine that others use too: they are called in
-// turn, so often in a turn that it takes `shortest` seconds, in so many rounds. Each is called
+// turn, often enough in a turn to take `shortest` seconds, for `rounds` rounds. Each is called
 // twice before. A function that starts work on a GPU has to wait for its end. An exception of a
 // function ends it all.
 std::vector<double> interleaved_medians(const std::vector<std::function<void()>>& functions,

@@ -17,7 +17,7 @@ struct Budget {
   int batch = 8;  // proposed at once; compiled side by side
 };
 
-enum class Ended { trials, seconds, space };  // what was spent
+enum class Ended { trials, seconds, space };  // the part of the budget that was used up
 std::string_view name_of(Ended ended);
 
 struct SearchOutcome {
@@ -31,8 +31,8 @@ struct SearchOutcome {
 // if time ran out, which ends the search. Called again and again.
 using MeasureBatch = std::function<std::vector<double>(const std::vector<Proposal>&)>;
 
-// Raises where the preferred point is not of the space. `known` is what earlier searches measured:
-// it is learned from and not measured again, at no cost.
+// Raises where the preferred point is not of the space. `known` are measurements of earlier
+// searches: they are learned from and not repeated, at no cost.
 SearchOutcome search(const Problem& problem, Strategy& strategy, const MeasureBatch& measure,
                      const Budget& budget, History known = {}, const Clock& clock = steady_seconds);
 

@@ -1,10 +1,9 @@
 // How configurations are looked for.
 //
-// A `Problem` is what is known before anything is measured: the space, the configuration used by
-// default, perhaps an estimate of each configuration's time and perhaps points that were good
-// elsewhere. A `Strategy` proposes what to measure next, from the `History` of what was measured;
-// search.h drives it. A strategy never measures, so all of them are tested on stored measurements
-// and on arithmetic.
+// A `Problem` is the prior knowledge: the space, the configuration used by default, perhaps an
+// estimate of each configuration's time and perhaps points that were good elsewhere. A `Strategy`
+// proposes the next measurements, from the `History` of earlier ones; search.h drives it. A
+// strategy never measures, so all of them are tested on stored measurements and on arithmetic.
 //
 //   exhaustive          every legal point in order
 //   random              legal points, each as likely as any; what the others are compared with
@@ -54,7 +53,7 @@ class History {
   void add(Trial trial);
   const std::vector<Trial>& trials() const { return trials_; }
   bool knows(const Point& point) const { return best_.contains(point); }
-  // The last of those trials at the point that had the most effort; null if there is none.
+  // The last of those trials at the point that had the most effort; null if there is no trial.
   const Trial* find(const Point& point) const;
   // The fastest of whole effort, or of the most effort there is; null before any succeeded.
   const Trial* best() const;
@@ -71,7 +70,7 @@ class History {
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  // At most `count` proposals, none of which the history knows at that effort; none: it is done.
+  // At most `count` proposals that the history does not know at that effort; empty when it is done.
   virtual std::vector<Proposal> propose(const History& history, int count) = 0;
 };
 

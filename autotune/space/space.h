@@ -9,9 +9,9 @@
 //       });
 //
 // A point of the space is a vector of indices, one a knob; a `Setting` is a point read by name. The
-// values of a knob are kept in the order given, and neighbours in that order are what a search
-// takes for alike: give sizes ascending. Text ("rows=64 stages=3 unit=amx") is what is stored and
-// shown; it names values, not indices, so that it stays true when a knob is given further values.
+// values of a knob are kept in the order given, and a search takes neighbours in that order for
+// alike: give sizes ascending. Text ("rows=64 stages=3 unit=amx") is stored and shown; it names
+// values, not indices, so that it stays true when a knob is given further values.
 #pragma once
 
 #include <cstdint>

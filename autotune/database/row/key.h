@@ -2,9 +2,9 @@
 //
 // A key has four parts: the kernel, the problem (sizes, element types, strides, divisibility), the
 // device, and the compiler that made the code. The first three are the *question*: what would be
-// measured. The compiler is apart, because what another build of it measured is a good guess where
-// what this one measured is an answer. Hashes are for finding; a key that is not found can say in
-// which field it differs from the nearest one that is there.
+// measured. The compiler is apart, because a measurement by another build is a good guess where one
+// by this build is an answer. Hashes are for finding; a key that is not found can say in which
+// field it differs from the nearest one that is there.
 #pragma once
 
 #include "autotune/database/row/record.h"
@@ -14,7 +14,7 @@ namespace tilewright::autotune {
 
 struct TuningKey {
   std::string kernel;  // its name, for people: two kernels of equal hash are one
-  Hash kernel_hash;    // of what is compiled: a region's key, or the text of a tile program
+  Hash kernel_hash;    // of the compiled program: a region's key, or the text of a tile program
   Record problem;      // rows=1024 columns=4096 dtype=f32 ...
   Record device;       // device_record.h
   Record compiler;     // compiler_record.h

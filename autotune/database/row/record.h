@@ -1,6 +1,6 @@
 // Named values with one canonical text: "columns=128 rows=64 stages=4".
 //
-// Problems, devices, compilers and configurations are records, so that what is stored can be read,
+// Problems, devices, compilers and configurations are records, so that stored rows can be read,
 // compared name by name, and carried to another machine: data, never code. Two records are equal
 // exactly if their texts are, in every process and on every machine, because names are in order and
 // characters that would be ambiguous in the text (spaces, %, control characters, bytes above 126)
@@ -31,9 +31,9 @@ class Record {
     return set(name, std::string_view(std::to_string(value)));
   }
 
-  // Null if there is none of this name.
+  // Null if the name does not occur.
   const std::string* find(std::string_view name) const;
-  // Nothing if there is none of this name or it is not an integer of 64 bits.
+  // Nothing if the name does not occur or its value is not an integer of 64 bits.
   std::optional<std::int64_t> integer(std::string_view name) const;
 
   const std::vector<Field>& fields() const { return fields_; }  // by name
@@ -41,7 +41,7 @@ class Record {
   std::string text() const;
   // True if `parse` would take its text.
   bool has_short_text() const;
-  // Reads what `text` gave; nothing for any other text, or for more than 64 fields or 8 KiB.
+  // Reads the output of `text`; nothing for any other text, or for more than 64 fields or 8 KiB.
   static std::optional<Record> parse(std::string_view text);
   // Likewise, but fields may have any order and any number of spaces between them, as people write
   // them, and as `Space::text` does. Nothing if a name occurs twice.

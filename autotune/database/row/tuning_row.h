@@ -34,8 +34,8 @@ struct Observation {
   std::string reason;              // of a failure
   std::string clocks;              // as "core=2893 throttled=no" (measure/clocks.h)
   std::string driver;              // version
-  std::string tool;                // what measured: a version, or a command with what it was asked
-  bool is_default = false;         // it is what would be used if nothing were tuned
+  std::string tool;                // the measuring tool: a version, or a command with its arguments
+  bool is_default = false;         // it is the default, which is used without tuning
   auto operator<=>(const Observation&) const = default;
 };
 
@@ -45,8 +45,9 @@ constexpr std::size_t longest_note_bytes = 400;  // reason, clocks, driver, tool
 
 // As it is kept: samples in order, of more than `most_samples` that many quantiles, notes cut.
 Observation with_bounds(Observation observation);
-// Nothing, or what is wrong with it: a sample that is no positive finite time below 1e15 ns, none
-// at all for ok, a date outside the years 1970 to 2099, or what `with_bounds` would change.
+// Nothing, or the problem with it: a sample that is not a positive finite time below 1e15 ns, no
+// sample at all for ok, a date outside the years 1970 to 2099, or a text that `with_bounds` would
+// change.
 std::optional<std::string> problem_of(const Observation& observation);
 
 struct TuningRow {
