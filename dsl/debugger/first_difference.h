@@ -5,9 +5,9 @@
 //     std::cout << difference->text();
 //
 // The kernel is interpreted and compiled as a launch would compile it, both on copies of the
-// arguments' memory. Where results differ, copies of the program are compiled which also store what
-// they compute in between, several instructions at a time, and each stored tile is compared with
-// the interpreter's. The first difference is then observed alone, to see whether it stays.
+// arguments' memory. Where results differ, copies of the program are compiled which also store
+// intermediate values, several instructions at a time, and each stored tile is compared with the
+// interpreter's. The first difference is then observed alone, to see whether it stays.
 //
 // A program that stores more is another program: it is fused and scheduled otherwise, so that a
 // mistake of the compiler may move or go when it is looked at; then the difference has no origin.
@@ -31,7 +31,7 @@ struct DifferenceOptions {
   // 2^-5 for bf16: half of the digits. All others differ where they are not equal.
   std::optional<double> relative = {};
   double absolute = 0;
-  std::int64_t most_bytes = 256 << 20;  // of what is stored at a time; beyond, less is compared
+  std::int64_t most_bytes = 256 << 20;  // stored at a time; beyond, less is compared
 };
 
 struct Difference {

@@ -63,9 +63,9 @@ struct InterpretOptions {
   std::vector<std::string> unwritten = {}, complete = {};
 };
 
-// Runs all programs of the grid in order. Arguments are what `launch` takes, with the same rules,
-// and memory is written as by a launch; a GPU's is copied to the host and back. Raises `Error`,
-// which names the kernel's line and that of this call. Thread safe as far as the observer is.
+// Runs all programs of the grid in order. Arguments are those of `launch`, with the same rules, and
+// memory is written as by a launch; a GPU's is copied to the host and back. Raises `Error`, which
+// names the kernel's line and that of this call. Thread safe as far as the observer is.
 void interpret(const Kernel& kernel, const LaunchGrid& grid, LaunchArguments arguments,
                const InterpretOptions& options = {});
 void interpret(const Kernel& kernel, const LaunchGrid& grid,

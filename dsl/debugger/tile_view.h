@@ -1,5 +1,5 @@
 // The elements of a tile as the interpreter has computed them, to be read while debugging a kernel.
-// Apart from what the interpreter keeps (dsl/interpret/tile_data.h), which is not public.
+// Apart from the interpreter's own data (dsl/interpret/tile_data.h), which is not public.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ class TileView {
   // "0.5", "-7", "true", of a pointer "x[12]", or its address if it is one of several arrays; as
   // many digits as tell a number of the type from its neighbours.
   std::string text(std::int64_t element) const;
-  // "[0, 0.5, 1, ... 62 more]", or what a scalar is, without brackets.
+  // "[0, 0.5, 1, ... 62 more]", or the value of a scalar, without brackets.
   std::string summary(std::int64_t most = 8) const;
   // {row, column} of an element.
   std::vector<std::int64_t> index_of(std::int64_t element) const;

@@ -1,5 +1,5 @@
-// The operations of the tile IR and the kinds of its reductions as enumerations, and what their
-// tables (ops.def) say of each.
+// The operations of the tile IR and the kinds of its reductions as enumerations, with the facts in
+// their tables (ops.def).
 #pragma once
 
 #include <cstdint>

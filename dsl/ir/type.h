@@ -17,7 +17,7 @@ enum class TypeKind : std::uint8_t { value, pointer, descriptor };
 
 struct Type {
   TypeKind kind = TypeKind::value;
-  DType dtype = DType::f32;  // of the element, or of what a pointer or descriptor points to
+  DType dtype = DType::f32;  // of the element, or of the target of a pointer or descriptor
   Shape shape;               // empty: scalar; always empty for a descriptor
   int desc_rank = 0;
 

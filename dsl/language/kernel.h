@@ -6,9 +6,9 @@
 //   });
 //   add.launch(blocks, x, y, out, n, 128);  // x, y, out: Tensors, std::vector<float>, float*, ...
 //
-// The function's parameters say what the kernel takes: a Pointer or Scalar is given at the launch
-// and its element type read off what is given; a Constexpr is a number that the program is compiled
-// for. Anything else that the function needs it may capture, as long as it stays the same.
+// The function's parameters define the arguments of the kernel: a Pointer or Scalar is given at the
+// launch, and its element type is that of the argument; a Constexpr is a number that the program is
+// compiled for. Anything else that the function needs it may capture, as long as it stays the same.
 //
 // The grid may be computed from the launch's numbers, and knobs say how a GPU runs the kernel:
 //
@@ -17,9 +17,9 @@
 //   add.on(Device::emulated("sm_90a")).launch(blocks, x, y, out, n, 128);
 //
 // By default, it runs where its tensors lie, in the calling thread's stream. Programs are compiled
-// for the types of the arguments and, as Triton's, for what their numbers and addresses are: an
-// integer that is 1 is a constant, and of other integers and of pointers it is known whether they
-// are multiples of 16 (bytes).
+// for the types of the arguments and, as Triton's, for properties of their numbers and addresses:
+// an integer that is 1 is a constant, and of other integers and of pointers it is known whether
+// they are multiples of 16 (bytes).
 //
 // A launch knows how large vectors, arrays, spans and tensors are. Memory that the kernel writes
 // must not overlap that of another argument, since code is made as if it did not; and a kernel that
@@ -191,7 +191,7 @@ class Config {
  public:
   Config(const Kernel& kernel, LaunchArguments arguments)
       : kernel_(kernel), arguments_(arguments) {}
-  // Raises `Error` naming what there is.
+  // Raises `Error` naming the knobs.
   std::int64_t operator[](std::string_view name) const;
 
  private:
@@ -275,7 +275,7 @@ auto call_operator_of() {
     return F{};
 }
 
-// Says in one line what is wrong with a kernel's function, where something is.
+// Reports in one line the problem with a kernel's function, if there is one.
 template <typename F>
 constexpr bool is_kernel_function() {
   using Call = decltype(call_operator_of<F>());
@@ -336,7 +336,7 @@ struct BoundLaunch {
   std::vector<std::int64_t> report, asserts;  // that these point to
 };
 
-// A regular value; copies share what was compiled. Thread safe.
+// A regular value; copies share the compiled programs. Thread safe.
 class Kernel {
  public:
   // `parameter_names` name the parameters in messages and dumps; "p0", "p1", ... if left
@@ -355,8 +355,8 @@ class Kernel {
   // the function misuses the language.
   ir::Function trace(const Signature& signature) const;
 
-  // The program that such a launch on `device` compiles, before any pass: also what is known of the
-  // numbers and addresses is in it. Raises `Error` as `trace` and `signature_of`.
+  // The program that such a launch on `device` compiles, before any pass, including the known facts
+  // about numbers and addresses. Raises `Error` as `trace` and `signature_of`.
   ir::Function program_of(LaunchArguments arguments, const Device& device) const;
 
   // Runs the kernel for every program of the grid, on the device of `on`, else on the GPU where the
@@ -377,13 +377,13 @@ class Kernel {
   // `knobs` take the place of the kernel's own where they are not 0.
   void launch_with(const LaunchGrid& grid, LaunchArguments arguments,
                    const Knobs& knobs = {}) const;
-  // Compiles what such a launch would need, and runs nothing.
+  // Compiles everything that such a launch would need, and runs nothing.
   BoundLaunch bind(LaunchArguments arguments, const Knobs& knobs = {}) const;
   // The same kernel, compiled separately, whose launches are checked. A kernel without such a
-  // setting is checked as TILEWRIGHT_CHECK says when it is compiled.
+  // setting is checked according to TILEWRIGHT_CHECK at the time when it is compiled.
   Kernel with(Check check) const;
   // The checks while it runs: by `with`, else by the current value of TILEWRIGHT_CHECK. Raises
-  // `Error` for a word there that is no check.
+  // `Error` for a word there that is not a check.
   Check checks() const;
   // The same kernel, compiled separately with these knobs. Raises `Error` where one is out of
   // range.
@@ -397,8 +397,8 @@ class Kernel {
   bool has_device() const;  // of `on`
   // The signature for such arguments. Raises `Error` where one does not fit its parameter.
   Signature signature_of(LaunchArguments arguments) const;
-  // Writes what the kernel does into the program that is being traced on this thread. For lowerings
-  // that make a program around it; `values` has an entry a parameter.
+  // Writes the kernel into the program that is being traced on this thread. For lowerings that make
+  // a program around it; `values` has an entry a parameter.
   void trace_into(std::span<const detail::BoundParameter> values) const;
   // How many different programs launches have needed so far.
   std::size_t compiled_count() const;

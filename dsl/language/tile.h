@@ -30,9 +30,9 @@
 //   &&, ||                       of bools, both sides computed     `and`, `or`
 //   dtypes                       never mix by themselves           promoted
 //
-// Words that are made of these stand in words/ and random.h; docs/language.md lists all of
-// Triton's, with what each is here, and those that are missing. Everything here belongs to the one
-// thread that traces; misuse raises `Error` with the line of the kernel in front.
+// Words that are made of these stand in words/ and random.h; docs/language.md lists all of Triton's
+// words, their counterparts here, and the missing ones. Everything here belongs to the one thread
+// that traces; misuse raises `Error` with the line of the kernel in front.
 #pragma once
 
 #include <concepts>
@@ -278,7 +278,7 @@ template <WholeNumber A, WholeNumber B>
 Tile arange(A start, B end, std::source_location where = std::source_location::current()) {
   return detail::arange(static_cast<std::int64_t>(start), static_cast<std::int64_t>(end), where);
 }
-// Says in one line what is wrong with a size that only a launch knows.
+// Reports in one line the problem with a size that only a launch knows.
 template <typename A, typename B>
 requires(std::convertible_to<A, Tile> || std::convertible_to<B, Tile>) Tile
     arange(const A&, const B&) {
@@ -351,10 +351,10 @@ Tile reshape(const Operand& x, const Shape& shape);
 Tile permute(const Operand& x, const std::vector<int>& dims);
 Tile trans(const Operand& x);  // exchanges the last two axes
 
-// Memory. Pointers move by elements with `+`. A cache policy (ir/function.h) says what caches are
-// to do with the data: an eviction priority (evict_first, evict_last, no_allocate) or a modifier
-// (loads: ca, cg, cv; stores: wb, cg, cs, wt). GPUs follow them. The host makes stores with
-// evict_first, no_allocate or cs non-temporal and ignores the others.
+// Memory. Pointers move by elements with `+`. A cache policy (ir/function.h) advises caches about
+// the data: an eviction priority (evict_first, evict_last, no_allocate) or a modifier (loads: ca,
+// cg, cv; stores: wb, cg, cs, wt). GPUs follow them. The host makes stores with evict_first,
+// no_allocate or cs non-temporal and ignores the others.
 using ir::CachePolicy;
 Tile load(const Operand& pointer, CachePolicy cache = CachePolicy::normal);
 Tile load(const Operand& pointer, const Operand& mask, CachePolicy cache = CachePolicy::normal);
@@ -396,8 +396,8 @@ Tile atomic_xor(const Operand& pointer, const Operand& value,
                 const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Tile atomic_exchange(const Operand& pointer, const Operand& value,
                      const std::optional<Operand>& mask = {}, Ordering ordering = {});
-// Where memory holds just the bits of `expected`, `value` takes its place; gives what was there.
-// For integers and floats of 32 or 64 bits.
+// Where memory holds exactly the bits of `expected`, `value` takes its place; returns the old
+// values. For integers and floats of 32 or 64 bits.
 Tile atomic_cas(const Operand& pointer, const Operand& expected, const Operand& value,
                 const std::optional<Operand>& mask = {}, Ordering ordering = {});
 Desc make_desc(const Operand& base, const std::vector<Operand>& sizes,
@@ -417,9 +417,9 @@ void device_print(const std::string& text, const std::vector<Operand>& values = 
 
 // Says that all conditions, a bool or a tile of them, hold. Launches of a kernel with
 // Check::asserts (language/kernel.h) raise `Error` where one does not, with the kernel, the
-// program, the first such element of it, and `text` with a value for each "{}": a scalar, or what
-// broadcasts to the shape of the conditions, of which it shows the element. Other launches compute
-// none of this.
+// program, the first such element of it, and `text` with a value for each "{}": a scalar, or a tile
+// that broadcasts to the shape of the conditions, of which it shows the element. Other launches
+// compute none of this.
 void device_assert(const Operand& condition, const std::string& text = "the condition is false",
                    const std::vector<Operand>& values = {});
 
@@ -437,11 +437,11 @@ void form_clusters(int programs, std::source_location where = std::source_locati
 // the interpreter.
 Tile cluster_reduce(const Operand& x, ir::ReduceKind kind);
 
-// acc + a b, with a [M, K], b [K, N], or with a third axis in front of each, along which there are
-// so many products (words/products.h). f16 and bf16 accumulate in f32, small integers in i32. With
-// tf32, operands of f32 may be rounded to 10 bits of mantissa, so that tensor cores can multiply
-// them: a relative error of 2^-10 of each |a b|; with tf32x3 they are split in two such numbers,
-// and three products are made of them: 2^-19. GPUs do so, the host multiplies f32.
+// acc + a b, with a [M, K], b [K, N], or with a third axis in front of each, whose size is the
+// number of products (words/products.h). f16 and bf16 accumulate in f32, small integers in i32.
+// With tf32, operands of f32 may be rounded to 10 bits of mantissa, so that tensor cores can
+// multiply them: a relative error of 2^-10 of each |a b|; with tf32x3 they are split in two such
+// numbers, and three products are made of them: 2^-19. GPUs do so, the host multiplies f32.
 using ir::InputPrecision;
 Tile dot(const Operand& a, const Operand& b);
 Tile dot(const Operand& a, const Operand& b, const Operand& acc,
@@ -491,8 +491,8 @@ void while_(const std::function<Tile()>& condition, const std::function<void()>&
 // Ends the program where the condition, a bool scalar, is true. Not inside of loops and ifs.
 void return_if(const Operand& condition);
 
-// Runs one of two bodies, chosen at run time by a bool scalar; variables assigned in them keep what
-// the chosen body gave.
+// Runs one of two bodies, chosen at run time by a bool scalar; variables assigned in them keep the
+// values of the chosen body.
 void if_(
     const Operand& condition, const std::function<void()>& then,
     const std::function<void()>& otherwise = [] {});

@@ -22,8 +22,9 @@ struct CompileStatistics {
   std::int64_t alive = 0;                 // kernels that are kept or that somebody has
 };
 
-// Thread safe. Raises `Error` where the program does not verify. With `launches`, for so many of
-// them as one (runtime/artifact.h); `most_launches` says how many a program's code can take.
+// Thread safe. Raises `Error` where the program does not verify. With `launches`, compiles that
+// many launches as one (runtime/artifact.h); `most_launches` says how many a program's code can
+// take.
 std::shared_ptr<const Artifact> compile(const ir::Function& function,
                                         const Device& device = Device::cpu(),
                                         std::size_t launches = 0);
@@ -31,7 +32,7 @@ std::size_t most_launches(const ir::Function& function, const Device& device);
 // For launches that know their memory: on an emulated device each access of global memory is looked
 // up (emulator/known_memory.h). Elsewhere as `compile`.
 std::shared_ptr<const Artifact> compile_watched(const ir::Function& function, const Device& device);
-// For a processor by name: what is a GPU's runs in the emulator, on the host's memory.
+// For a processor by name: a GPU's code runs in the emulator, on the host's memory.
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target);
 // The size of a kernel's code: a host's in memory, a GPU's as text; the emulator's is unknown,
 // which is 0.

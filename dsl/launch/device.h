@@ -42,7 +42,7 @@ class Device {
   dsl::Target target() const;
   // The memory of its tensors; null: the host's. Raises `Error` for a GPU that is not there.
   DeviceMemory* memory() const;
-  void synchronize() const;  // waits for what runs there; raises its errors
+  void synchronize() const;  // waits for the work there; raises its errors
   bool operator==(const Device&) const = default;
 
  private:
@@ -50,10 +50,10 @@ class Device {
   int ordinal_ = -1;       // of the GPU
 };
 
-// The device that TILEWRIGHT_DEVICE names, or the host. Raises `Error` listing what is known.
+// The device that TILEWRIGHT_DEVICE names, or the host. Raises `Error` listing the known devices.
 Device default_device();
 
-// The GPUs that the driver of this machine knows; none where there is no driver.
+// The GPUs that the driver of this machine knows; empty without a driver.
 std::vector<Device> cuda_devices();
 
 }  // namespace tilewright

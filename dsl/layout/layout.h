@@ -19,7 +19,7 @@
 // inverse of the other (conversion.h), and conflicts of shared memory's banks are ranks (banks.h).
 //
 // The tile here is the padded, physical one: each axis is a power of two, no smaller than the
-// tile's own. Masking what lies outside is the affair of loads, stores and reductions.
+// tile's own. Loads, stores and reductions mask the elements outside.
 //
 // A layout is a value: it can be compared, hashed and printed. A wrong one is a bug of the
 // compiler, hence an InternalError.
@@ -49,7 +49,7 @@ class Layout {
   // Every element of the physical shape must have a place.
   Layout(Shape physical, std::vector<Basis> registers, std::vector<Basis> lanes,
          std::vector<Basis> warps);
-  // The layout, or what is wrong with one that was read from a text.
+  // The layout, or the problem with one that was read from a text.
   static std::variant<Layout, std::string> checked(Shape physical,
                                                    std::array<std::vector<Basis>, 3> bases);
 

@@ -15,7 +15,8 @@ struct GpuFacts {
   std::string_view name;          // LLVM's
   int capability = 0;             // compute capability, major and minor: 80, 120
   bool runs_on_no_other = false;  // else its code runs on newer GPUs, too
-  // The oldest version of PTX that has what most kernels use, for the widest range of drivers.
+  // The oldest version of PTX with the features that most kernels use, for the widest range of
+  // drivers.
   int ptx = 0;
 
   // Multiprocessors of the largest GPU of this capability: at least as many blocks of threads run
@@ -55,13 +56,13 @@ struct Target {
   // True if vectors of pairs multiply more in a second than fmas of f32 do. (Not on Intel's
   // processors: they start one every other cycle, and two fmas in each cycle.)
   bool has_fast_pairs = false;
-  // True if the hardware prefetcher follows what a loop reads, best a single stream, so that
+  // True if the hardware prefetcher follows the reads of a loop, best a single stream, so that
   // prefetch instructions only disturb. (So measured on Zen 5. Intel's processors need them.)
   bool reads_ahead = false;
   int sm = 0;  // compute capability of an NVIDIA GPU, which names its row; 0: the host
   bool is_gpu() const { return sm != 0; }
   const GpuFacts& gpu() const;
-  // Where many rows are multiplied, pairs are, rather than what they are as f32.
+  // With many rows, pairs are multiplied rather than their values as f32.
   bool packs_pairs() const { return has_fast_pairs || has_tiles; }
   bool has_avx512() const { return lanes == 16; }
   unsigned vector_registers() const { return has_avx512() ? 32 : 16; }
@@ -89,10 +90,10 @@ std::string ptx_feature(int version);
 // TILEWRIGHT_CPU narrows it to one of `host_names()`. Found once.
 const Target& host_target();
 // Those that this processor runs, the best first, of amx, avx512_bf16, avx512, avx2 and sse. (Asks
-// the system for the registers of AMX, which it gives to those who ask.)
+// the system for the registers of AMX, which must be requested.)
 std::vector<std::string_view> host_names();
 // Makes this process compile for that host, whatever its processor is; an emulator runs the missing
-// instructions. To be called before `host_target()`. Raises `Error` for a name that is none.
+// instructions. To be called before `host_target()`. Raises `Error` for an unknown name.
 void assume_host(const std::string& name);
 // By name: the host's as in TILEWRIGHT_CPU, or a GPU's. Raises `Error` listing the names if
 // unknown.

@@ -17,7 +17,7 @@ namespace tilewright::dsl {
 // below 0 means the first element, one beyond the end the last (Triton: undefined).
 Tile gather(const Operand& source, const Operand& index, int axis);
 
-// The elements along the axis in reverse order; of the last axis unless told.
+// The elements along the axis in reverse order; the default is the last axis.
 Tile flip(const Operand& x, int axis = -1);
 // A last axis of two: result[..., 0] is a, result[..., 1] is b. They broadcast together.
 Tile join(const Operand& a, const Operand& b);

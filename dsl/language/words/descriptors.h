@@ -7,8 +7,8 @@
 
 namespace tilewright::dsl {
 
-// result[i, j] = array[rows[i], column + j], of an array of two axes, for so many columns; zero
-// outside. `rows` is a tile of integers with one axis, `column` an integer scalar.
+// result[i, j] = array[rows[i], column + j], of an array of two axes, for the given number of
+// columns; zero outside. `rows` is a tile of integers with one axis, `column` an integer scalar.
 Tile gather(const Desc& desc, const Operand& rows, const Operand& column, std::int64_t columns);
 // array[rows[i], column + j] = value[i, j]. If a row is named twice, either one is written.
 void scatter(const Desc& desc, const Operand& value, const Operand& rows, const Operand& column);

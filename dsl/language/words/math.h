@@ -10,7 +10,7 @@
 
 namespace tilewright::dsl {
 
-// The treatment of NaN. Triton's words ignore them unless told; here they show unless told.
+// The treatment of NaN. Triton's words ignore NaN by default; here NaN propagates by default.
 //   all   the result is NaN where an operand is
 //   none  the other operand
 enum class PropagateNan : std::uint8_t { none, all };
@@ -32,7 +32,7 @@ Tile minimum(const Operand& a, const Operand& b, PropagateNan propagate);
 Tile clamp(const Operand& x, const Operand& low, const Operand& high,
            PropagateNan propagate = PropagateNan::all);
 
-// Quotients of floating numbers. All are rounded to nearest, as `/` is: none is faster.
+// Quotients of floating numbers. All are rounded to nearest, as `/` is: none of them is faster.
 Tile fdiv(const Operand& x, const Operand& y);
 Tile div_rn(const Operand& x, const Operand& y);
 // The square root rounded to nearest, as `sqrt` is here.

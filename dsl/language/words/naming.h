@@ -9,8 +9,8 @@
 namespace tilewright::dsl {
 
 // The tile itself. Several tiles may have one name, as those of an unrolled loop have. A name is a
-// letter or _, then letters, digits and _; raises `Error` with the line of the call for others, and
-// for what is no tile.
+// letter or _, then letters, digits and _; raises `Error` with the line of the call for other
+// names, and for operands that are not tiles.
 Tile named(const Operand& tile, const std::string& name);
 
 }  // namespace tilewright::dsl

@@ -2,14 +2,14 @@
 // traced step by step: its exchanges depend on places alone, so all elements take each step at
 // once, on every device. It compares integers: floats become integers of their width in the same
 // order, in which -0 is below 0 and a NaN, whatever its sign, above all numbers (as in PyTorch;
-// Triton: by chance). Sizes that are no power of two are filled up within.
+// Triton: by chance). Sizes that are not powers of two are padded internally.
 #pragma once
 
 #include "dsl/language/words/folding.h"
 
 namespace tilewright::dsl {
 
-// In ascending order along the axis, the last unless told (Triton: the last alone).
+// In ascending order along the axis, by default the last (Triton: the last alone).
 Tile sort(const Operand& x, int axis = -1, bool descending = false);
 // And where each element was, i32; equal elements stay in their order.
 ElementAndIndex sort_with_index(const Operand& x, int axis = -1, bool descending = false);

@@ -27,7 +27,7 @@ struct ScaledOperand {
 // elements of e2m1 are [M, K / 2] and [K / 2, N]. Operands are multiplied as the float of 16 bits
 // that has the exponents of f32, out of whose range products of the smallest and of the largest
 // scales are; beside f16 they are multiplied as f32, by tf32 where a GPU has it, which is exact.
-// Raises `Error` for types and sizes that are none of these.
+// Raises `Error` for other types and sizes.
 Tile dot_scaled(const ScaledOperand& a, const ScaledOperand& b,
                 const std::optional<Operand>& acc = {});
 

@@ -1,5 +1,5 @@
-// Words on the bits of integers: what Triton reaches in libdevice by name. Operands are integers of
-// any width, pairs of one type, results of that type unless noted otherwise. Raises `Error` with
+// Words on the bits of integers, which Triton reaches in libdevice by name. Operands are integers
+// of any width, pairs of one type, results of that type unless noted otherwise. Raises `Error` with
 // the line of the call for other operands. For the thread that traces.
 #pragma once
 

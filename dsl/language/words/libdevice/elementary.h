@@ -1,5 +1,5 @@
-// Angles, hyperbolic functions, roots and powers of ten, element by element: what Triton reaches in
-// libdevice by name (extern_elementwise). Formulas over other words, the same on every device.
+// Angles, hyperbolic functions, roots and powers of ten, element by element, which Triton reaches
+// in libdevice by name (extern_elementwise). Formulas over other words, the same on every device.
 //
 // Operands are floating, of 16 bits at the least, pairs of one type; C++ numbers take the type of
 // the tile beside them. Those of 16 bits are computed in f32 and rounded once. Results in f32 and

@@ -33,7 +33,7 @@ Tile logb(const Operand& x);
 Tile scalbn(const Operand& x, const Operand& n);  // x 2^n rounded once, for an integer n
 
 Tile fdim(const Operand& x, const Operand& y);  // x - y where that is positive, else 0
-Tile fmod(const Operand& x, const Operand& y);  // what `%` is
+Tile fmod(const Operand& x, const Operand& y);  // the same as `%`
 // The distance of x from the nearest multiple of y, the even one of two; NaN where y is 0 or x
 // infinite.
 Tile remainder(const Operand& x, const Operand& y);

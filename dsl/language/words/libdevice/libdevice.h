@@ -1,4 +1,4 @@
-// All words for what Triton reaches in NVIDIA's libdevice by name (tl.extern_elementwise and
+// All words that Triton reaches in NVIDIA's libdevice by name (tl.extern_elementwise and
 // triton.language.extra.libdevice). They are formulas over the words of the language: they run on
 // every device, in the interpreter too, and their accuracy is ours to state.
 #pragma once

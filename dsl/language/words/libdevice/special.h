@@ -1,4 +1,4 @@
-// The error integral, that of the normal density, and the gamma function, element by element: what
+// The error integral, that of the normal density, and the gamma function, element by element, which
 // Triton reaches in libdevice by name. Operands are as in elementary.h.
 //
 // Results in f32 are within 8 units in the last place, in f64 within 32 (erfc, erfinv) or to a
