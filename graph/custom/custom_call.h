@@ -1,7 +1,7 @@
 // The calls of a custom op's parts, and their answers: the user's side of a definition.
 //
-// A custom op has a shape rule, which says what it gives, and one implementation. Both see types of
-// operands and results, never the graph. How ops are made of these, and called, is in
+// A custom op has a shape rule, which gives the types of its results, and one implementation. Both
+// see types of operands and results, never the graph. How ops are made of these, and called, is in
 // graph/functions/custom/custom_op.h.
 #pragma once
 
@@ -46,7 +46,7 @@ class CustomCall {
         results_(std::move(results)),
         configuration_(std::move(configuration)) {}
 
-  // Raise `Error` naming what there is.
+  // Raise `Error` naming the range of valid ones.
   const TensorType& operand(std::size_t i) const;
   const TensorType& result(std::size_t i) const;
   std::int64_t operator[](std::string_view name) const;  // of the configuration

@@ -8,10 +8,10 @@
 //   });
 //
 // Outside a compiled function both happen at once. Inside one they do not break the graph: the
-// value becomes one more result of it, and what is done with that waits until the call has run.
-// Then all of them are done, in the order in which the function asked for them, each once a call,
-// with values as they were at that place, also of a tensor that is written later. For this they are
-// copied, and on a GPU waited for.
+// value becomes one more result of it, and its use waits until the call has run. Then all of them
+// are done, in the order in which the function asked for them, each once a call, with values as
+// they were at that place, also of a tensor that is written later. For this they are copied, and on
+// a GPU waited for.
 //
 //   * `CompiledFunction::repeat` runs a function that logs time by time, and then does for each
 //     time what it asked for, in order. `measure` counts as so many calls.

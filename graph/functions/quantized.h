@@ -4,12 +4,12 @@
 //   weight = (integer - zero) * scale
 //
 // A step of decoding reads every weight once for a row or a few of activations, so the bytes of the
-// weights are what it costs. They are never in memory in another form: `quantized_linear` is an op
+// weights determine its cost. They are never in memory in another form: `quantized_linear` is an op
 // whose decomposition turns integers into numbers by pointwise ops, and these fuse into the product
 // as its second operand (graph/regions/region.h).
 //
 // Two weights of 4 bits share a byte. A row is packed in blocks of 32 weights, 16 bytes: byte j of
-// a block has weight j in its low half and weight 16 + j in its high half. So 16 bytes, what a
+// a block has weight j in its low half and weight 16 + j in its high half. So 16 bytes, which a
 // thread of a GPU loads at once, become 32 neighbours along the row, and a vector of 16 bytes
 // becomes two vectors of weights by a mask and a shift, without any exchange of lanes.
 //

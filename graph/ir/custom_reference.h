@@ -1,8 +1,9 @@
 // Which custom op a node applies: an attribute of the node, and all that the graph knows of one.
 //
-// The graph owns what its nodes refer to, so a definition lives as long as a graph, a task list or
-// a program that uses it. Two references are equal if their identities are, so that a definition
-// that is made again from the same parts, as that of a launch inside compile(), is the same op.
+// The graph owns the objects that its nodes refer to, so a definition lives as long as a graph, a
+// task list or a program that uses it. Two references are equal if their identities are, so that a
+// definition that is made again from the same parts, as that of a launch inside compile(), is the
+// same op.
 #pragma once
 
 #include <memory>
@@ -36,7 +37,7 @@ class CustomReference {
   Hash identity_;
 };
 
-// The definition of that name that was made last and still lives; undefined where there is none.
+// The latest definition of that name that still lives; undefined without one.
 CustomReference custom_named(const std::string& name);
 // The library's function of that name with these settings; undefined where there is none. Raises
 // `Error` for settings that do not read. Defined in graph/functions/named.

@@ -5,7 +5,7 @@
 //   StoppableLoops stoppable(stop);
 //   Tensor y = fast(x);              // an Error "[while_loop] was stopped after 5210 turns"
 //
-// A thread of its own is no way: it could not be ended while it runs. Without one of these, and
+// A separate thread would not do: it could not be ended while it runs. Without one of these, and
 // without a handler, a signal ends the process, in a loop as elsewhere.
 #pragma once
 

@@ -12,13 +12,12 @@
 //                     at.key});
 //                   }});
 //
-// Within a compiled function what elementwise operations make of scores and of their places is
-// computed inside the attention, a block at a time: neither scores nor masks of all of them lie in
-// memory. Values that vary along rows alone, or keys alone, as `slopes` above, are computed before,
-// and so is anything that is not an elementwise operation of both, such as a table that is looked
-// up by a distance. Keys that a causal mask or a window hides from a block of rows are not gone
-// through. At once, outside of a compiled function, each operation is computed by itself, for all
-// scores.
+// Within a compiled function, elementwise operations on scores and their places are computed inside
+// the attention, a block at a time: neither scores nor masks of all of them lie in memory. Values
+// that vary along rows alone, or keys alone, as `slopes` above, are computed before, and so is
+// anything that is not an elementwise operation of both, such as a table that is looked up by a
+// distance. Keys that a causal mask or a window hides from a block of rows are not gone through. At
+// once, outside of a compiled function, each operation is computed by itself, for all scores.
 #pragma once
 
 #include <functional>

@@ -14,7 +14,7 @@
 // values of the function around, are read in every iteration as they are before the first.
 //
 // Inside a captured function these must hold, or an `Error` says so: no function writes in place,
-// draws random numbers, prints or reads values of tensors; what is carried keeps dtype and shape;
+// draws random numbers, prints or reads values of tensors; carried values keep dtype and shape;
 // there is at least one result, and each tensor has elements. Conditions are bool, of one element.
 #pragma once
 
@@ -52,13 +52,13 @@ Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition,
 struct ScanOptions {
   bool reverse = false;    // the last elements come first
   std::int64_t turns = 0;  // where nothing is sliced
-  // So many turns, or fewer, are no loop of a graph but recorded one by one, so that kernels reach
-  // over their borders.
+  // Loops of this many iterations or fewer are not loops of the graph but recorded one by one, so
+  // that kernels reach over their borders.
   std::int64_t few_turns = 0;
 };
-// A turn for each element along the first axis of all `sliced` tensors, which takes what is carried
-// and these elements. Gives what is carried last, and what the turns give, stacked along a first
-// axis in the order of the elements.
+// An iteration for each element along the first axis of all `sliced` tensors; it takes the carried
+// values and these elements. Returns the last carried values, and the other results of the
+// iterations, stacked along a first axis in the order of the elements.
 std::pair<Tensors, Tensors> scan(const std::function<Turn(const Tensors&, const Tensors&)>& turn,
                                  const Tensors& carried, const Tensors& sliced,
                                  const ScanOptions& options = {},

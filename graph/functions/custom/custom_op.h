@@ -1,4 +1,4 @@
-// Operations of one's own, which are called as others are and are part of what compile() makes.
+// User-defined operations, which are called like others and are compiled by compile().
 //
 //   auto swish = custom_op("swish", elementwise([](dsl::Tile x, dsl::Tile by) {
 //     return x * dsl::sigmoid(x * by);
@@ -68,8 +68,8 @@ ElementwiseFunction elementwise(F function) {
 
 struct CustomOptions {
   // Operands that the op changes: none, or {0}. Such an op gives nothing, and the tensor has the
-  // new value after the call, like those that operations ending in _ write. Other operands are what
-  // they were before the call, also where they lie in the same memory.
+  // new value after the call, like those that operations ending in _ write. Other operands keep the
+  // values from before the call, even if they lie in the same memory.
   std::vector<int> writes = {};
 };
 

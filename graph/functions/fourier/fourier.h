@@ -2,12 +2,12 @@
 //
 //   y[k] = scale * sum over j of x[j] exp(-+2 pi i j k / n)      n: the points of the axis
 //
-// Apart from sums and products by a matrix because of what it costs: n of small factors is done in
-// steps of one factor each (J. Cooley and J. Tukey, 1965), in the order of G. Stockham (1966),
-// which leaves the results where they belong; up to 64 points, and primes up to 127, as a product
-// by a matrix; n with a larger prime as a convolution (L. Bluestein, 1970). Each is a part of the
-// graph like any other formula, in f32, or f64 of f64: errors are some units of the last place of
-// the norm, and grow with log(n). Products by matrices heed `Options::matmul_precision`.
+// Apart from sums and products by a matrix because of the cost: n of small factors is done in steps
+// of one factor each (J. Cooley and J. Tukey, 1965), in the order of G. Stockham (1966), which
+// leaves the results where they belong; up to 64 points, and primes up to 127, as a product by a
+// matrix; n with a larger prime as a convolution (L. Bluestein, 1970). Each is a part of the graph
+// like any other formula, in f32, or f64 of f64: errors are some units of the last place of the
+// norm, and grow with log(n). Products by matrices heed `Options::matmul_precision`.
 //
 // Along axes other than the last no elements are moved first. For a real operand, and where half of
 // the results determine the others, the first and the last step are half of the work. Misuse raises

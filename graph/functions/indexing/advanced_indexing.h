@@ -1,4 +1,4 @@
-// Advanced indexing, x[a, :, b] with index tensors and masks, and what masks alone say, under
+// Advanced indexing, x[a, :, b] with index tensors and masks, and functions of masks alone, under
 // PyTorch's names.
 //
 // Indices are i32 or i64, broadcast to one another and count from the end where they are negative;
@@ -18,8 +18,9 @@
 namespace tilewright {
 
 Tensor index(const TensorOperand& x, const std::vector<Tensor>& indices);
-// x with what `index` would give replaced by `values`, of x's dtype, which broadcast to it. Which
-// of several for one place stays is undefined. Or with `values` added there, one after the other.
+// x with the part that `index` selects replaced by `values`, of x's dtype, which broadcast to it.
+// Which of several for one place stays is undefined. Or with `values` added there, one after the
+// other.
 Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values,
                  bool accumulate = false);
 

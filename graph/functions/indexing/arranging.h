@@ -15,7 +15,7 @@ namespace tilewright {
 Tensor flip(const TensorOperand& x, const std::vector<int>& axes);
 Tensor fliplr(const TensorOperand& x);
 Tensor flipud(const TensorOperand& x);
-// Each element moved on by so many places along an axis, from the end to the front; a shift an
+// Each element moved by a number of places along an axis, from the end to the front; one shift per
 // axis. Without axes there is one shift, along all elements in row-major order.
 Tensor roll(const TensorOperand& x, const Shape& shifts, const std::vector<int>& axes = {});
 // Keeps the elements of the last two axes on the diagonal of that number or below, or above; 0

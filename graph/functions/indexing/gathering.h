@@ -17,14 +17,14 @@ namespace tilewright {
 // has.
 Tensor gather(const TensorOperand& x, int axis, const Tensor& index);
 // The same where index and x broadcast in the other axes, and negative places count from the end.
-// Without an axis that of all elements of both, row-major, of which none counts from the end.
+// Without an axis, works on all elements of both, row-major, and no place counts from the end.
 Tensor take_along_dim(const TensorOperand& x, const Tensor& index, std::optional<int> axis = {});
 // x's elements with these numbers, row-major; negative ones count from the end.
 Tensor take(const TensorOperand& x, const Tensor& index);
 // The parts of x at these places of the axis, an index [n] or without axes.
 Tensor index_select(const TensorOperand& x, int axis, const Tensor& index);
 // i64 [.., classes]: 1 where the class is the one that x names, else 0. Without a number of classes
-// there are as many as the greatest says, which is read: what is one graph ends there.
+// it is one more than the greatest class, which is read: a graph ends there.
 Tensor one_hot(const TensorOperand& x, std::int64_t classes = -1);
 
 }  // namespace tilewright

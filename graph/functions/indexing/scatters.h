@@ -18,8 +18,8 @@ enum class ScatterReduction : std::uint8_t { sum, prod, mean, amax, amin };
 
 // Element i of the source joins the element of x at i's own place in all axes but `axis`, and at
 // index[i] in that. The index has the axes of both, each at most as long as the source's and, but
-// for `axis`, x's. Without `include_self` what x has where a source goes is left out. Floats of 16
-// bits are joined in f32 and the result is rounded once.
+// for `axis`, x's. Without `include_self`, the old elements of x where a source goes are left out.
+// Floats of 16 bits are joined in f32 and the result is rounded once.
 Tensor scatter_reduce(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source,
                       ScatterReduction reduction, bool include_self = true);
 Tensor scatter_add(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source);

@@ -22,9 +22,9 @@ Tensor as_strided(const TensorOperand& x, const Shape& sizes, const Strides& str
 Tensor as_strided_scatter(const TensorOperand& x, const Tensor& source, const Shape& sizes,
                           const Strides& strides, std::int64_t offset = 0);
 // The windows of `size` elements of an axis that begin every `step`: the axis has a place for each
-// of them, and what is in it is a new last axis. Tensor.unfold.
+// of them, and their elements are a new last axis. Tensor.unfold.
 Tensor unfold(const TensorOperand& x, int axis, std::int64_t size, std::int64_t step);
-// x with what Tensor::slice, or select, would give replaced.
+// x with the part that Tensor::slice, or select, would return replaced.
 Tensor slice_scatter(const TensorOperand& x, const Tensor& source, int axis = 0,
                      std::optional<std::int64_t> start = {}, std::optional<std::int64_t> end = {},
                      std::int64_t step = 1);

@@ -31,8 +31,8 @@ Tensor addcdiv(const TensorOperand& x, const TensorOperand& a, const TensorOpera
 Tensor trunc(const TensorOperand& x);
 // x - trunc(x), for floats alone.
 Tensor frac(const TensorOperand& x);
-// To so many digits behind the point, or before it where negative; halves to even. For floats, and
-// for integers with 0 decimals.
+// To the given number of decimals, or places before the point where negative; halves to even. For
+// floats, and for integers with 0 decimals.
 Tensor round(const TensorOperand& x, int decimals);
 
 // -1, 0 or 1; of bool itself, of NaN 0.

@@ -1,10 +1,10 @@
-// Random tensors under PyTorch's names, and what is made with them: dropout, permutations.
+// Random tensors under PyTorch's names, and functions of them: dropout, permutations.
 //
 // Element i (in row-major order) of a call that finds its generator at offset o is computed from
 // the seed and o + i, and the generator is o + n afterwards, n being the number of elements. So
-// nothing depends on the device, on how many threads there are, on what the element is fused with,
-// or on whether the function is compiled: the same state gives the same numbers. Drawing is
-// pointwise and fuses with its neighbours; a dropout is one kernel with its neighbours.
+// nothing depends on the device, on the number of threads, on fusion, or on whether the function is
+// compiled: the same state gives the same numbers. Drawing is pointwise and fuses with its
+// neighbours; a dropout is one kernel with its neighbours.
 //
 // For a seed and a place p = o + i
 //
@@ -67,7 +67,7 @@ Tensor bernoulli(const TensorOperand& p, const Generator& generator = default_ge
 // nothing is drawn.
 Tensor dropout(const TensorOperand& x, double p = 0.5, bool train = true,
                const Generator& generator = default_generator());
-// The same, and what was kept, bool.
+// The same, and the mask of the kept elements, bool.
 std::pair<Tensor, Tensor> native_dropout(const TensorOperand& x, double p, bool train,
                                          const Generator& generator = default_generator());
 

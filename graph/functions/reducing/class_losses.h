@@ -32,12 +32,12 @@ struct MarginOptions {
   Tensor weight = {};  // [C], of each target's class
   LossReduction reduction = LossReduction::mean;
 };
-// The mean over classes, of which scores without axes have one, of max(0, margin - the target's
-// score + the class's)^order, but for the target's own.
+// The mean over classes (scores without axes have one) of max(0, margin - the target's score + the
+// class's)^order, but for the target's own.
 Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
                          const MarginOptions& options = {});
 // Targets [N, C] are classes up to the first -1. The sum, over pairs of a target and a class that
-// is none, of max(0, 1 - the target's score + the class's), by C.
+// is not a target, of max(0, 1 - the target's score + the class's), by C.
 Tensor multilabel_margin_loss(const TensorOperand& scores, const Tensor& targets,
                               LossReduction reduction = LossReduction::mean);
 // Targets [N, C] are floating, 0 or 1: the mean over classes of the cross entropy of each with the

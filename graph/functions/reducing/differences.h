@@ -7,8 +7,8 @@
 
 namespace tilewright {
 
-// Each element less the one before, so many times; the axis is shorter by one each time, and empty
-// in the end. For bool: whether both differ.
+// Differences of neighbouring elements, taken `times` times; each time the axis becomes shorter by
+// one, down to empty. For bool: whether both differ.
 Tensor diff(const TensorOperand& x, int times = 1, int axis = -1);
 // The area below samples along an axis that are `step` apart, by the trapezoidal rule; integers are
 // taken as f32.

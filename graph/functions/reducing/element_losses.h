@@ -1,8 +1,8 @@
 // Losses of elements against targets of the same shape, under the names of torch.nn.functional.
 //
 // Operands are floating, broadcast and promote; those of 16 bits are computed in f32, and the
-// result, of the reduction too, is rounded once. Nothing is clamped to where a loss is defined: an
-// input outside gives what its formula does. Misuse raises `Error`; safe to call from several
+// result, of the reduction too, is rounded once. Inputs are not clamped to the domain of a loss:
+// one outside gives the value of the formula. Misuse raises `Error`; safe to call from several
 // threads. Losses of classes are in class_losses.h, of distances in distances.h.
 #pragma once
 
@@ -32,8 +32,7 @@ struct DivergenceOptions {
 Tensor kl_div(const TensorOperand& x, const TensorOperand& target,
               const DivergenceOptions& options = {});
 
-// -(target log(x) + (1 - target) log(1 - x)), of which no logarithm is below -100, times the
-// weight.
+// -(target log(x) + (1 - target) log(1 - x)), times the weight; no logarithm is below -100.
 Tensor binary_cross_entropy(const TensorOperand& x, const TensorOperand& target,
                             const Tensor& weight = {},
                             LossReduction reduction = LossReduction::mean);

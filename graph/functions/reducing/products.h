@@ -1,8 +1,8 @@
 // Products of vectors, matrices and tensors, made of matmul, under PyTorch's names.
 //
 // Operands have one dtype, that of the result. Products of floats of 16 bits are summed in f32, and
-// what is added to them comes before the rounding. Those of integers wrap. Misuse raises `Error`;
-// safe to call from several threads.
+// addends are added before the rounding. Those of integers wrap. Misuse raises `Error`; safe to
+// call from several threads.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
 // Reductions that are made of those of tensor.h: norms, logarithms of sums, counts, and sums that
 // leave out NaN, under PyTorch's names.
 //
-// Over the given axes, all if there are none; they become 1 or go away. Sums of 16 bits are carried
-// in f32 and rounded once. Misuse raises `Error`; safe to call from several threads.
+// Over the given axes, or all axes by default; they become 1 or go away. Sums of 16 bits are
+// carried in f32 and rounded once. Misuse raises `Error`; safe to call from several threads.
 #pragma once
 
 #include <concepts>

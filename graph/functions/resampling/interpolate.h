@@ -29,7 +29,7 @@ struct InterpolateOptions {
   InterpolateMode mode = InterpolateMode::nearest;
   bool align_corners = false;  // first and last elements lie on each other; linear and cubic ones
   bool recompute_scale_factor = false;
-  bool antialias = false;  // means over what an element covers; bilinear and bicubic
+  bool antialias = false;  // means over the area of an element; bilinear and bicubic
 };
 // x [N, C, sizes..]. Sums of 16 bits are carried in f32 and rounded once.
 Tensor interpolate(const TensorOperand& x, const InterpolateOptions& options);

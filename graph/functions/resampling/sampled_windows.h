@@ -2,8 +2,8 @@
 // (torchvision.ops.roi_align, roi_pool), and a convolution whose windows read elements that offsets
 // move (torchvision.ops.deform_conv2d).
 //
-// Positions are data and lie between elements, of which the four nearest are weighted. Misuse
-// raises `Error`; safe to call from several threads.
+// Positions are data and lie between elements; the four nearest are weighted. Misuse raises
+// `Error`; safe to call from several threads.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct RoiAlignOptions {
 };
 // x [N, C, H, W], floats; regions [K, 5], each the number of its image, then left, top, right and
 // bottom. Gives [K, C, rows, columns] in the dtype of x, computed in f32. A sample further than an
-// element beyond the edges is 0. A number that is none of an image is an `Error` at once, and
-// inside a compiled function as far as Options::index_checks says.
+// element beyond the edges is 0. An invalid image number is an `Error` at once, and inside a
+// compiled function as far as Options::index_checks says.
 Tensor roi_align(const TensorOperand& x, const Tensor& regions, const RoiAlignOptions& options);
 
 struct RoiPoolOptions {
@@ -51,7 +51,7 @@ Tensor deform_conv2d(const TensorOperand& x, const Tensor& offset, const Tensor&
 
 namespace graph {
 
-// Windows of which as many lie along each axis as offsets say, the first one so far before x.
+// Windows, `counts` along each axis, the first of which begins `before` places before x.
 struct MovedWindows {
   Windows windows;
   Shape before, counts;

@@ -35,7 +35,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape,
                     std::source_location w = std::source_location::current());
 Tensor expand_as(const Tensor& x, const Tensor& other,
                  std::source_location w = std::source_location::current());
-// Turned by so many quarters from axis a to axis b. A copy.
+// Rotated by a number of quarter turns from axis a to axis b. A copy.
 Tensor rot90(const Tensor& x, std::int64_t quarters = 1, int a = 0, int b = 1,
              std::source_location w = std::source_location::current());
 

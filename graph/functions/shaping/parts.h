@@ -12,17 +12,17 @@
 
 namespace tilewright {
 
-// Parts of so many elements each, the last perhaps of fewer; or of these sizes, which add up to the
-// axis's.
+// Parts of the given number of elements each, the last perhaps of fewer; or of these sizes, which
+// add up to the axis's.
 std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0,
                           std::source_location w = std::source_location::current());
 std::vector<Tensor> split(const Tensor& x, const std::vector<std::int64_t>& sizes, int axis = 0,
                           std::source_location w = std::source_location::current());
-// At most so many, all of one size but perhaps the last.
+// At most this many parts, all of one size but perhaps the last.
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t chunks, int axis = 0,
                           std::source_location w = std::source_location::current());
-// Exactly so many, the first ones longer by one where the size is no multiple; or those before,
-// between and behind these places.
+// Exactly this many parts, the first ones longer by one where the size is not a multiple; or the
+// parts before, between and behind these places.
 std::vector<Tensor> tensor_split(const Tensor& x, std::int64_t sections, int axis = 0,
                                  std::source_location w = std::source_location::current());
 std::vector<Tensor> tensor_split(const Tensor& x, const std::vector<std::int64_t>& places,

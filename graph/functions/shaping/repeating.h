@@ -12,13 +12,14 @@
 
 namespace tilewright {
 
-// The whole so many times along each axis: numbers for the last axes, and for new ones before
-// those. `tile` takes fewer numbers than there are axes, too, for the last ones.
+// The whole tensor, repeated the given number of times along each axis: numbers for the last axes,
+// and for new ones before those. `tile` takes fewer numbers than there are axes, too, for the last
+// ones.
 Tensor repeat(const Tensor& x, const Shape& times,
               std::source_location w = std::source_location::current());
 Tensor tile(const Tensor& x, const Shape& times,
             std::source_location w = std::source_location::current());
-// Each element so many times, one after the other; without an axis, all in row-major order.
+// Each element, repeated the given number of times; without an axis, all in row-major order.
 Tensor repeat_interleave(const Tensor& x, std::int64_t times, std::optional<int> axis = {},
                          std::source_location w = std::source_location::current());
 
