@@ -50,9 +50,9 @@ class KeyValueCache {
                 std::int64_t positions, DType dtype, const Device& device);
   bool is_allocated() const { return keys.defined(); }
 
-  // q [batch, heads, rows, D], k and v [batch, groups, rows, D]: what the rows see, [batch, rows,
-  // heads * D]. An allocated cache takes the rows in, and they see all rows before them; otherwise
-  // they see each other.
+  // q [batch, heads, rows, D], k and v [batch, groups, rows, D]; returns the attended values of the
+  // rows, [batch, rows, heads * D]. An allocated cache takes the rows in, and they see all rows
+  // before them; otherwise they see each other.
   Tensor attend(const Tensor& q, Tensor k, Tensor v, const RowPositions& row_positions,
                 const Scores& scores = {});
 

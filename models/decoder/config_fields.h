@@ -1,8 +1,8 @@
 // The members of a Hugging Face config.json, read with their types checked.
 //
-// The file is foreign: its text is limited, every error names the file, the member, what it is and
-// what would be right. Members that were not read are known in the end, so that a feature which the
-// model would silently lack is refused instead.
+// The file is foreign: its text is limited, every error names the file, the member, its value and a
+// valid one. Members that were not read are known in the end, so that a feature which the model
+// would silently lack is refused instead.
 #pragma once
 
 #include <cstdint>

@@ -4,9 +4,9 @@
 //   for each layer:  x = x + attention(norm(x));  x = x + mlp(norm(x))
 //   logits = head(norm(x))
 //
-// Which norms there are, which projections are fused, what is rotated by position, and the names of
-// the parameters in a file are data (decoder_config.h): Llama, Mistral, Qwen, GPT-2, Phi, Gemma and
-// the like are configurations of this one class.
+// The norms, the fused projections, the parts that are rotated by position, and the names of the
+// parameters in a file are data (decoder_config.h): Llama, Mistral, Qwen, GPT-2, Phi, Gemma and the
+// like are configurations of this one class.
 //
 // Weights and sizes come from a Hugging Face folder (config.json, model.safetensors) or are drawn
 // from a seed.
@@ -28,7 +28,7 @@ class DecoderLayer : public Module {
   DecoderLayer(const DecoderConfig& config, std::int64_t index, LayerOptions options);
   Tensor forward(const Tensor& x, const RowPositions& row_positions);
 
-  std::optional<Norm> attention_norm;  // of what goes in
+  std::optional<Norm> attention_norm;  // of the input
   Attention attention;
   std::optional<Norm> attention_output_norm, mlp_norm;
   Mlp mlp;
@@ -48,7 +48,7 @@ class Decoder : public LanguageModel {
   const DecoderConfig& config() const { return config_; }
   Device device() const override { return tokens_.weight.device(); }
   std::int64_t vocabulary() const override { return config_.vocabulary; }
-  // eos; and bos, unless the folder's generation_config.json says what ends a text.
+  // eos; and bos, unless the folder's generation_config.json names the ends of a text.
   std::vector<std::int64_t> stop_ids() const override;
   void expect(std::int64_t rows) override;
   std::optional<std::int64_t> reread_beyond() const override;

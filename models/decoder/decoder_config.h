@@ -28,8 +28,8 @@ struct DecoderNames {
   std::string_view prefix = "model.";  // before all but the head
   std::string_view tokens = "embed_tokens", positions, layers = "layers", norm = "norm";
   std::string_view head = "lm_head";
-  // Names within a layer: of the norms of what goes into the attention and the MLP, and of what
-  // comes out.
+  // Names within a layer: the norms of the inputs of the attention and the MLP, and of their
+  // outputs.
   std::string_view attention = "self_attn", mlp = "mlp";
   std::string_view attention_norm = "input_layernorm", mlp_norm = "post_attention_layernorm";
   std::string_view attention_output_norm, mlp_output_norm;

@@ -43,7 +43,7 @@ class LanguageModel : public Module {
   // Logits of every row, f32 [batch, rows, vocabulary]. A position outside the model is an Error
   // eagerly and with IndexChecks::all, and gives some result otherwise inside a compiled function.
   Tensor forward(const Tensor& ids, const Tensor& position);
-  // Logits of the last row alone, f32 [batch, vocabulary], which is what generation needs.
+  // Logits of the last row alone, f32 [batch, vocabulary], as generation needs them.
   Tensor forward_last(const Tensor& ids, const Tensor& position);
 
   std::int64_t batch() const { return batch_; }
@@ -66,8 +66,8 @@ class LanguageModel : public Module {
   LanguageModel(std::string model, const ModelOptions& options, std::int64_t positions,
                 const ModelMemory& memory);
 
-  // Get checked arguments. The first gives the rows of the last layer [batch, rows, hidden], the
-  // second what the head makes of some of them.
+  // Get checked arguments. The first returns the rows of the last layer [batch, rows, hidden], the
+  // second the head's result for some of them.
   virtual Tensor hidden_rows(const Tensor& ids, const Tensor& position) = 0;
   virtual Tensor logits(const Tensor& rows) const = 0;
 

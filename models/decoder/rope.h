@@ -2,8 +2,9 @@
 // position, by the published ways to stretch a model to longer texts than it was trained on.
 //
 // Pair i of a rotary size R turns by p * frequency[i] at position p; without scaling the frequency
-// is theta^(-2i / R). The scalings change frequencies only (and, two of them, the length of what is
-// turned), so that they are a table of numbers here and nothing to the attention.
+// is theta^(-2i / R). The scalings change frequencies only (and, two of them, the length of the
+// rotated vectors), so that they are a table of numbers here and do not affect the attention's
+// code.
 //
 // Two scalings depend on how long the text is.
 // * dynamic: up to the model's positions (max_position_embeddings) it is no scaling, and a cache is
@@ -26,7 +27,7 @@ namespace tilewright {
 enum class RopeType : std::uint8_t {
   plain,     // no scaling
   linear,    // positions divided by `factor` (Chen et al. 2023)
-  dynamic,   // as said above
+  dynamic,   // as above
   yarn,      // fast pairs as they are, slow ones as linear (Peng et al. 2023)
   longrope,  // a factor for each pair (Ding et al. 2024)
   llama3     // as yarn by wavelengths (Llama 3.1)
@@ -44,8 +45,9 @@ struct RopeConfig {
   double theta = 10000;
   double rotary_share = 1;  // of a head's elements, the first; the others keep as they are
   double factor = 1;
-  std::int64_t original_positions = 0;               // yarn, longrope, llama3
-  std::optional<double> attention_factor;            // yarn, longrope: lengthens what is turned
+  std::int64_t original_positions = 0;  // yarn, longrope, llama3
+  // yarn, longrope: lengthens the rotated vectors
+  std::optional<double> attention_factor;
   double beta_fast = 32, beta_slow = 1;              // yarn
   double mscale = 0, mscale_all_dim = 0;             // yarn; 0: absent
   bool truncate = true;                              // yarn
@@ -80,7 +82,7 @@ struct RopeDefaults {
 };
 // From `rope_parameters` (transformers 5) or from `rope_theta` and `rope_scaling` (transformers 4).
 // Objects by kind of layer {"full_attention": ..., "sliding_attention": ...} give two, in that
-// order; one object gives one. Raises `Error` for what is not known.
+// order; one object gives one. Raises `Error` for unknown values.
 std::vector<RopeConfig> read_ropes(const ConfigFields& fields, std::int64_t max_positions,
                                    const RopeDefaults& defaults);
 
@@ -92,7 +94,8 @@ struct RotaryTable {
   // Tables for texts of more than `short_rows` rows; undefined unless there are two kinds.
   Tensor long_cos, long_sin;
   std::int64_t short_rows = 0;
-  Tensor expected_rows;  // i64 [1]: what is known of the text's length; undefined as above
+  // i64 [1]: the expected length of the text, as far as known; undefined as above
+  Tensor expected_rows;
   RopePairs pairs = RopePairs::halves;
   bool has_long() const { return long_cos.defined(); }
 };

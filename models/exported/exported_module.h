@@ -5,9 +5,9 @@
 //   auto fast = compile(*model);                             // as one graph
 //   outputs = fast({ids});
 //
-// The archive is foreign and read as such; PyTorch is not needed. Supported is what PyTorch 2.6 and
-// later write (archive_layout.h), with `run_decompositions()` or without, where layers keep their
-// names and programs write in place.
+// The archive is foreign and read as such; PyTorch is not needed. It supports the files that
+// PyTorch 2.6 and later write (archive_layout.h), with `run_decompositions()` or without, where
+// layers keep their names and programs write in place.
 // The operators that this library knows are a table (aten/operators.h); a program that has others
 // is refused with a list of all of them.
 //
@@ -63,8 +63,8 @@ class ExportedModule : public ProgramModule {
   std::unique_ptr<State> state_;
 };
 
-// Raises `Error` "[load_exported] PATH: ..." for what is wrong with the file, and for a program
-// with operators that are not known: all of them, with how often each occurs and where first.
+// Raises `Error` "[load_exported] PATH: ..." for faults of the file, and for a program with unknown
+// operators: all of them, with how often each occurs and where first.
 std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
                                               const ExportedOptions& options = {});
 

@@ -21,15 +21,15 @@ enum class Reading : std::uint8_t {
   as_needed,  // bytes are read when they are asked for
   copied,     // the whole file is read at once, and later changes to it have no effect here
   // Pages come from the file as they are touched, privately: writing to them changes no file. If
-  // another process cuts the file short, touching what is gone ends this process (SIGBUS).
+  // another process cuts the file short, touching the missing part ends this process (SIGBUS).
   mapped
 };
 
 // Thread safe.
 class ForeignFile {
  public:
-  // Opens a regular file, following links. Raises `Error` that begins with "[operation]" where
-  // there is none or it cannot be opened.
+  // Opens a regular file, following links. Raises `Error` that begins with "[operation]" where the
+  // file does not exist or cannot be opened.
   static std::shared_ptr<ForeignFile> open(const std::filesystem::path& path,
                                            std::string_view operation);
   // Takes over a descriptor that is open to read; `name` is for messages.

@@ -35,9 +35,9 @@ std::string_view name_of(Scalar::Kind kind);
 // nothing is printed unless it is wrong.
 std::ostream& operator<<(std::ostream& out, const Scalar& scalar);
 // The beginning of a foreign string, as much of it as a message should show; "..." says that there
-// is more. Control characters, which could end the message or drive the reader's terminal, what
-// turns the direction of writing, and bytes that are not UTF-8 are shown as '?'. Every foreign name
-// or value in a message goes through this.
+// is more. Control characters, which could end the message or drive the reader's terminal,
+// characters that change the direction of writing, and bytes that are not UTF-8 are shown as '?'.
+// Every foreign name or value in a message goes through this.
 struct Excerpt {
   std::string_view text;
 };
@@ -56,8 +56,8 @@ class Events {
   virtual void end_array() = 0;
 };
 
-// Raises `Error` beginning with "[operation] what:" for text that is not one JSON value or passes
-// a limit. Runs in time linear in the text and needs memory for the longest string only.
+// Raises `Error` beginning with "[operation] what:" for text that is not a single JSON value or
+// passes a limit. Runs in time linear in the text and needs memory for the longest string only.
 void read(std::string_view text, std::string_view operation, std::string_view what,
           const Limits& limits, Events& events);
 

@@ -5,8 +5,8 @@
 // are sizes. Programs are compiled before the clock of prefill and decode starts.
 //
 // A GPU would wait for the host at every token that the host chooses. Greedy decoding therefore
-// takes several steps a round there, each of which chooses on the device (greedy_steps.h). The ids
-// are the same; text arrives a round at a time.
+// takes several steps a round there; each step chooses on the device (greedy_steps.h). The ids are
+// the same; text arrives a round at a time.
 #pragma once
 
 #include <functional>

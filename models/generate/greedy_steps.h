@@ -34,7 +34,7 @@ class GreedySteps {
   // a row.
   void start(const std::vector<std::int64_t>& ids, std::int64_t position, std::int64_t limit,
              const std::vector<std::int64_t>& stops);
-  // The next round: what every step chose for every row, [steps * batch].
+  // The next round: the tokens that every step chose for every row, [steps * batch].
   std::vector<std::int64_t> run();
   // Compiles before anything is started. The row of the cache at position 0 has no meaning then.
   void warm_up();

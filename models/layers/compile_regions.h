@@ -8,9 +8,9 @@
 // one is a marked region (graph/compile/region.h), and blocks of equal structure, also of different
 // classes, are computed by the same kernels. A model without repeated blocks is compiled as by
 // compile(model). Unlike with Accelerate, the regions are parts of one graph: there is one plan,
-// calls of blocks cost what launches cost, and no block is called by way of the host. compile()
-// finds layers by their structure where there are four or more of them; this finds what the author
-// of the model calls layers.
+// calls of blocks cost only their launches, and no block is called by way of the host. compile()
+// finds layers by their structure where there are four or more of them; this finds the layers that
+// the author of the model has named.
 #pragma once
 
 #include <concepts>

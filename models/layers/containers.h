@@ -37,7 +37,7 @@ class ModuleList : public Module {
       detail::leave_list(*this);
     return count_.get(w);
   }
-  // The index is what is made of a number, and lasts to the end of the expression.
+  // The index is an object made of a number, and lasts to the end of the expression.
   Layer& operator[](detail::BlockIndex&& i) { return i.enter(*layers_[i.index()]); }
   const Layer& operator[](detail::BlockIndex&& i) const {
     return i.enter(std::as_const(*layers_[i.index()]));

@@ -36,7 +36,7 @@ class Linear : public Module {
   Linear(std::int64_t in, std::int64_t out, bool bias = true, LayerOptions options = {},
          WeightOrder order = WeightOrder::out_in,
          std::source_location w = std::source_location::current());
-  // Shares the weights of another layer, an embedding, which are no parameter of this one. Rows
+  // Shares the weights of another layer, an embedding; they are not parameters of this one. Rows
   // [out, in].
   explicit Linear(const Tensor& shared, std::source_location w = std::source_location::current());
   // [.., in] -> [.., out]
@@ -45,7 +45,7 @@ class Linear : public Module {
                     std::source_location w = std::source_location::current()) const {
     return forward(x, w);
   }
-  Tensor weight, bias;  // undefined: `weight` once it is quantised, `bias` where there is none
+  Tensor weight, bias;  // undefined: `weight` once it is quantised, `bias` where the layer has none
   QuantizedWeight quantized;  // [out, in], in either order
 
  protected:
@@ -56,7 +56,7 @@ class Linear : public Module {
   WeightOrder order_ = WeightOrder::out_in;
 };
 
-// A Linear of [in, out]: what files of GPT-2 call Conv1D. Initially normal, deviation 0.02, and 0.
+// A Linear of [in, out], called Conv1D in files of GPT-2. Initially normal, deviation 0.02, and 0.
 class Conv1D : public Linear {
  public:
   Conv1D(std::int64_t in, std::int64_t out, LayerOptions options = {},

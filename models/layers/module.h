@@ -57,7 +57,7 @@ class Module {
   Module& operator=(const Module&) = delete;
 
   // The names under which this was registered, the outermost first, joined with dots; empty for a
-  // module that is no part of another. Errors name it.
+  // module that is not part of another. Errors name it.
   const std::string& path() const { return path_; }
 
   // The modules that are registered in this one, in the order of registration.
@@ -80,7 +80,7 @@ class Module {
   void eval() { train(false); }
 
   // Turns the weights of linear layers, of the parts too, into integers of 8 or 4 bits with scales
-  // (graph/functions/quantized.h). These weights are no parameters any more and take only the
+  // (graph/functions/quantized.h). These weights are not parameters any more and take only the
   // memory of the integers; biases stay as they are. A function that was compiled from this module
   // before is compiled again at its next call. Raises `Error` that names the first layer whose rows
   // the groups do not divide, or that is quantised already; layers before it are quantised then.
@@ -104,12 +104,12 @@ class Module {
   // Implements `quantize`; returns how many weights became integers. Here: that of the parts.
   virtual int quantize_weights(const QuantizeOptions& options, std::source_location w);
   // For `quantize_weights`: replaces `weight` by integers rounded from `rows` [out, in], a view of
-  // it. They become buffers, and the weight, if registered under this name, is no parameter any
+  // it. They become buffers, and the weight, if registered under this name, is not a parameter any
   // more.
   void quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
                        QuantizedWeight& into, const QuantizeOptions& options,
                        std::source_location w = std::source_location::current());
-  // A tensor that is no parameter but lies where they do: a table, a cache.
+  // A tensor that is not a parameter but lies where they do: a table, a cache.
   void register_buffer(Tensor& tensor);
 
  private:

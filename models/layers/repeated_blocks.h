@@ -1,9 +1,9 @@
-// Which modules of a model are repeated blocks, and the marking of their calls while the model is
-// captured: what compile_regions does.
+// Finds the modules of a model that are repeated blocks, and marks their calls while the model is
+// captured; compile_regions uses it.
 //
 // A list (ModuleList, Sequential) has blocks: those of its modules that have parts of their own and
-// whose class occurs in it twice or more, or that are all of one class. A module without parts, as
-// a Linear, is no block: it is fused with what stands around it. Modules within a block are no
+// whose class occurs in it twice or more, or that are all of one class. A module without parts,
+// such as a Linear, is not a block: it is fused with its neighbours. Modules within a block are not
 // blocks either, but belong to it.
 //
 // A block is called where its list is asked for it, to the end of that expression:

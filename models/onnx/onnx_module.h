@@ -9,7 +9,7 @@
 // operators have the meaning that this library knows, which is a table (operators/table.h), and has
 // linear models and forests of the domain ai.onnx.ml; one that has others is refused with a list of
 // all of them. Tensors may lie in other files of the model's folder, nowhere else. Sequences are
-// supported within a model, not as what it takes or gives; strings and training are not.
+// supported within a model, not as inputs or outputs; strings and training are not.
 //
 // Sizes, and values that a model computes from sizes, are numbers of the host, at once and inside
 // compile(); values computed from data and then used as a size, an axis or a bound are read from
@@ -32,8 +32,8 @@ namespace tilewright {
 struct OnnxOptions {
   // With `mapped`, initializers whose bytes lie aligned in a file are the file's own memory.
   Reading reading = Reading::as_needed;
-  // Ranks and sizes that the file declares of what it computes, and that are others, are passed
-  // over, as ONNX Runtime does with a warning; else they are an Error, as dtypes always are.
+  // Ranks and sizes that differ from the file's declarations are accepted, as ONNX Runtime does
+  // with a warning; else they are an Error, as dtypes always are.
   bool any_sizes = false;
 };
 
@@ -59,8 +59,8 @@ class OnnxModule : public ProgramModule {
   std::unique_ptr<State> state_;
 };
 
-// Raises `Error` "[load_onnx] PATH: ..." for what is wrong with the file, and for a model with
-// operators that are not known: all of them, with how often each occurs and where first.
+// Raises `Error` "[load_onnx] PATH: ..." for faults of the file, and for a model with unknown
+// operators: all of them, with how often each occurs and where first.
 std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
                                       const OnnxOptions& options = {});
 

@@ -51,8 +51,8 @@ class ProgramModule : public Module {
   // The program's outputs for its inputs, in their order. Raises `Error` for another number of
   // inputs, another dtype or rank, and a size that the program does not allow, which names the
   // input, the axis, the size and the range; errors of operators name the node and its source.
-  // Inputs that are integers are read: inside compile() the graph breaks there, and what follows is
-  // compiled for each integer that decides a size, once for all that are numbers among others.
+  // Integer inputs are read: inside compile() the graph breaks there, and the rest is compiled for
+  // each integer that decides a size, and once for all others.
   virtual std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const = 0;
 
   // Declares the sizes that may differ (mark_dynamic) on example inputs, so that a compiled

@@ -3,10 +3,10 @@
 // Supported are the forms that language models use: byte-pair encoding over bytes (GPT-2, Llama 3,
 // Qwen) or with bytes as a fallback (Llama 2), WordPiece and WordLevel, with the normalizers,
 // pre-tokenizers, post-processors and decoders that `models/README.md` lists. Ids and texts are
-// those of the library `tokenizers`. Anything else in the file is an error that says what was found
-// and what is supported: with a tokenizer that is nearly right a model would be worse without
-// anybody noticing. The file is foreign; sizes and numbers are checked as in the other loaders, and
-// its regular expressions have a budget.
+// those of the library `tokenizers`. Anything else in the file is an error that names the value and
+// the supported ones: a tokenizer that is nearly right would make a model worse without notice. The
+// file is foreign; sizes and numbers are checked as in the other loaders, and its regular
+// expressions have a budget.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +28,13 @@ class Decoding;  // models/tokenizer/decoder.h
 using TokenId = std::int64_t;
 
 struct EncodeOptions {
-  bool add_special = true;  // what the file's template puts around the text, as <s>
+  bool add_special = true;  // the parts that the file's template puts around the text, such as <s>
   // Spell special tokens in the text as such ("</s>" becomes one id). Off for text of strangers.
   // Added tokens that are not special are always found: they are words.
   bool parse_special = true;
-  // Keep to the length that the file sets: cut off what its truncation leaves no room for, beside
-  // the tokens that are added, and fill up as its padding says. Without `pad` are the ids to which
-  // a model should attend.
+  // Keep to the length that the file sets: cut off the part for which its truncation leaves no
+  // room, beside the tokens that are added, and fill up as its padding says. Without `pad` are the
+  // ids to which a model should attend.
   bool truncate = true, pad = true;
 };
 
@@ -79,8 +79,8 @@ class Tokenizer {
 };
 
 // Decodes ids one after the other, as a model makes them. Bytes of a character that is not yet
-// whole are held back, so every piece of text is whole characters. The pieces joined are what
-// `decode` gives of all ids, but for one case: where byte tokens that follow each other are not
+// whole are held back, so every piece of text is whole characters. The pieces joined are the result
+// of `decode` for all ids, but for one case: where byte tokens that follow each other are not
 // UTF-8, `decode` replaces them all, and the stream has already given the whole characters among
 // them. For one thread.
 class TextStream {

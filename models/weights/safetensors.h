@@ -40,9 +40,9 @@ class Safetensors {
   const SafetensorsEntry* find(std::string_view name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // The tensor of that name; raises `Error` where there is none, or the file has been cut short.
-  // With Reading::mapped it shares the mapped memory where that is aligned to 64 bytes (and is in
-  // danger as Reading says); otherwise it is a copy.
+  // The tensor of that name; raises `Error` if it is missing, or the file has been cut short. With
+  // Reading::mapped it shares the mapped memory where that is aligned to 64 bytes (and is in danger
+  // as Reading says); otherwise it is a copy.
   Tensor tensor(std::string_view name) const;
   // Writes the elements to `destination`, which must be contiguous and have the tensor's shape;
   // floating types are converted to one another. `on_bytes` gets the number of the file's bytes as

@@ -1,5 +1,5 @@
 // The named tensors of a model, wherever they are: in memory, in one file, or in the shards of a
-// folder. This is what `Module::load` reads from.
+// folder. `Module::load` reads from this.
 //
 // A folder in Hugging Face's form holds model.safetensors, or several files and
 // model.safetensors.index.json, which says which tensor is in which. The index is foreign text that
