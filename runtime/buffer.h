@@ -20,7 +20,7 @@ class Buffer {
  public:
   Buffer() = default;
   // Uninitialised memory of a device, or of the host where that is null; the device must outlive
-  // it. Raises `Error` naming the size where there is none left.
+  // it. Raises `Error` naming the size if too little memory is left.
   static std::shared_ptr<Buffer> allocate(std::int64_t size_bytes, DeviceMemory* memory = nullptr);
   // Memory of the user's, kept alive by `owner` (which may be empty). Raises `Error` unless `data`
   // is aligned to 64 bytes.
@@ -34,9 +34,9 @@ class Buffer {
   void* data() const { return data_; }              // an address of the memory it lies in
   DeviceMemory* memory() const { return memory_; }  // null: the host's
   std::int64_t size_bytes() const { return size_bytes_; }
-  // From now on nobody may write here: there are copies that would not follow. A write on behalf of
-  // a user checks this first. (What a plan may rely on without copies is InputMemory::is_frozen of
-  // graph.)
+  // Forbids further writes, because copies exist that would not follow. A write on behalf of a user
+  // checks this first. (Without copies, a plan may rely on InputMemory::is_frozen
+  // of graph.)
   void forbid_writes() { is_read_only_ = true; }
   bool is_read_only() const { return is_read_only_; }
 

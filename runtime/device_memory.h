@@ -1,8 +1,8 @@
 // Memory that is not the host's: where a device's buffers come from, and how bytes get there.
 //
 // The owner of a device implements this; buffers (buffer.h) and their holders need not know more.
-// Work on a device is done in the order in which it is asked for: a copy sees what was launched
-// before it, and a block that was given back is used again only by what is asked for later.
+// Work on a device is done in the order in which it is asked for: a copy sees the results of
+// earlier launches, and a freed block is used again only by later requests.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class DeviceMemory {
   virtual ~DeviceMemory() = default;
   virtual std::string name() const = 0;  // of the device, as "cuda:0"
 
-  // At least so many bytes, aligned to 256. If there is too little memory, raises `Error` that
+  // At least this many bytes, aligned to 256. If there is too little memory, raises `Error` that
   // names the current holders.
   virtual void* take(std::int64_t bytes) = 0;
   virtual void give_back(void* block) noexcept = 0;
