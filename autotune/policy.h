@@ -9,8 +9,8 @@ namespace tilewright::autotune {
 
 enum class TunePolicy {
   off,   // defaults
-  read,  // what the database knows, or defaults
-  on     // what is not known is searched for, and stored
+  read,  // known results, or defaults
+  on     // unknown results are searched for, and stored
 };
 // The value of TILEWRIGHT_TUNE: off, read or on; on where it is unset. Raises `Error` for other
 // values.

@@ -3,12 +3,12 @@
 // A search (search/) proposes batches. A point that fails its check (it cannot be compiled, ends
 // badly, or computes something else than the default) is noted with its reason and never timed. The
 // others are timed in rounds in which the default takes part (measure/interleaved.h), and noted as
-// if it took in all rounds what it took in the first; so batches measured at different moments can
-// be compared. At last the fastest few are timed once more beside the default, which stays unless
-// it is beaten twice (measure/decision.h).
+// if its time in the first round held for all; so batches measured at different moments can be
+// compared. At last the fastest few are timed once more beside the default, which stays unless it
+// is beaten twice (measure/decision.h).
 //
-// All of it takes the budget's seconds and no more, but for what is begun when they are over: a
-// compilation, a check, or a run. So of what is slow the default alone may be timed, once.
+// All of it takes the budget's seconds and no more, except for an unfinished compilation, check or
+// run. So if everything is slow, only the default may be timed, once.
 #pragma once
 
 #include <functional>
@@ -39,12 +39,12 @@ class Runner {
   // all others; for it an `Error` ends the tuning. For another point an `Error` is that point's
   // failure.
   virtual Failure check(const Point& point) = 0;
-  // About what the next check of a point that was not checked yet takes, beside compiling it.
+  // The expected time of the next check of a point that was not checked yet, beside compiling it.
   virtual double check_seconds() const { return 0; }
   // Seconds a run of a point that passed its check.
   virtual double seconds(const Point& point) = 0;
   virtual Device device() const = 0;  // whose clocks are noted
-  // Told after each series of timed runs, so that it can put back what they changed.
+  // Called after each series of timed runs, so that it can undo their changes.
   virtual void end_series() {}
 };
 

@@ -39,7 +39,7 @@ std::optional<std::int64_t> export_rows(TuningDatabase& from, std::ostream& to,
                                         const Wanted& wanted = {});
 MergeReport import_rows(std::istream& from, TuningDatabase& into);
 
-// One row as a line of such a file, without its end; and back, or what is wrong with it.
+// One row as a line of such a file, without its end; and back, or the error in it.
 std::string json_of(const TuningRow& row);
 std::variant<TuningRow, std::string> parse_json(const std::string& line);
 

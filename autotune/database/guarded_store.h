@@ -1,7 +1,7 @@
 // A store that raises nothing: whatever happens to the database, the caller goes on.
 //
 // It opens the database at its first use, waits for other processes as long as it may (patience.h),
-// opens again what was lost or replaced, salvages what is damaged, and keeps what the database
+// reopens it if it was lost or replaced, salvages damaged files, and keeps rows that the database
 // could not take in the memory of the process. If a database cannot be used any more, this is
 // reported on stderr, once per process. Thread safe under its mutex, which the caller holds.
 #pragma once
@@ -25,7 +25,7 @@ class GuardedStore {
   bool attempt(const Action& action);
   // Likewise, but started only once: for actions that pass rows on as they come.
   bool attempt_once(const Action& action);
-  // On the database and on what is in memory beside it.
+  // Acts on the database and on the rows in memory beside it.
   void attempt_everywhere(const Action& action);
   void attempt_in_memory(const Action& action);
 
@@ -42,7 +42,7 @@ class GuardedStore {
   bool is_done(const Action& action, int times);
   bool is_open();
   void leave_to_parent();
-  // Repairs what it can; whether another attempt makes sense.
+  // Makes possible repairs; returns whether another attempt makes sense.
   bool is_worth_another(const SqlError& error, int attempt);
   bool mend();
   bool is_whole_after_all();

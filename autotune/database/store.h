@@ -1,4 +1,4 @@
-// Rows in the tables of an SQL database: found, joined with what is there, listed, removed.
+// Rows in the tables of an SQL database: found, joined with existing rows, listed, removed.
 //
 // Each row is checked as it is read; a wrong one is left out and handed to `on_reject`. Every
 // function raises `SqlError`, and nothing else; TuningDatabase (tuning_database.h) is what shields
@@ -27,11 +27,11 @@ class Store {
   // Keys (with no compiler) of the same kernel hash, and of the same name, `limit` of each.
   std::vector<TuningKey> keys_like(const TuningKey& key, std::int64_t limit);
 
-  // Every row joined with what is there of it, in one transaction; which is on the disk on
-  // return. How many changed.
+  // Joins every row with the existing one, in one transaction, which is on the disk on return. How
+  // many changed.
   std::int64_t put(const std::vector<TuningRow>& rows);
-  // In one transaction, so that either what was there of the key by its build or `rows`, which are
-  // of that key, are there, whatever becomes of the process.
+  // In one transaction, so that either the old rows of the key by its build or `rows`, which are of
+  // that key, are there, whatever becomes of the process.
   void replace(const TuningKey& key, const std::vector<TuningRow>& rows);
   void remove(const std::vector<TuningRow>& rows);
 

@@ -1,11 +1,11 @@
 // Decides whether a challenger may replace the default.
 //
-// Times of one round belong together, so what is looked at is their ratio, round by round. The
+// Times of one round belong together, so the decision compares their ratio, round by round. The
 // challenger wins if the median of the ratios is below 1 by more than a margin: 2%, or twice the
 // spread of that median (its interquartile range) where the machine is noisy. Picking the fastest
 // of many also picks the luckiest: so the winner is measured against the default once more, in
 // rounds that had no part in the choice, and must win again. A default is therefore kept unless it
-// is beaten twice, and a difference of one per cent moves nobody.
+// is beaten twice, and a difference of one per cent changes nothing.
 #pragma once
 
 #include "autotune/measure/interleaved.h"

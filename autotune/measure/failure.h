@@ -1,4 +1,4 @@
-// How a candidate failed: what the database keeps of it instead of times.
+// How a candidate failed, which the database stores instead of times.
 #pragma once
 
 #include <exception>

@@ -1,5 +1,5 @@
-// Which build of the compiler made the code that was measured: the part of a tuning key that
-// changes whenever what is compiled may.
+// The build of the compiler that made the measured code: the part of a tuning key that changes
+// whenever compiled code may change.
 #pragma once
 
 #include "autotune/database/row/record.h"

@@ -7,11 +7,11 @@
 
 namespace tilewright::autotune {
 
-// The host with so many threads: its model, the instructions that code for `target` uses, threads,
-// processors, bytes of its caches as far as the system tells.
+// The host with the given number of threads: its model, the instructions that code for `target`
+// uses, threads, processors, bytes of its caches as far as the system tells.
 Record host_record(const dsl::Target& target, int threads);
 
-// A GPU: its name and multiprocessors as the driver tells them, and what code is made for.
+// A GPU: its name and multiprocessors as the driver reports them, and the target of its code.
 Record gpu_record(const dsl::Target& target, std::string_view name, int multiprocessors,
                   std::int64_t memory_bytes);
 

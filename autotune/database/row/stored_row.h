@@ -1,11 +1,11 @@
 // Rows as the columns of tables, and back, trusting nothing that is read.
 //
-// Names of rows are made from what they hold: a key's id from its question, a build's from the
-// compiler's record, so that rows of two databases can be put together as they are. A row carries
-// a checksum over its columns, its question, its compiler and its kernel's name: a flipped bit, a
-// row that names another row's key, and an edited time are detected when it is read. Rows of the
-// first version of the schema have one that leaves the name out. (Against accidents; an attacker
-// with write access can also write checksums.)
+// Names of rows are made from their contents: a key's id from its question, a build's from the
+// compiler's record, so that rows of two databases can be put together as they are. A row carries a
+// checksum over its columns, its question, its compiler and its kernel's name: a flipped bit, a row
+// that names another row's key, and an edited time are detected when it is read. Rows of the first
+// version of the schema have one that leaves the name out. (Against accidents; an attacker with
+// write access can also write checksums.)
 #pragma once
 
 #include <variant>
@@ -55,11 +55,11 @@ StoredRow stored_row(const TuningRow& row, const KeyNames& names);
 // All of the key but its compiler.
 std::variant<TuningKey, std::string> read_key(const StoredKey& stored);
 std::variant<Record, std::string> read_compiler(const StoredBuild& stored);
-// `key` is whose row it says it is, `names` are the key's. The second of each is what is wrong.
+// `key` is whose row it says it is, `names` are the key's. The second of each is the error.
 std::variant<TuningRow, std::string> read_row(const StoredRow& stored, const TuningKey& key,
                                               const KeyNames& names);
 
-// Nothing, or why it cannot be stored: too long, or an observation that is none.
+// Nothing, or the reason why it cannot be stored: too long, or an invalid observation.
 std::optional<std::string> problem_of(const TuningRow& row);
 
 }  // namespace tilewright::autotune

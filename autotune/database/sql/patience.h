@@ -19,7 +19,7 @@ class Patience {
   // Sleeps so long, or as long as the process may yet; false if it may not at all.
   bool sleep(std::chrono::microseconds wish);
   void take(std::chrono::microseconds waited);  // by another means
-  void give_back();                             // what was waited for came
+  void give_back();                             // the awaited event came
   bool has_waited() const { return taken_.count() > 0; }
 
  private:

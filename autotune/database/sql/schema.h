@@ -29,7 +29,7 @@ struct SchemaObject {
   std::string type, name, sql;
 };
 struct SchemaProblem {
-  bool is_foreign = false;  // made by somebody; else what was ours is no longer whole
+  bool is_foreign = false;  // made by another program; else our own is not complete any more
   std::string text;
 };
 // In what an SQLite file of that version differs from one that we make. A foreign view or trigger

@@ -28,7 +28,7 @@ enum class SqlFailure {
   busy,         // others hold it: try again
   full,         // of the disk: reading goes on
   read_only,    // likewise
-  damaged,      // the file is not what was written
+  damaged,      // the file has changed since it was written
   lost,         // the connection, or the file was replaced: reopen
   foreign,      // somebody else's database, or of a newer version of this program: leave it alone
   unavailable,  // anything else
@@ -42,7 +42,7 @@ class SqlError : public std::runtime_error {
 
 using SqlValue = std::variant<std::int64_t, double, std::string_view>;
 
-// A row of results. Texts are valid until the next row; what is null is 0 or "".
+// A row of results. Texts are valid until the next row; null is 0 or "".
 class SqlRow {
  public:
   virtual bool is_null(int column) const = 0;
@@ -70,7 +70,7 @@ class SqlConnection {
   virtual void commit() = 0;
   virtual void roll_back() noexcept = 0;
 
-  // Nothing, or what the database itself finds wrong with its structures.
+  // Nothing, or the problems that the database itself finds in its structures.
   virtual std::vector<std::string> problems() = 0;
   virtual void compact() = 0;       // gives room that rows no longer take back to the file system
   // Rebuilds them from the tables, if nothing but their entries is wrong. Else raises

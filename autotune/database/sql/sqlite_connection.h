@@ -13,8 +13,8 @@
 namespace tilewright::autotune {
 
 enum class SqliteAccess {
-  read_write,  // made if it is not there; brought to the present schema
-  read,        // of what is there
+  read_write,  // made if it does not exist; brought to the present schema
+  read,        // of the existing file
   immutable,   // likewise, without locks: for a folder in which nothing can be written
 };
 enum class SqliteJournal { log, rollback };
