@@ -1,4 +1,4 @@
-// The algebra of axis_info: what is known of one value, and how operations change it.
+// The algebra of axis_info: the facts about one value, and how operations change them.
 //
 // AxisInfo is what users of the analysis see. Beside it, a value may be known to be nowhere
 // negative, without which division and remainder (which round towards zero) say nothing about runs.

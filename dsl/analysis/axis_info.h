@@ -1,5 +1,5 @@
 // Facts about the integers and pointers in a tile: along each axis, how far neighbours follow each
-// other, how far they are equal, and by what the first is divisible.
+// other, how far they are equal, and a divisor of the first.
 //
 // With these three, a load through a tile of pointers is known to touch consecutive memory
 // (contiguity), to need one value for many lanes (constancy), or to be aligned (divisibility). As

@@ -11,8 +11,8 @@
 
 namespace tilewright::dsl {
 
-// By value: whether it may depend on program_id along `axis`. Memory that a program reads counts as
-// what its address is: equal addresses, equal values.
+// By value: whether it may depend on program_id along `axis`. Memory that a program reads counts
+// like its address: equal addresses, equal values.
 std::vector<bool> depends_on_program(const ir::Function& function, int axis);
 
 }  // namespace tilewright::dsl

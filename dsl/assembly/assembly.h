@@ -4,9 +4,9 @@
 //
 //   %3 = inline_asm %0, %1, @"neg.s32 $0, $1; | =r,r | pack 1, from 0, pure, meant" : i32[64]
 //
-// Operand 0 says what the instruction gives, and is what it gives wherever there is no PTX: in the
+// Operand 0 gives the type of the result, and is the result wherever there is no PTX: in the
 // interpreter, on hosts and on emulated GPUs. Without a meaning it is any value of the type, and
-// the instruction is for GPUs alone. The others are what the PTX reads.
+// the instruction is for GPUs alone. The PTX reads the others.
 //
 // Elements come to the PTX `pack` at a time, those of less than 32 bits several in a register, the
 // first in its lowest bits: elements_in_register. Registers are numbered, results first, then
@@ -28,12 +28,12 @@ struct Assembly {
   int pack = 1;
   int from = 0;
   bool is_pure = true;   // else it may give something else each time, or act
-  bool is_meant = true;  // operand 0 is what it computes
+  bool is_meant = true;  // operand 0 is the result
   bool operator==(const Assembly&) const = default;
 };
 
 std::string text_of(const Assembly& assembly);
-// Raises `Error` for a text that is none.
+// Raises `Error` for an invalid text.
 Assembly assembly_of(std::string_view text);
 
 // The letters of `constraints`, h, r, l, f or d: registers of 16, 32 and 64 bits, of f32 and of
@@ -55,7 +55,7 @@ std::string problem_of(const Assembly& assembly, std::span<const DType> results,
 // The same where one result alone is known.
 std::string problem_of(const Assembly& assembly, DType result, std::span<const DType> operands);
 
-// Raises `Error` with the user's line and the kernel where there is no meaning, for those who run
+// Raises `Error` with the user's line and the kernel where there is no meaning, for code that needs
 // it.
 void require_meaning(const Assembly& assembly, const std::string& place, const std::string& kernel);
 

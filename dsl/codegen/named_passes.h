@@ -10,7 +10,7 @@
 
 namespace tilewright::dsl {
 
-// Named passes of all tables, in the given order. Raises `Error` for a name that is none, and
+// Named passes of all tables, in the given order. Raises `Error` for an unknown name, and
 // `OutOfMemory` where a GPU's pass is among them and the function is beyond the bounds of GPUs.
 std::vector<PassTime> run_named_passes(ir::Function& function, std::span<const std::string> names,
                                        const Target& target);

@@ -1,5 +1,5 @@
-// The arguments of one launch as memory of the host, in place where it lies there: what the
-// interpreter runs on. Apart from what runs it, because the comparison with compiled code needs
+// The arguments of one launch as memory of the host, in place where they lie there: the interpreter
+// runs on them. Apart from the code that runs it, because the comparison with compiled code needs
 // copies besides.
 #pragma once
 
@@ -32,7 +32,7 @@ class HostArguments {
     return arguments_[i].is_pointer() && arguments_[i].knows_size() &&
            arguments_[i].size_bytes() == 0;
   }
-  // Brings what the program has written to where the arguments lie.
+  // Copies the program's writes to where the arguments lie.
   void write_back();
 
  private:

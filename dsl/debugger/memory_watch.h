@@ -54,10 +54,10 @@ class RaceWatch {
   std::unordered_map<std::int64_t, std::vector<Access>> accesses_;  // by address
 };
 
-// Notes what is written of some parameters.
+// Notes the writes to some parameters.
 class WriteWatch {
  public:
-  // Raises `Error` for a name that is no pointer of the function.
+  // Raises `Error` for a name that is not a pointer of the function.
   WriteWatch(const ir::Function& function, std::span<const Argument> arguments,
              const std::vector<std::string>& unwritten, const std::vector<std::string>& complete);
   // Raises `Error` where an element of `unwritten` parameters is read that no program has written.

@@ -69,7 +69,7 @@ struct MemoryBarrier {
 
 using MemoryBarriers = std::map<std::int64_t, MemoryBarrier>;  // by offset
 
-// Finishes one load, chosen at random; false if there is none.
+// Finishes one load, chosen at random; false if none is left.
 bool finish_a_load(ClusterState& cluster);
 
 // One wgmma: operands as they were issued; accumulators before, and after it is finished.

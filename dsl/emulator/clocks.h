@@ -1,6 +1,6 @@
 // The knowledge of each thread about the others: vector clocks, by which races are found.
 //
-// Every thread counts how often it has published what it did (barriers, arrivals). An access at
+// Every thread counts how often it has published its accesses (barriers, arrivals). An access at
 // time t of thread a happened before what thread b does now if b knows a's time t. Two accesses of
 // one byte, one of them a write, of which neither happened before the other, are a race: whatever
 // order this run had, another could have had the other. Clocks are those of FastTrack (Flanagan and

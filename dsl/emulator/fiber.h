@@ -10,7 +10,7 @@
 
 namespace tilewright::dsl::emulator {
 
-// The saved state of a stack, and what the address sanitizer must know of it.
+// The saved state of a stack, and the address sanitizer's view of it.
 struct Context {
   void* stack_pointer = nullptr;
   const void* stack_bottom = nullptr;

@@ -11,8 +11,9 @@
 
 namespace tilewright::dsl::emulator {
 
-// A kernel did on the emulator what a GPU would forbid, leave undefined, or never finish. The
-// message names kernel, block, thread and, where the code has debug locations, the line.
+// A kernel on the emulator violated a rule: a GPU would forbid it, leave it undefined, or never
+// finish. The message names kernel, block, thread and, where the code has debug locations, the
+// line.
 class EmulationFault : public Error {
  public:
   using Error::Error;
@@ -60,7 +61,7 @@ struct EmulatorOptions {
   bool check_shared = true;
   // Where given, accesses of global memory outside of it are faults.
   std::shared_ptr<GlobalRanges> ranges;
-  // Accesses of global memory are compared with what their launch knows (known_memory.h).
+  // Accesses of global memory are compared with the launch's knowledge (known_memory.h).
   bool check_global = false;
   // Where given, accesses are counted into it, at some cost.
   std::shared_ptr<AccessReport> report;

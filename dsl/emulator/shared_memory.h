@@ -1,13 +1,13 @@
 // The shared memory of an emulated block, and the history of each of its bytes.
 //
-// Before a block starts every byte is 0xFF: NaN as a floating-point number, so that what is read
-// without having been written spreads into the result. With the checks on, each byte remembers its
-// last writer and its readers, at which times of their clocks (clocks.h), and whether an
-// asynchronous operation is still to write or to read it. Each access is checked against that, and
-// what a GPU might get wrong only once in a thousand runs is a fault in each run here.
+// Before a block starts every byte is 0xFF: NaN as a floating-point number, so that reading
+// uninitialised memory spreads into the result. With the checks on, each byte remembers its last
+// writer and its readers, at which times of their clocks (clocks.h), and whether an asynchronous
+// operation is still to write or to read it. Each access is checked against that, and an error that
+// a GPU might make only once in a thousand runs is a fault in each run here.
 //
 // The memory lies below 4 GB, so that a shared address fits 32 bits, and begins at a multiple of
-// 256 KB, so that its low 18 bits, which are what a wgmma descriptor holds, are an offset.
+// 256 KB, so that its low 18 bits, which a wgmma descriptor holds, are an offset.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ enum class AccessMode : std::uint8_t { read, write, atomic };
 
 // A collision of an access of one byte; `thread` and `site` are of the other access, or -1.
 struct Collision {
-  std::string what;  // "" if there is none
+  std::string what;  // "" if there is no collision
   int thread = -1;
   int site = -1;
 };
@@ -45,16 +45,17 @@ class SharedMemory {
   bool contains(const void* address, std::int64_t bytes) const;
   std::int64_t offset(const void* address) const;
 
-  // One access by a thread (its number in the cluster), in order with the rest of what it does.
+  // One access by a thread (its number in the cluster), in order with its other accesses.
   Collision access(AccessMode access, const void* address, int bytes, int thread, int site,
                    const Clocks& clocks);
 
-  // An asynchronous write: from when it is issued until it is finished nobody may touch the bytes,
-  // which are poisoned. `writer` is the thread, or the engine, whose clock stands for its end.
+  // An asynchronous write: from when it is issued until it is finished no thread may touch the
+  // bytes, which are poisoned. `writer` is the thread, or the engine, whose clock stands for its
+  // end.
   Collision begin_write(std::byte* address, int bytes, int thread, int site, const Clocks& clocks);
   void end_write(const void* address, int bytes, int writer, int site, const Clocks& clocks);
 
-  // An asynchronous read: until it is finished nobody may write the bytes. Earlier writes by
+  // An asynchronous read: until it is finished no thread may write the bytes. Earlier writes by
   // threads must have been fenced.
   Collision begin_read(const void* address, int bytes, int thread, int site, const Clocks& clocks);
   void end_read(const void* address, int bytes);

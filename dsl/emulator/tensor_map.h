@@ -11,7 +11,7 @@
 
 namespace tilewright::dsl::emulator {
 
-// How the rows of a box are permuted in shared memory: 16-byte chunks within a span of so many
+// How the rows of a box are permuted in shared memory: 16-byte chunks within a span of this many
 // bytes are exchanged by the number of the span's row.
 enum class Swizzle : std::uint8_t { none = 16, bytes32 = 32, bytes64 = 64, bytes128 = 128 };
 // What a swizzle moves as a whole.
@@ -31,7 +31,7 @@ struct alignas(64) TensorMap {
   std::uint8_t rank = 2;
   std::uint8_t element_bytes = 2;
   Swizzle swizzle = Swizzle::none;
-  bool rounds_to_tf32 = false;  // what is loaded
+  bool rounds_to_tf32 = false;  // loaded elements
   std::byte* base = nullptr;
   // Innermost first, as a driver has them. The innermost stride is that of one element.
   std::array<std::int64_t, 5> sizes{};

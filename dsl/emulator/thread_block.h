@@ -25,7 +25,7 @@ struct Gathering {
 };
 
 struct NamedBarrier {
-  int expected = 0;  // threads, 0 if nobody has come
+  int expected = 0;  // threads, 0 if none has come
   int arrived = 0;
   std::vector<const Call*> waiting;
   std::array<const Call*, 32> first_of_warp{};  // that waits

@@ -20,7 +20,7 @@ class AccessCheck {
               std::span<const Memory> memories, const Observer& observer)
       : function_(function), arguments_(arguments), memories_(memories), observer_(observer) {}
 
-  // Raises `Error` for what lies outside.
+  // Raises `Error` for elements outside.
   void operator()(const Touched& touched) const {
     if (!memories_.empty()) require_inside(touched);
     if (observer_.touched) observer_.touched(touched);

@@ -1,6 +1,6 @@
 // Watches a program while it is interpreted: is called for each instruction that was run, and for
 // each element of memory before it is touched. Apart from the interpreter, which knows nothing of
-// what is looked for (dsl/debugger).
+// the errors to look for (dsl/debugger).
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct Touched {
   int param;  // that the address comes from, or -1: one of several
   std::int64_t address, size_bytes;
   std::size_t element;      // of the instruction's tile
-  const TileData* written;  // what a store or atomic writes; null: of a load
+  const TileData* written;  // the value that a store or atomic writes; null: of a load
 };
 
 // Both may be empty, and may raise `Error`, which ends the run. They are called on one thread at a

@@ -1,5 +1,5 @@
-// The elements of one value while a program is interpreted, and what shape operations, reductions
-// and matrix products do to them. Memory and control are the interpreter's (interpret.cpp).
+// The elements of one value while a program is interpreted, and shape operations, reductions and
+// matrix products on them. Memory and control are the interpreter's (interpret.cpp).
 //
 // Elements lie in row-major order in columns as elements.h describes them. A pointer is its address
 // in the integer column; `param` says which parameter of the kernel it came from, so that a wild

@@ -22,7 +22,7 @@ class Builder {
   void set_location(std::source_location where) { where_ = where; }
 
   Value param(std::string name, Type type, int align_bytes = Param{}.align_bytes);
-  // Appends an instruction with at most one result; the result is meaningless if there is none.
+  // Appends an instruction with at most one result; the result is meaningless without one.
   Value append(Op op, std::vector<Value> operands, Immediate immediate = {});
   Value constant(Scalar scalar) { return append(Op::constant_, {}, scalar); }
   Value index(std::int64_t value) { return constant(Scalar::of_integer(DType::i64, value)); }

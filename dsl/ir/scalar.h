@@ -17,7 +17,8 @@ namespace tilewright::ir {
 Scalar evaluate(Op op, std::span<const Scalar> operands, DType result);
 // Combines two elements as `reduce` does (not for argmax and argmin).
 Scalar combine(ReduceKind kind, const Scalar& a, const Scalar& b);
-// combine(kind, identity, x) == x; of argmax and argmin what is no better than any element.
+// combine(kind, identity, x) == x; for argmax and argmin a value that is no better than any
+// element.
 Scalar identity(ReduceKind kind, DType dtype);
 
 }  // namespace tilewright::ir

@@ -21,8 +21,8 @@
 
 namespace tilewright::ir {
 
-// Raises `Error` naming the op, its source line and what is wrong: with the rules of the stage that
-// the function says it is at.
+// Raises `Error` naming the op, its source line and the fault: with the rules of the function's
+// stage.
 void verify(const Function& function);
 
 }  // namespace tilewright::ir

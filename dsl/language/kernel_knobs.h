@@ -1,4 +1,4 @@
-// Knobs of a launch: which there are, by name, and what each may be. Apart from the kernel because
+// Knobs of a launch: their names, and the values that each may have. Apart from the kernel because
 // tuning and launches both ask, by name and by value.
 #pragma once
 
@@ -29,7 +29,7 @@ bool set_knob(Knobs& knobs, std::string_view name, std::int64_t value);
 
 // Raises `Error` naming the kernel and the first knob that is out of its range.
 void require_knobs(const std::string& kernel, const Knobs& knobs);
-// How the function is run as they say; what is left to the compiler stays as it is.
+// Applies the knobs to the function; the compiler's choices stay as they are.
 void follow(const Knobs& knobs, ir::Function& function);
 // All that there are, by name.
 std::map<std::string, std::int64_t, std::less<>> values_of(const Knobs& knobs);

@@ -1,5 +1,5 @@
 // The preconditions of a launch of a kernel written by hand: its grid, and the memory of its
-// arguments. Apart from the launch so that it is one list of what is refused, and why.
+// arguments. Apart from the launch so that one list holds all refusals, with their reasons.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ namespace tilewright::dsl {
 // Raises `Error` for sizes below 0 and for more programs than 2^63 - 1; gives how many there are.
 std::int64_t require_grid(const std::string& kernel, const Grid& grid);
 
-// The memory of one argument, and what the kernel does to it.
+// The memory of one argument, and how the kernel uses it.
 struct ArgumentMemory {
   const LaunchArgument* argument;
   const std::string* name;

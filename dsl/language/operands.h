@@ -14,7 +14,7 @@ namespace tilewright::dsl {
 // One use of an operation in a kernel: where messages point and instructions are appended.
 class OperationUse {
  public:
-  // The tracer is this thread's innermost; raises `Error` where there is none.
+  // The tracer is this thread's innermost; raises `Error` without one.
   OperationUse(std::string_view operation, std::source_location where)
       : operation_(operation), where_(where), tracer_(Tracer::current(operation, where)) {}
 

@@ -1,6 +1,6 @@
 // Values of words that are made of other words. A word such as `log1p` appends several instructions
-// for one call of the user's, and all of them must name the line of that call; so what it computes
-// with are Terms, which carry the line along. Not for kernels: these write tiles.
+// for one call of the user's, and all of them must name the line of that call; so it computes with
+// Terms, which carry the line along. Not for kernels: these write tiles.
 #pragma once
 
 #include <source_location>

@@ -27,7 +27,7 @@ class Tracer {
   explicit Tracer(std::string name);
   Tracer(const Tracer&) = delete;
   ~Tracer();
-  // The innermost tracer of this thread; raises `Error` where there is none.
+  // The innermost tracer of this thread; raises `Error` without one.
   static Tracer& current(std::string_view operation, std::source_location where);
   // True if the trace of that serial number is running on this thread.
   static bool is_live(const Tracer* tracer, std::uint64_t serial);

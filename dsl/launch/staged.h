@@ -1,5 +1,5 @@
 // Runs an artifact on a device with arguments that point to the host's memory: a GPU gets copies of
-// it, and the host gets back what they are afterwards. Apart from launch.h, where arguments lie
+// it, and the host gets their values back afterwards. Apart from launch.h, where arguments lie
 // where the program runs: here all is over when the call returns.
 #pragma once
 

@@ -23,8 +23,8 @@ int widest_access(const Layout& layout, const SharedLayout& shared);
 std::vector<std::vector<int>> accesses(const Layout& layout, const SharedLayout& shared,
                                        int elements);
 
-// Wavefronts that one access of a warp takes beyond those that its bytes ask for, for vectors of so
-// many elements: 0 is best. The same for every access and every warp of the layout.
+// Wavefronts that one access of a warp takes beyond those that its bytes ask for, for vectors of
+// this many elements: 0 is best. The same for every access and every warp of the layout.
 int bank_conflicts(const Layout& layout, const SharedLayout& shared, int element_bytes,
                    int vector_elements);
 // That of all accesses of a warp, as wide as they can be.

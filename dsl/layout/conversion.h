@@ -1,8 +1,8 @@
 // How a tile gets from one layout into another of the same physical shape and the same threads.
 //
 // The source of register r of thread t is a solution of from(source) = to(r, t). Solving it bit by
-// bit, with as little movement as there can be, makes the source linear in r and t; from which bits
-// it depends on follows what is needed:
+// bit, with as little movement as possible, makes the source linear in r and t; the bits that it
+// depends on determine the steps:
 //
 //     none        every register is where it is wanted
 //     registers   on r alone: a thread finds all it wants in registers of its own, the same for all
@@ -32,9 +32,9 @@ struct Affine {
   bool operator==(const Affine&) const = default;
 };
 
-// One shuffle, in every warp: each thread gives its source register give(t); thread t takes what
-// the lane source_lane(t) of its warp gave, and keeps it as target register keep(t) if skip(t) is
-// 0.
+// One shuffle, in every warp: each thread gives its source register give(t); thread t takes the
+// value of the lane source_lane(t) of its warp, and keeps it as target register keep(t) if skip(t)
+// is 0.
 struct Exchange {
   Affine give, source_lane, keep, skip;
   // False if every lane takes from itself: then it is but a selection among registers.
@@ -63,7 +63,7 @@ struct Conversion {
   std::vector<int> duplicate_of;
 };
 
-// For layouts of equal shapes and threads. For any thread, which keeps what it planned last.
+// For layouts of equal shapes and threads. For any thread, which keeps its latest plans.
 Conversion plan_conversion(const Layout& from, const Layout& to, int element_bytes);
 
 }  // namespace tilewright::dsl::layout

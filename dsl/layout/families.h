@@ -1,5 +1,4 @@
-// The families of layouts: what tiles look like when they are loaded, and what the tensor cores
-// take and give.
+// The families of layouts: loaded tiles, and the operands and results of tensor cores.
 //
 // Which family and which sizes a tile gets is decided elsewhere; a family only writes the bases
 // down. They stand together because they obey one convention: what an instruction or a vector fixes
@@ -14,7 +13,7 @@ namespace tilewright::dsl::layout {
 
 // Row-major and coalesced: a thread holds `contiguous` elements side by side along the last axis
 // (or as many as that has); then lanes, then warps go on along the last axis until it is full and
-// further along those before it; what is left goes to further registers in the same order.
+// further along those before it; the rest goes to further registers in the same order.
 Layout blocked(const Shape& physical, int contiguous, int warps, int lanes = 32);
 // The same along the axes in this order, the fastest first.
 Layout blocked(const Shape& physical, int contiguous, int warps, int lanes,

@@ -15,7 +15,7 @@
 
 namespace tilewright::dsl::formulas {
 
-// Half of pi as a number of the dtype, and what that lacks.
+// Half of pi as a number of the dtype, and its error.
 struct HalfPi {
   double high, low;
   explicit HalfPi(DType dtype)

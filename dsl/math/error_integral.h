@@ -62,8 +62,8 @@ T far_series(const T& x) {
           -2.24409524465858183362e+01});
   return choice(x < 1 / 0.35, p / q, p_far / q_far);
 }
-// The square is that of x with less than half of its digits, exact with 0.5625 too, and of what
-// these lack.
+// The square is that of x with less than half of its digits, exact with 0.5625 too, and of the
+// missing digits.
 template <typename T>
 T complement_far(const T& x) {
   T series = far_series(x);
@@ -106,7 +106,7 @@ T first_inverse(const T& a) {
   return a * choice(w < 5, near, choice(root > 1.5, root + 2.8, far));
 }
 
-// The error near 0 is that of erf, and near 1 that of what is left to 1.
+// The error near 0 is that of erf, and near 1 that of its difference from 1.
 template <typename T>
 T halley_step(const T& a, const T& y) {
   T error = choice(a < 0.5, erf(y) - a, (1 - a) - complement(y));

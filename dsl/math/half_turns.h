@@ -1,6 +1,6 @@
 // sin(pi x) and cos(pi x) for x from -1/2 to 1/2, in the terms that angles.h explains, of f64: by
-// Taylor's series, whose next term is below 3e-16. Near an integer what a number is beyond it is
-// exact, and so are these.
+// Taylor's series, whose next term is below 3e-16. Near an integer the fractional part is exact,
+// and so are these.
 #pragma once
 
 namespace tilewright::dsl::formulas {

@@ -1,9 +1,9 @@
 // Makes a program look whether what its asserts say holds.
 //
-// Not a pass of the table (passes/pipeline.h), for it changes what a program takes: behind its
-// other parameters comes a report, an array of i64 that is zero at the launch. Each assert has a
-// few words of it: whether one of its conditions was false, and of the first program to find that
-// its place in the grid, the element, and the values that its text shows, as words (ir/message.h).
+// Not a pass of the table (passes/pipeline.h), for it changes the parameters of a program: behind
+// the others comes a report, an array of i64 that is zero at the launch. Each assert has a few
+// words of it: whether one of its conditions was false, and of the first program to find that its
+// place in the grid, the element, and the values that its text shows, as words (ir/message.h).
 //
 // Before: a traced program. After: a traced program that verifies and has no assert, computes the
 // same, and says in the report what does not hold. Nothing of a program is left out for that.

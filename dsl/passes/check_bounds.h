@@ -1,8 +1,8 @@
 // Makes a program look, before each load, store and atomic, whether the address lies in the memory
 // of the parameter that it was made from.
 //
-// Not a pass of the table (passes/pipeline.h), for it changes what a program takes: behind its own
-// parameters come, for each of them that is a pointer, the bytes that lie there (i64, below 0: not
+// Not a pass of the table (passes/pipeline.h), for it changes the parameters of a program: behind
+// its own come, for each of them that is a pointer, the bytes that lie there (i64, below 0: not
 // known), and last an array of i64, three a site, zero at the launch. An element outside is neither
 // read, which gives zero or `other`, nor written; its site gets how often that was found, and of
 // the first time the index and the number of the program, along axis 0 first. For a block of a

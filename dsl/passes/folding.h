@@ -41,7 +41,7 @@ class Folder {
   // By the rules of all families.
   std::optional<ir::Value> fold(const ir::Inst& inst);
 
-  // Where `append` goes, and the source line of what is emitted.
+  // Where `append` goes, and the source line of the emitted instructions.
   std::vector<ir::Inst>* code = nullptr;
   std::source_location where;
 

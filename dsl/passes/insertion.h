@@ -17,7 +17,7 @@ struct Insertion {
   std::vector<ir::Inst>* out = nullptr;
   std::source_location where = std::source_location::current();
 
-  // The result; meaningless if there is none.
+  // The result; meaningless without one.
   ir::Value emit(ir::Op op, std::vector<ir::Value> operands, ir::Immediate immediate = {}) {
     std::vector<ir::Type> types;
     for (ir::Value operand : operands) types.push_back(function.type(operand));

@@ -7,7 +7,7 @@
 
 namespace tilewright::dsl {
 
-bool drop_asserts(ir::Function& function);  // that nobody asked to look at
+bool drop_asserts(ir::Function& function);  // that no setting asks to check
 bool simplify(ir::Function& function);      // folds constants and algebraic identities
 bool expand_math(ir::Function& function, const Target& target);     // exp, log, ... into arithmetic
 bool widen_reductions(ir::Function& function);                      // sums of f16 and bf16 in f32

@@ -29,11 +29,11 @@ struct Pass {
 };
 
 struct PipelineOptions {
-  Target target;                  // what the function will be compiled for: a host with AVX2
+  Target target;                  // the target of the function: a host with AVX2
   std::vector<std::string> skip;  // also TILEWRIGHT_SKIP_PASSES=a,b
   std::string stop_after;         // also TILEWRIGHT_STOP_AFTER
   std::string dump;               // "", a pass's name, or "all"; also TILEWRIGHT_DUMP
-  // Code is made of what comes out: where a pass is the last, required ones still follow it.
+  // The result becomes code: where a pass is the last, required ones still follow it.
   bool for_code = false;
 };
 

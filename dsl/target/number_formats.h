@@ -19,7 +19,7 @@ enum class Format : std::uint8_t {
 struct NumberFormat {
   Format format;
   std::string_view name;  // PTX's
-  DType dtype;            // of what is multiplied in this format
+  DType dtype;            // of the operands in this format
   int bytes;              // of an element
   int ignored_bits;       // of an element, the lowest ones
   bool defers;            // products over turns of a loop

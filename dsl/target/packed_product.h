@@ -45,7 +45,7 @@ struct PackedProduct {
   std::int64_t multiplications() const { return by_tiles ? 16 : 2; }
 };
 
-// As many accumulators as leave registers for what is loaded, `vectors` wide. `in_word`: how many
+// As many accumulators as leave registers for loaded operands, `vectors` wide. `in_word`: how many
 // elements are multiplied at once by one lane, as `packed_word` says.
 inline PackedProduct packed_product_of(const Target& host, std::int64_t in_word,
                                        std::int64_t vectors) {

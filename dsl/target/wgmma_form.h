@@ -1,4 +1,4 @@
-// The names of the products of a warpgroup, and what they say.
+// The names of the products of a warpgroup, and their meaning.
 //
 //   wgmma_m64n128k16_bf16_ss        d, a and b: 64 x 128 x 16, both from shared memory
 //   wgmma_m64n128k16_bf16_rs_tb     a from registers, b stored with n innermost

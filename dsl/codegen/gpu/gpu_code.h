@@ -18,8 +18,8 @@ namespace tilewright::dsl::gpu {
 
 using Ptx = GpuCode;
 
-// The function must have been through the passes. Raises `Error` for what GPUs cannot do, naming
-// the user's line. Thread safe.
+// The function must have been through the passes. Raises `Error` for code that GPUs cannot run,
+// naming the user's line. Thread safe.
 Ptx generate_ptx(const ir::Function& function, const Target& target,
                  const std::optional<LaunchTable>& table = {});
 // An artifact that runs on GPUs (runtime/cuda/launch.h). With a table it takes several launches at
@@ -27,7 +27,8 @@ Ptx generate_ptx(const ir::Function& function, const Target& target,
 std::shared_ptr<const Artifact> generate_gpu_code(const ir::Function& function,
                                                   const Target& target,
                                                   const std::optional<LaunchTable>& table = {});
-// For a program's code that takes so many launches at once, or as many as there is room for.
+// For a program's code that takes the given number of launches at once, or as many as there is room
+// for.
 LaunchTable launch_table(const ir::Function& function, std::size_t launches);
 // The function as the emitter gets it, after the GPU's passes (passes/gpu_pipeline.h).
 ir::Function scheduled(const ir::Function& function, const Target& target, bool has_table = false);

@@ -90,7 +90,7 @@ class Emitter : Arithmetic {
     llvm::Value* pointers = nullptr;  // vector of pointers, instead of the first two
     bool aligned = false;             // first lane at a multiple of a vector's bytes
   };
-  struct Level {  // a loop of the nest being emitted, and what was evaluated in its body
+  struct Level {  // a loop of the nest being emitted, and the values evaluated in its body
     llvm::BasicBlock* block;
     std::map<std::pair<ir::Value, Position>, Lanes> done;
   };
@@ -237,7 +237,7 @@ class Emitter : Arithmetic {
   Matrix matrix_operand(ir::Value value);
   Matrix left_operand(const ir::Inst& dot);  // with the rows that are needed
   Matrix right_operand(const ir::Inst& dot);
-  void require_possible(const ir::Inst& dot) const;  // what it is marked with
+  void require_possible(const ir::Inst& dot) const;  // its marks
   Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
   llvm::Value* next_block(const ir::Inst& load);
@@ -257,11 +257,11 @@ class Emitter : Arithmetic {
                  std::int64_t active);
   llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c, int in_word);
   llvm::Constant* active_mask(int lanes, std::int64_t active);
-  // Calls body(first, count) for blocks of `step` and for what remains, cut into powers of two if
+  // Calls body(first, count) for blocks of `step` and for the remainder, cut into powers of two if
   // `split`.
   void for_blocks(std::int64_t size, std::int64_t step, bool split,
                   const std::function<void(llvm::Value*, std::int64_t)>& body);
-  // The same for the rows of a matrix that are needed, where what remains is split.
+  // The same for the rows of a matrix that are needed, where the remainder is split.
   void for_rows(const Matrix& x, std::int64_t step, bool split,
                 const std::function<void(llvm::Value*, std::int64_t)>& body);
   void emit_if(llvm::Value* condition, const std::function<void()>& body);
@@ -369,16 +369,17 @@ class Emitter : Arithmetic {
 
   // State of the loop nest that is being emitted.
   int lanes_ = 1;
-  std::optional<ir::Value> filling_;    // the materialised value computed at this position
-  std::int64_t streamed_ = 0;           // elements that it sums up, if memory is what it waits for
-  int copy_ = 0;                        // of its body that is being emitted
-  bool flushes_ = false;                // subnormals, where they are rounded to bf16
-  llvm::Value* tail_ = nullptr;         // mask of the active lanes; null: all
-  bool leads_ = false;                  // vectors begin at other places than multiples of lanes
-  std::optional<ir::Value> rows_ = {};  // that it goes through along the first axis; none: all
-  std::optional<ir::Value> columns_ = {};     // and along the last, that of the lanes
+  std::optional<ir::Value> filling_;       // the materialised value computed at this position
+  std::int64_t streamed_ = 0;              // elements that it sums up, if it waits for memory
+  int copy_ = 0;                           // of its body that is being emitted
+  bool flushes_ = false;                   // subnormals, where they are rounded to bf16
+  llvm::Value* tail_ = nullptr;            // mask of the active lanes; null: all
+  bool leads_ = false;                     // vectors begin at other places than multiples of lanes
+  std::optional<ir::Value> rows_ = {};     // that it goes through along the first axis; none: all
+  std::optional<ir::Value> columns_ = {};  // and along the last, that of the lanes
   std::set<const ir::Inst*> aligned_stores_;  // where no lane is masked off
-  std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;  // what was rounded to bf16: from what
+  // values rounded to bf16, and their sources
+  std::unordered_map<llvm::Value*, llvm::Value*> narrowed_;
   std::vector<Level> levels_;  // outermost first; the last has no block yet
   std::unordered_map<llvm::Value*, std::size_t> level_of_index_;
 };

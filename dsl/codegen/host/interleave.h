@@ -18,10 +18,11 @@ class Interleave {
   explicit Interleave(llvm::BasicBlock* block) : block_(block) {}
   // Instructions that are appended from now on belong to the next copy.
   void begin_copy();
-  // Reorders what was appended since the first copy began: a step of each copy in turn, in groups
-  // of `width` copies. The order within a copy and the order of writes to memory are preserved.
-  // Prefetches stay after the write that they follow, since memory works best when reads and writes
-  // alternate. Copies must not read what others write. Does nothing if emission has left the block.
+  // Reorders the instructions appended since the first copy began: a step of each copy in turn, in
+  // groups of `width` copies. The order within a copy and the order of writes to memory are
+  // preserved. Prefetches stay after the write that they follow, since memory works best when reads
+  // and writes alternate. Copies must not read what others write. Does nothing if emission has left
+  // the block.
   void mix(const llvm::BasicBlock* now, std::size_t width);
 
  private:

@@ -14,7 +14,7 @@ struct Emitter::Matrix {
   Stride row_stride, column_stride;  // in elements of dtype
   // Neighbours in memory that count as one element, of 32 bits: 2 of bf16, 4 of i8. 1: none do.
   int in_word = 1;
-  // Columns lie in panels of so many (packed_product.h), each `panel_rows` long; 0: they do not.
+  // Columns lie in panels of this width (packed_product.h), each `panel_rows` long; 0: they do not.
   std::int64_t panel_width = 0, panel_rows = 0;
 
   // How far from this block the loop's next iteration reads, in elements, if that is worth
@@ -22,7 +22,7 @@ struct Emitter::Matrix {
   llvm::Value* next_block = nullptr;
   bool in_scratch = false;           // memory: the first element begins a line of the cache
   bool starts_sums = false;          // behind the last row is one that sums begin with
-  llvm::Value* live_rows = nullptr;  // so many of the rows are needed; null: all
+  llvm::Value* live_rows = nullptr;  // the number of rows that are needed; null: all
 
   bool of_words() const { return in_word != 1; }
   bool in_panels() const { return panel_width != 0; }

@@ -78,7 +78,7 @@ class Arithmetic {
   static bool is_arg(ir::ReduceKind kind) { return ir::gives_index(kind); }
   // The element that changes no other; of argmax and argmin that of their values.
   llvm::Constant* identity(ir::ReduceKind kind, DType dtype);
-  // arithmetic_atomic.cpp. Each gives what was in memory before. The first is one instruction of
+  // arithmetic_atomic.cpp. Each returns the old value in memory. The first is one instruction of
   // LLVM; the second a loop, which leaves the builder behind it; the third a function with that
   // loop, of a pointer and a value. The last stores the value where memory has the bits expected.
   llvm::Value* atomic(ir::AtomicKind kind, DType dtype, llvm::Value* pointer, llvm::Value* value,

@@ -1,8 +1,8 @@
 // The host's linker: from LLVM IR made for this processor to code in this process.
 //
 // Both the code of tile programs (host_code.cpp) and that of emulated GPU kernels
-// (gpu/emulate/emulate.cpp) end here. A part of its own so that there is one linker a target, one
-// list of what generated code may call, and one place where LLVM's errors become ours.
+// (gpu/emulate/emulate.cpp) end here. A part of its own so that there is one linker per target, one
+// list of functions that generated code may call, and one place where LLVM's errors become ours.
 //
 // Where LLVM cannot go on it calls a handler, and ends the process if that returns. Ours raise
 // instead: `std::bad_alloc` where memory ran out, which is what LLVM offers that handler for, and
@@ -10,8 +10,8 @@
 // exceptions: they pass through its frames, but nothing there is cleaned up, so its objects may be
 // half changed and a lock of its tables may be held. Such objects are therefore never looked at
 // again, nor destroyed (`or_leave_behind`): their memory is lost. From then on the process
-// generates no code, which is an error at once and not a wait for a lock; what was compiled still
-// runs. The other choice was that any host of the library dies with LLVM.
+// generates no code, which is an error at once and not a wait for a lock; compiled code still runs.
+// The other choice was that any host of the library dies with LLVM.
 #pragma once
 
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
@@ -81,7 +81,7 @@ class Linker {
   static Linker& of(const Target& target);
 
   // The object's code, at its `entry`; the end of the last owner unloads it. No other object may
-  // have its exported names. Raises `OutOfMemory` where there is none for the code.
+  // have its exported names. Raises `OutOfMemory` if there is no memory for the code.
   std::shared_ptr<void> link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry);
   // The size of such code, in whole pages; 0 for anything else.
   static std::int64_t size_bytes(const std::shared_ptr<void>& code);

@@ -30,7 +30,7 @@ std::vector<std::optional<ir::Value>> live_rows(const ir::Function& function,
 std::vector<std::optional<ir::Value>> live_columns(const ir::Function& function,
                                                    const std::vector<ScalarFacts>& facts);
 
-// The scalar at which the array ends along an axis, where a block of so many elements along it
+// The scalar at which the array ends along an axis, where a block of that many elements along it
 // begins with the array and the scalar is one that the functions above may give. `first_offset`:
 // the access's operand that is the block's first place.
 std::optional<ir::Value> end_along(std::size_t axis, const ir::Inst& access, const ir::Inst& array,

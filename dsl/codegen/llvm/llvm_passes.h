@@ -9,7 +9,7 @@
 namespace tilewright::dsl {
 
 // Raises InternalError, with the verifier's words, for a module that is not well-formed; `name` is
-// what the message calls it. Once after emission is enough: it costs as much as a pass.
+// its name in the message. Once after emission is enough: it costs as much as a pass.
 void verify_llvm(const llvm::Module& module, const std::string& name);
 
 // `machine` may be null.

@@ -22,7 +22,7 @@ struct ScalarFacts {
 };
 
 // Indexed by Value; values that are not integer scalars know nothing. A scalar pointer's divisor is
-// in elements of what it points to, counted from an address that is a multiple of 64 bytes.
+// in elements of its target, counted from an address that is a multiple of 64 bytes.
 std::vector<ScalarFacts> scalar_facts(const ir::Function& function);
 
 }  // namespace tilewright::dsl

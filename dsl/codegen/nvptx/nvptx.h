@@ -1,9 +1,9 @@
 // LLVM's NVPTX back end: from a kernel's LLVM IR, with device operations expanded, to PTX.
 //
-// It runs the instruction selector and what must stand around it, and leaves out most of what LLVM
-// does there by default: ptxas optimizes PTX once more as a whole, and passes that find nothing in
-// our kernels take most of the time (straight-line strength reduction alone half of attention's).
-// The selector itself does without what it combines by default, for the same reason.
+// It runs the instruction selector and the passes that it needs, and leaves out most others that
+// LLVM runs there by default: ptxas optimizes PTX once more as a whole, and passes that find
+// nothing in our kernels take most of the time (straight-line strength reduction alone half of
+// attention's). The selector itself skips its default combinations, for the same reason.
 //
 // Registers that are copied into each other mostly become one. ptxas does so too, but gives some
 // kernels up to a third more registers if it has to, and the sums of a product that is under way at

@@ -22,7 +22,7 @@ struct Token {
   std::string text;
   int line = 1, column = 1;
   bool is(TokenKind k, std::string_view t) const { return kind == k && text == t; }
-  // As much of the text as a message should show, '?' for what could drive a terminal.
+  // As much of the text as a message should show, '?' for characters that could drive a terminal.
   std::string excerpt() const;
   std::string describe() const;  // for messages: "'loop'", "the end of the text"
 };

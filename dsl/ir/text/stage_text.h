@@ -1,5 +1,5 @@
-// The text of what stages after `traced` add to a function: layouts, roles of warps, schedules.
-// Apart from the rest of the text, since what is traced has none of it.
+// The text of the facts that stages after `traced` add to a function: layouts, roles of warps,
+// schedules. Apart from the rest of the text, since a traced function has none of it.
 //
 //   func @f(%x: ptr<f32>) warps 1 laid_out {
 //     layout @L0 = [2x64] register (0,1) (0,2) lane (0,4) (0,8) (0,16) (0,32) (1,0) warp
@@ -8,8 +8,8 @@
 //
 // Behind a name stand the bases that dsl/layout/layout.h explains; behind a tile's type the name of
 // its layout. Carried values of a loop lie as its results do, and are not named again. A schedule
-// stands behind an instruction's types, a loop's behind what it carries: `schedule (stages 4)`. For
-// shared memory, the head has `shared (bytes 4096)`, and an instruction has its part and the
+// stands behind an instruction's types, a loop's behind its carried values: `schedule (stages 4)`.
+// For shared memory, the head has `shared (bytes 4096)`, and an instruction has its part and the
 // awaited barrier: `schedule (shared 1024 at 0, barrier scratch)`.
 #pragma once
 

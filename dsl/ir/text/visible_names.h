@@ -29,7 +29,7 @@ class VisibleNames {
     return found == values_.end() ? std::nullopt : std::optional(found->second);
   }
   std::size_t count() const { return order_.size(); }
-  // Forgets those added since there were so many.
+  // Forgets those added after the first `count`.
   void keep(std::size_t count) {
     for (; order_.size() > count; order_.pop_back()) values_.erase(values_.find(*order_.back()));
   }

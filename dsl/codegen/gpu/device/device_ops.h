@@ -8,9 +8,9 @@
 //   expand_device_ops   calls of intrinsics and inline PTX, for the GPU
 //   link_emulated       calls of C++ functions, for a host without one (emulate.h)
 //
-// so that the very IR which a GPU will run is tested where there is none. One row of
-// dsl/target/device_ops.def holds all that is known of an operation: signature, effect, the first
-// architecture that has it, expansion and meaning. Example: the sum over a warp in IR,
+// so that the very IR which a GPU will run can be tested without a GPU. One row of device_ops.def
+// holds all that is known of an operation: signature, effect, the first architecture that has it,
+// expansion and meaning. Example: the sum over a warp in IR,
 //
 //   %1 = call i32 @td.shuffle_xor(i32 %x, i32 16)
 //
@@ -39,13 +39,13 @@ struct DeviceOp {
   std::string expansion;
 };
 
-// The operation of that name, without "td."; empty if there is none.
+// The operation of that name, without "td."; empty if it does not exist.
 std::optional<DeviceOp> find_device_op(std::string_view name);
 
 // Every row of the table, families by a few members: what tests go through.
 std::vector<DeviceOp> sample_device_ops();
 
-// Declares @td.<name> in the module with the right type and attributes, if it is not there yet.
+// Declares @td.<name> in the module with the right type and attributes, if it is not declared yet.
 // Raises `InternalError` for a name that the table lacks.
 llvm::FunctionCallee device_op(llvm::Module& module, std::string_view name);
 

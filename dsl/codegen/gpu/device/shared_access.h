@@ -1,8 +1,8 @@
 // The bytes that an access to shared memory touches, as stated by the emitter where it emits the
 // access.
 //
-// An address is a sum of bits of the thread's number, and what it means (these bytes of scratch,
-// each thread its own; that stage of a ring) is plain where the address is made and hard to find
+// An address is a sum of bits of the thread's number, and its meaning (these bytes of scratch, each
+// thread its own; that stage of a ring) is plain where the address is made and hard to find
 // afterwards. So every access carries a note, `!tw.touch`, from which barrier_proof.h reasons. The
 // emulator holds each access against its note.
 #pragma once

@@ -219,8 +219,8 @@ class Emitter : Arithmetic {
   llvm::Value* shared(std::int64_t offset, DType dtype, llvm::Value* index);
   void barrier();
   void meet_before(const ir::Inst& inst, ir::Barrier what);
-  // Says what the accesses to shared memory that are emitted next touch, up to the next call: bytes
-  // of scratch, or of each stage of a ring.
+  // States the memory that the accesses to shared memory emitted next touch, up to the next call:
+  // bytes of scratch, or of each stage of a ring.
   void touching(std::int64_t begin, std::int64_t bytes);
   void touching(const StagedLoad& staged, bool whole_stage = false);
   void touching(SharedAccess touch);
@@ -287,7 +287,7 @@ class Emitter : Arithmetic {
   void await_barrier(llvm::Value* barrier, llvm::Value* parity);
   llvm::Value* shared_pointer(llvm::Value* offset);
   llvm::Value* stage_of(const Ring& ring, llvm::Value* slot);  // its offset in shared memory
-  // Says that the stage in a slot is free again; a slot below 0 is none.
+  // Marks the stage in a slot as free again; a slot below 0 is ignored.
   void release(const Ring& ring, llvm::Value* slot, bool may_be_none = false);
   void close_deferred(const ir::Inst& loop);
   void open_invariant_operand(const Fetch& fetch);
@@ -328,7 +328,7 @@ class Emitter : Arithmetic {
   bool multiplies_float8() const;  // by instructions of a warp
   void widen_fragments(Words& left, Words& right, emulator::Format format, std::size_t steps);
   std::pair<llvm::Value*, llvm::Value*> halves(llvm::Value* word, emulator::Format format);
-  // Accumulators once all groups of products but so many are finished.
+  // Accumulators once all but `unfinished` groups of products are finished.
   Registers finished(Registers accumulators, int unfinished);
   llvm::Value* descriptor(const StagedLoad& staged, llvm::Value* start, int operand);
   // Elements outside along the axis made zero, for a product that goes over all of it.
@@ -370,9 +370,9 @@ class Emitter : Arithmetic {
   llvm::Value* exchange_turn_ = nullptr;  // which of two places the next exchange uses
   std::vector<OpenPipeline> open_pipelines_;
   std::vector<std::pair<const LoopPipeline*, std::int64_t>> rings_;  // and where they begin
-  llvm::MDNode *touch_ = nullptr, *array_touch_ = nullptr;           // of what is emitted next
+  llvm::MDNode *touch_ = nullptr, *array_touch_ = nullptr;           // of the next emitted accesses
   int touch_groups_ = 0;
-  ir::CachePolicy array_cache_ = ir::CachePolicy::normal;  // of what is emitted next
+  ir::CachePolicy array_cache_ = ir::CachePolicy::normal;  // of the next emitted accesses
   unsigned access_kind_;
 
   llvm::Function* kernel_ = nullptr;
@@ -387,7 +387,7 @@ class Emitter : Arithmetic {
   std::vector<Turns> turns_;               // by ring
   std::vector<llvm::Value*> deferred_;     // by fetch: the slot that a deferred product reads
   bool has_products_over_turns_ = false;
-  struct Unfinished {  // a product that nobody has waited for
+  struct Unfinished {  // a product that was not waited for yet
     ir::Value result;
     const Fetch* fetch;
     llvm::Value* slot;

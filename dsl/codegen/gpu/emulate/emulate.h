@@ -41,7 +41,7 @@ struct KernelShape {
 };
 
 // Takes the kernel `entry` of the module; the result (runtime/artifact.h) is thread safe. Raises
-// `Error` if it uses what the emulator lacks.
+// `Error` if it uses features that the emulator lacks.
 EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
                              std::unique_ptr<llvm::LLVMContext> context, const std::string& entry,
                              const KernelShape& shape, EmulatorOptions options = {});

@@ -1,9 +1,9 @@
 // Observers of the programs that become GPU code: for tools and tests.
 //
-// A run of a program or of a test suite can be looked at from outside by what it compiles. As files
-// (TILEWRIGHT_DUMP_PROGRAMS), programs can be compiled again and assembled for every GPU
-// (`tilewright bench ptxas --programs`). An observer in the same process can learn which program
-// an entry of a PTX text stands for; the tests' fake of NVIDIA's driver runs kernels so.
+// So a run of a program or of a test suite can be examined from outside by its compiled programs.
+// As files (TILEWRIGHT_DUMP_PROGRAMS), programs can be compiled again and assembled for every GPU
+// (`tilewright bench ptxas --programs`). An observer in the same process can learn which program an
+// entry of a PTX text stands for; the tests' fake of NVIDIA's driver runs kernels so.
 #pragma once
 
 #include <functional>

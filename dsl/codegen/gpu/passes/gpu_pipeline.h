@@ -1,7 +1,7 @@
 // The passes that code generation for GPUs runs, as a table of the same kind as that of all targets
-// (passes/pipeline.h), by the same driver: from a traced function to one of which the emitter
-// writes down what it says. A function that comes with a later stage, from a text, goes on from
-// there.
+// (passes/pipeline.h), by the same driver: from a traced function to one that the emitter
+// translates without further decisions. A function that comes with a later stage, from a text, goes
+// on from there.
 #pragma once
 
 #include <span>

@@ -1,7 +1,7 @@
 // Software pipelining: which loads of which loops are fetched turns ahead into shared memory.
 //
-// In a loop over blocks of a matrix product, what a turn loads is wanted at once: without more, the
-// tensor cores wait for memory in every turn. So the blocks of the next turns are on their way
+// In a loop over blocks of a matrix product, each iteration needs its loads at once: without more,
+// the tensor cores wait for memory every time. So the blocks of the next turns are on their way
 // while this one is multiplied: asynchronous copies fill a ring of stages in shared memory, and
 // each turn waits for its own stage only. One barrier a turn serves two ends: all threads' copies
 // into the stage have arrived, and all threads are done with the stage that is filled next.
@@ -11,9 +11,9 @@
 //
 // A load takes part if its block goes to a tensor-core product only, as it is or with its axes
 // exchanged; if 16 bytes of it are neighbours in memory; if its place follows from the loop's index
-// alone; and if nothing in the program writes what it reads. Which loads do, through how many
-// stages, and which product may be late, is decided by the pass pipeline_loads and stands in the
-// function.
+// alone; and if nothing in the program writes the memory that it reads. Which loads do, through how
+// many stages, and which product may be late, is decided by the pass pipeline_loads and stands in
+// the function.
 #pragma once
 
 #include <optional>
@@ -41,9 +41,10 @@ struct LoopPipeline {
   std::int64_t stage_bytes = 0;
   bool warpgroups = false;  // products by wgmma, which reads the ring itself
   std::vector<StagedLoad> loads;
-  std::vector<const ir::Inst*> addresses;  // of the body, in order: what the loads' offsets need
-  // A product that only adds to what the loop carries may be unfinished for one turn: the next is
-  // issued before it is waited for. Its stage is then filled a turn later.
+  // of the body, in order: the inputs of the loads' offsets
+  std::vector<const ir::Inst*> addresses;
+  // A product that only adds to a carried value of the loop may be unfinished for one iteration:
+  // the next is issued before it is waited for. Its stage is then filled a turn later.
   const ir::Inst* deferred = nullptr;
   int distance() const { return stages - (deferred == nullptr ? 1 : 2); }  // turns ahead
   std::int64_t bytes() const { return stages * stage_bytes; }

@@ -1,8 +1,8 @@
 // The limits of a program's demands on one thread of a GPU. A tile is spread over the registers of
 // a block's threads, and every instruction on it is written out for each register: code grows with
-// the tiles. So programs are refused here, by an error that names the tile, before any code is made
-// that would take minutes and gigabytes to make, and that nobody would want to run: a thread has
-// 255 registers. Code for the host goes over tiles in loops and has none of these bounds.
+// the tiles. So programs are refused here, by an error that names the tile, if their code would
+// take minutes and gigabytes to make and be useless: a thread has 255 registers. Code for the host
+// goes over tiles in loops and has none of these bounds.
 #pragma once
 
 #include "dsl/ir/function.h"

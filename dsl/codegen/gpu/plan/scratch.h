@@ -9,7 +9,8 @@
 
 namespace tilewright::dsl::gpu {
 
-// 0 for what moves no values between warps, and for loops, whose rings are plan/pipeline.h's.
+// 0 for instructions that move no values between warps, and for loops, whose rings are
+// plan/pipeline.h's.
 std::int64_t scratch_bytes(const ir::Function& function, const Uses& uses, const ir::Inst& inst,
                            const Target& target);
 

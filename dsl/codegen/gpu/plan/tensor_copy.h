@@ -1,6 +1,6 @@
 // The blocks of memory that TMA can move, and the tensor maps that describe them.
 //
-// A tensor map is made by the host before the launch, so what it says must follow from the kernel's
+// A tensor map is made by the host before the launch, so its contents must follow from the kernel's
 // arguments alone: the array's sizes and strides, each a constant or a parameter. Where the array
 // begins may depend on the program: the start of a head, of a batch. Such a start is a sum of
 // program-dependent indices times constants; each index becomes a coordinate of a further dimension

@@ -33,9 +33,9 @@
 // 16 bits: of 48 KB a stage and block, along rows the 32 KB of the right operand come once for two,
 // so that 32 KB a block are left, 131 FLOP a byte from L2 and not 87.
 //
-// Where roles are not possible (another type, operands that TMA cannot fetch, scalars
-// of the producer that depend on tiles, more registers than there are), there are no roles, and
-// pipeline.h says what is done instead.
+// Where roles are not possible (another type, operands that TMA cannot fetch, scalars of the
+// producer that depend on tiles, more registers than there are), pipeline.h describes the
+// alternative.
 #pragma once
 
 #include <optional>
@@ -55,7 +55,7 @@ struct Ring {
   int stages = 0;
   std::int64_t start = 0;     // of stage 0 in shared memory
   std::int64_t barriers = 0;  // there too: full of each stage, then empty of each stage
-  bool is_shared = false;     // some of what it holds is fetched by other blocks of the cluster too
+  bool is_shared = false;     // other blocks of the cluster fetch some of its operands too
 };
 
 // How boxes of an array are moved.
@@ -77,8 +77,8 @@ struct Fetch {
   std::int64_t copied_bytes = 0;  // that TMA will report
   std::vector<StagedLoad> loads;
   std::vector<BoxCopy> copies;  // of each load
-  // The product only adds to what its loop carries: it may be unfinished for one turn, until the
-  // next one is issued.
+  // The product only adds to a carried value of its loop: it may be unfinished for one iteration,
+  // until the next one is issued.
   bool deferred = false;
 };
 
@@ -93,9 +93,9 @@ struct TensorStore {
 // alternating.
 struct WarpSpecialisation {
   int consumer_warps = 8;  // a multiple of 4; the producer's warpgroup comes after them
-  int cluster = 1;         // blocks that share what they fetch
+  int cluster = 1;         // blocks that share their fetches
   int cluster_axis = 0;    // their programs are neighbours along this axis of the grid
-  int stages = 0;          // of each ring but those of what stays
+  int stages = 0;          // of each ring but those of operands that stay
   std::vector<Ring> rings;
   std::vector<Fetch> fetches;
   std::vector<TensorStore> stores;

@@ -1,5 +1,5 @@
 // The accesses of a kernel's instructions to memory that threads share, and everything that orders
-// these accesses, for barrier_proof.h. Everything else in a kernel is no event.
+// these accesses, for barrier_proof.h. Everything else in a kernel is not an event.
 //
 // Where accesses lie is partly noted by the emitter (shared_access.h) and partly read off
 // addresses: which array, which stage of a ring, and whether a barrier in shared memory is the full
@@ -28,9 +28,9 @@ struct Event {
     access,             // of bytes or of an array: touch, engine, access, turn
     barrier,            // of all threads of the block, of all consumers, or (1) of the cluster
     warpgroup_barrier,  // of each warpgroup by itself
-    fence,              // what the thread wrote may be read by engines
+    fence,              // engines may read the thread's writes
     init_fence,         // of barriers in shared memory
-    commit,             // what the engine was given by the thread is a group
+    commit,             // the work that the thread gave to the engine is a group
     wait,               // for all of the engine's groups but `number`
     load_slot,          // of a ring, from a variable: slot, variable
     store_slot,         // into a variable; slot -1: something else

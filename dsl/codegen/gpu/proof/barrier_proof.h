@@ -2,7 +2,7 @@
 //
 // A pass marks where all threads meet because one may touch what another one has (insert_barriers),
 // and the emitter knows what exchanges, rings and roles wait for. The emulator finds a missing wait
-// in what a run does. Here the LLVM IR of every kernel is analysed before device operations are
+// by running the code. Here the LLVM IR of every kernel is analysed before device operations are
 // expanded, along all paths at once, without knowing what pass and emitter believed.
 //
 // Proved: take two accesses by different threads that may touch the same byte of shared memory, or
@@ -29,9 +29,9 @@
 // and that no asynchronous work is left when a thread ends.
 //
 // How: a dataflow analysis. The state at a point is the set of accesses that may have happened and
-// are not ordered before what comes next (barrier_state.h). Each event (barrier_events.h) is
-// checked against the state and changes it; where paths meet, states are united; loops are iterated
-// to a fixed point. Accesses of the previous iteration of a loop are kept apart from those of the
+// are not ordered before later ones (barrier_state.h). Each event (barrier_events.h) is checked
+// against the state and changes it; where paths meet, states are united; loops are iterated to a
+// fixed point. Accesses of the previous iteration of a loop are kept apart from those of the
 // current one: two accesses of one tile step are to different bytes in different threads, those of
 // two iterations need not be. In a ring that all threads fill, a stage is numbered relative to the
 // iteration: at the end of one, every access moves a stage back. Threads that skip a piece of code
@@ -43,14 +43,13 @@
 //               ldmatrix from stage +0     may not be in order with what comes after
 //   next one:   stage +0 of the last iteration is -1, and stage +3 is +2
 //
-// Assumed: the notes of accesses (shared_access.h), which the emulator holds against addresses;
-// that branches without a note are taken by all threads alike, and that threads which wait at
-// a barrier wait at the same (the emulator names those that do not); that slots of the producer's
+// Assumed: the notes of accesses (shared_access.h), which the emulator compares with addresses;
+// that branches without a note are taken by all threads alike, and that threads which wait at a
+// barrier wait at the same (the emulator names those that do not); that slots of the producer's
 // rings go round with their parities as take_turn does, that as many arrive as a barrier expects
-// (else the emulator finds a deadlock or a race); that what TMA loads nobody writes and
-// what it stores nobody else touches (plan_warp_specialisation looks at all accesses); that
-// programs of a grid meet by atomic operations alone, also those that one block runs one after the
-// other.
+// (else the emulator finds a deadlock or a race); that no other access touches memory that TMA
+// loads from or stores to (plan_warp_specialisation looks at all accesses); that programs of a grid
+// meet by atomic operations alone, also those that one block runs one after the other.
 #pragma once
 
 #include <llvm/IR/Function.h>

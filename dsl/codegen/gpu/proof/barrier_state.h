@@ -20,7 +20,7 @@ struct Fact {
   enum class What : std::uint8_t {
     access,      // of a place; no barrier has come since
     unfenced,    // a write of a place; a barrier has come since, but no fence
-    unawaited,   // a slot that was taken, and nobody has waited for its barrier
+    unawaited,   // a slot that was taken, but whose barrier was not waited for
     unexpected,  // a slot whose bytes are not expected yet
     multiplied,  // a slot that products read
     released,    // a slot that was given back
@@ -71,7 +71,7 @@ class BarrierState {
   std::vector<Entry> entries_;
 };
 
-// Changes states by events, and says what is out of order.
+// Changes states by events, and reports accesses out of order.
 class Transfer {
  public:
   Transfer(Events& events, const llvm::Function& kernel) : events_(events), kernel_(kernel) {}

@@ -8,7 +8,7 @@
 namespace tilewright::dsl::host {
 
 bool form_loop_nests(ir::Function& function, const Target& target);  // which loops, in which order
-bool tabulate(ir::Function& function, const Target& target);         // what is looked up
+bool tabulate(ir::Function& function, const Target& target);         // table look-ups
 bool pack_products(ir::Function& function, const Target& target);    // how matrices are multiplied
 
 }  // namespace tilewright::dsl::host

@@ -13,7 +13,7 @@ namespace tilewright::dsl {
 
 // The places that an index gives along the axis: `fixed`, if there is one, or
 // (place + distance) ^ bits. They may lie outside the source, where the elements at its ends stand
-// for what is not there.
+// for missing ones.
 struct Course {
   std::int64_t distance = 0, bits = 0;
   std::optional<std::int64_t> fixed = {};
@@ -25,8 +25,8 @@ struct Course {
 std::optional<Course> course_of(const Definitions& definitions, ir::Value index, int axis);
 
 // The course of a gather among the elements of a row of at most 16, a power of two: these are a
-// vector or some, and what is looked up is a permutation of their lanes. The source need not lie in
-// memory then.
+// vector or some, and the gather is a permutation of their lanes. The source need not lie in memory
+// then.
 std::optional<Course> course_in_vector(const Definitions& definitions, const ir::Inst& gather);
 
 }  // namespace tilewright::dsl

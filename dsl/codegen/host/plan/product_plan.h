@@ -1,6 +1,6 @@
-// Where the operands of products lie, and by which loops a host multiplies them, from what is known
-// of a scheduled program. The pass pack_products writes the choice down, and the emitter, which
-// finds operands by the same rules, obeys it.
+// Where the operands of products lie, and by which loops a host multiplies them, derived from a
+// scheduled program. The pass pack_products writes the choice down, and the emitter, which finds
+// operands by the same rules, obeys it.
 #pragma once
 
 #include <array>
@@ -41,7 +41,7 @@ struct PanelPlace {
 // are permuted so. Whole vectors of two rows are put together for it.
 struct PanelStore {
   const ir::Inst* load;
-  std::array<std::int64_t, 4> from, to;  // strides along the axes of what is stored
+  std::array<std::int64_t, 4> from, to;  // strides along the axes of the stored block
 };
 
 class ProductPlans {

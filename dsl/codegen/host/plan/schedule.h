@@ -1,4 +1,4 @@
-// How a host core goes through a tile program: which loops there are and what each computes.
+// How a host core goes through a tile program: its loops, and the computation of each.
 //
 // A tile value is not an array. Most values are *virtual*: they are computed one vector at a time,
 // in registers, at the place that needs them, and never exist as a whole. Values that must be
@@ -32,13 +32,13 @@
 
 namespace tilewright::dsl {
 
-// Elements of a loop nest that is longer than what the innermost cache holds.
+// Elements of a loop nest that is longer than the capacity of the innermost cache.
 inline constexpr std::int64_t long_loop_nest = 8 << 10;
 
 // Something that must happen for all elements of `domain`.
 struct Root {
   const ir::Inst* inst = nullptr;  // store, atomic, reduction, prefetch; null: materialise `value`
-  ir::Value value = 0;  // what is gone through: the stored, reduced or materialised value
+  ir::Value value = 0;  // the value that the nest goes through: stored, reduced or materialised
   // For a prefetch: which of every four vectors this root fetches, one bit each, since two loop
   // nests may share the work.
   unsigned of_four = 0b1111;

@@ -32,7 +32,7 @@ class SmallNumbers {
   SmallNumber of(const ir::Inst& inst);
   SmallNumber of(ir::Value value);
   // The mask of an instruction that is such a number: x & mask, of at most 15. Nothing if it is
-  // none.
+  // not.
   std::optional<std::int64_t> mask(const ir::Inst& inst) const;
 
  private:
