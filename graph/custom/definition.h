@@ -1,4 +1,4 @@
-// A custom op as the compiler sees it: its rule, and what computes it.
+// A custom op as the compiler sees it: its rule, and its implementation.
 //
 // Functions of the library that are nodes of captured graphs are definitions too
 // (graph/functions/named): formulas with settings.
@@ -51,11 +51,11 @@ struct CustomDefinition {
 
 // Registers the definition under its name (custom_named). Its identity is made of the name and of
 // how many definitions of that name there were in this process, unless it has one. Raises `Error`
-// for a name that is no word.
+// for a name that is not a word.
 CustomReference define_custom(CustomDefinition definition);
 
-// The rule's answer for such operands. Raises `Error`, with the line, where it fails, gives what is
-// no type, or does not fit the implementation.
+// The rule's answer for such operands. Raises `Error`, with the line, where it fails, returns an
+// invalid type, or does not fit the implementation.
 ValueType custom_type(const CustomDefinition& definition, std::span<const ValueType> operands,
                       std::source_location where);
 // A value of several results as one in memory, in which they lie one after the other.

@@ -1,8 +1,8 @@
 // Programs of the tile language that work on single elements, as nodes of the graph.
 //
 // An elementwise function fuses with its neighbours because it becomes pointwise ops. So does a
-// kernel that its structure shows to be such a function: each program of the grid loads what is at
-// its own elements of each operand, and stores one result there.
+// kernel that its structure shows to be such a function: each program of the grid loads its own
+// elements of each operand, and stores one result there.
 #pragma once
 
 #include <optional>

@@ -3,8 +3,8 @@
 // All ops share one record. A struct an op would make the reader of a node ask first which one it
 // holds, and would cost a new op a type, its text and its hash; here a new op costs the names of
 // the fields it reads, in its row of ops.def, and a new field costs its row of attributes.def.
-// Whatever goes over all fields (equality, hash, text, parser) is made from that list, so that none
-// can forget one: programs that differ in a field nobody compared would be taken for each other. A
+// Code that goes over all fields (equality, hash, text, parser) is made from that list, so that
+// none can be forgotten: programs that differ in an omitted field would be taken for each other. A
 // field that an op does not read must keep its default, which the builder, the parser and the
 // verifier see to (`infer`): equal meanings are equal records, and the text shows all there is.
 #pragma once
@@ -85,14 +85,15 @@ inline bool Attributes::operator==(const Attributes& other) const {
 }
 
 bool is_default(AttributeField field, const Attributes& attributes);
-// The name of a field outside `fields` that differs from its default; empty: there is none.
+// The name of a field outside `fields` that differs from its default; empty: all have their
+// defaults.
 std::string_view unread_attribute(const Attributes& attributes, AttributeFields fields);
 
 template <typename T>
 void add_attribute(Hasher& hasher, const T& value) {
   hasher.add(value);
 }
-// Nothing where there is none, so that keys of other ops in databases stay.
+// Adds nothing without a definition, so that keys of other ops in databases stay.
 inline void add_attribute(Hasher& hasher, const CustomReference& custom) {
   if (custom.is_defined()) hasher.add(custom.identity());
 }

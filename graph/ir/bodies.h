@@ -1,10 +1,10 @@
 // The graphs that a node of control flow runs: the step of a scan, the condition and the body of a
 // while loop, the two sides of a choice.
 //
-// A body is a graph of its own, captured and without mutations; its inputs are what the node hands
-// it, and it knows nothing of the graph around. So passes that know nothing of bodies are right for
-// the graph around them, and a body is optimised and planned like any function, once, when the plan
-// of the graph is made. Bodies are an attribute of the node: equal ones have equal content.
+// A body is a graph of its own, captured and without mutations; the node hands it its inputs, and
+// it knows nothing of the graph around. So passes that know nothing of bodies are right for the
+// graph around them, and a body is optimised and planned like any function, once, when the plan of
+// the graph is made. Bodies are an attribute of the node: equal ones have equal content.
 #pragma once
 
 #include <memory>

@@ -49,7 +49,7 @@ Evaluation evaluate(const Graph& graph, std::span<const HostTensor> inputs, Roun
 std::vector<HostTensor> evaluate_nodes(const Graph& graph, std::span<const HostTensor> inputs,
                                        Rounding rounding);
 
-// The value of one node, which is no input, from its operands' values.
+// The value of one node, which is not an input, from its operands' values.
 HostTensor evaluate_node(const Graph& graph, NodeId id,
                          const std::vector<const HostTensor*>& operands, Rounding rounding);
 

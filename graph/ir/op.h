@@ -1,4 +1,4 @@
-// The operations of the graph as an enumeration, and what their table (ops.def) says of each.
+// The operations of the graph as an enumeration, with the facts in their table (ops.def).
 #pragma once
 
 #include <cstdint>

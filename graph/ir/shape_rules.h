@@ -1,4 +1,4 @@
-// Result dtype and shape of every graph op, and what is legal: one function a rule named in
+// Result dtype and shape of every graph op, and its legal operands: one function a rule named in
 // ops.def, in the file of its family (graph/ops).
 //
 // The rules see operand types only, so that the graph builder, eager execution and the parser all

@@ -1,4 +1,4 @@
-// Where the elements of a tensor lie in memory, and what a view op does to that.
+// Where the elements of a tensor lie in memory, and the effect of a view op on that.
 //
 // The one place that knows how reshape, permute, expand and slice act on strides: concrete tensors,
 // reference evaluation and the memory plan of compiled functions all ask here.

@@ -32,8 +32,8 @@ Graph parse(std::string_view text);
 std::string attribute_text(const Attributes& attributes);
 bool read_attribute(TextLine& line, std::string_view name, Attributes& attributes);
 // For the eye, in the language of Graphviz: edges go from operands to users, several operands by
-// their places; inputs are boxes, outputs have two lines around, and what an input's memory is
-// written with points to it with a dashed one.
+// their places; inputs are boxes, outputs have two lines around, and the value written to an
+// input's memory points to it with a dashed one.
 std::string dot(const Graph& graph);
 
 }  // namespace tilewright::graph

@@ -2,7 +2,7 @@
 // lists, whose texts have one thing a line and so need no more than this.
 //
 // Blanks between tokens mean nothing. Where the line is not as it should be, `fail` raises the
-// Error, with the number of the line, what is left of it, and the form that a line has.
+// Error, with the number of the line, the rest of it, and the form that a line has.
 #pragma once
 
 #include <algorithm>

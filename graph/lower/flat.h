@@ -7,7 +7,7 @@
 //
 // A region is flat if it is one row, each value is either as wide as the row or one element, and
 // memory of the row's width is contiguous. On the host a program goes through its block in chunks
-// of a few vectors, whole ones first and then what is left, so that nothing outside the tensor is
+// of a few vectors, whole ones first and then the rest, so that nothing outside the tensor is
 // touched, not even behind a mask. On a GPU the block is one tile, masked where the tensor ends.
 #pragma once
 

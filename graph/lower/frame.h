@@ -40,7 +40,7 @@ inline dsl::Tile integer(std::int64_t value) {
   return dsl::constant(ir::Scalar::of_integer(DType::i64, value));
 }
 
-// number + sum of factor * index, leaving out what is zero; a number where nothing varies.
+// number + sum of factor * index, leaving out zeros; a number where nothing varies.
 class Offset {
  public:
   explicit Offset(std::int64_t number = 0) : number_(number) {}
@@ -82,16 +82,16 @@ class SizeArguments {
   std::vector<std::int64_t> sizes_;
 };
 
-// Counts of programs as the axes of a grid, the first running fastest, and what this program's
-// number is in each (undefined where there is one). On a GPU the first axis alone is long: counts
-// of one take no axis, and where one does not fit, all are folded into the first.
+// Counts of programs as the axes of a grid, the first running fastest, and this program's number in
+// each (undefined where there is only one). On a GPU the first axis alone is long: counts of one
+// take no axis, and where one does not fit, all are folded into the first.
 struct ProgramGrid {
   Grid grid;
   dsl::Tile index[3];
 };
 ProgramGrid open_grid(const std::int64_t (&counts)[3], const dsl::Target& target);
 
-// How far neighbours lie apart: a number of the program, or what an argument of it says.
+// How far neighbours lie apart: a number of the program, or an argument of it.
 class Stride {
  public:
   Stride(std::int64_t number) : stride_(number), is_one_(number == 1) {}

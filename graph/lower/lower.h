@@ -8,9 +8,9 @@
 //
 // Sizes and strides become constants of a program and pointers its only parameters, so that
 // equal regions give equal programs, whatever memory they work on. Where plans for other sizes are
-// made too (Region::sizes_vary), the number of rows is an argument instead, and what follows from
-// it. Outputs that are written in place have the same parameter as the input they replace;
-// otherwise memory of different parameters does not overlap.
+// made too (Region::sizes_vary), the number of rows is an argument instead, and so are numbers that
+// follow from it. Outputs that are written in place have the same parameter as the input they
+// replace; otherwise memory of different parameters does not overlap.
 #pragma once
 
 #include "dsl/target/target.h"

@@ -8,10 +8,10 @@
 // that they move (lower.h).
 //
 // Most regions are tables of rows (regions/region.h), which fusion makes of tasks whose kinds it
-// understands. An op that has no rows to speak of, as attention, or a sort, becomes an opaque task:
-// fusion leaves it alone, but for what joins some of them (regions/opaque_region.h), and
-// everything that must be known of it is in its lowering. To add one,
-// as that of what joins each element with those before it, `cumulate`:
+// understands. An op without rows, such as attention or a sort, becomes an opaque task: fusion
+// leaves it alone, except for the tasks that join some of them (regions/opaque_region.h), and all
+// facts about it are in its lowering. To add one, such as that of `cumulate`, which joins each
+// element with those before it:
 //
 //   1. The op is a row of ir/ops.def, with its family in ops/ (graph/README.md says how). Its kind
 //      is a new one in Kind (ir/op.h), unless all that the switches over kinds say of a present one
@@ -107,7 +107,7 @@ struct RegionWork {
   std::int64_t element_bytes = 4, weight_bytes = 4;
   bool has_product = false;
   bool cuts_columns = false;  // into blocks of several programs
-  int result_passes = 0;      // over what a product gives, before the next one
+  int result_passes = 0;      // over the result of a product, before the next one
   // Set for a product on the host whose operands lie in memory: the cost of its blocks is known
   // better.
   std::optional<ProductExtent> host_product;
@@ -129,7 +129,7 @@ struct SizedLaunch {
   std::int64_t count = 0;  // the argument behind the pointers
 };
 
-// One row. The list and the region outlive what is made of them; so does not the target.
+// One row. The list and the region outlive the results; the target does not.
 struct Lowering {
   std::string_view name;
   bool (*matches)(const TaskList& list, const Region& region);
@@ -142,7 +142,7 @@ struct Lowering {
   // Null: nothing tells one choice from another.
   RegionWork (*work)(const TaskList& list, const Region& region,
                      const dsl::Target& target) = nullptr;
-  // Adds to what a person reads of the problem; null: types are all there is to say.
+  // Adds to the description of the problem for people; null: types are all there is to say.
   void (*describe)(const TaskList& list, const Region& region, autotune::Record& problem) = nullptr;
   // Null: the amount of work is known from shapes.
   std::vector<WorkElement> (*elements)(const TaskList& list, const Region& region) = nullptr;

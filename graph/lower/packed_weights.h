@@ -2,8 +2,8 @@
 //
 // A product of many rows packs its right operand before it multiplies
 // (dsl/target/packed_product.h): a tenth of the time where there are a hundred rows, and again at
-// each call. A weight that nobody writes any more, a frozen input, can be packed once: products
-// then read the copy where it lies. The copy takes as much memory as the weight, which stays, since
+// each call. A weight that is not written any more, a frozen input, can be packed once: products
+// then read the copy in place. The copy takes as much memory as the weight, which stays, since
 // products of a few rows stream it in its own order.
 //
 // That a product does so must not depend on the sizes of its blocks, which are chosen later and may

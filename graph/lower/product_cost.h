@@ -32,8 +32,8 @@ struct ProductExtent {
   std::int64_t panel_width = 0;    // of a right operand that is packed already
 };
 
-// Cycles until the product is done with blocks of this size on so many threads, each block's inner
-// axis shared by `splits` programs.
+// Cycles until the product is done with blocks of this size on `threads` threads, each block's
+// inner axis shared by `splits` programs.
 double product_cycles(const ProductExtent& product, const dsl::Target& host,
                       std::int64_t block_rows, std::int64_t block_columns, int threads,
                       std::int64_t splits = 1);

@@ -2,9 +2,8 @@
 //
 // A value is made where it is first wanted. A value that is too wide for one tile, or has too deep
 // a product, is processed by a loop over chunks, in which everything that depends on the chunk is
-// recomputed. The frame, what is read and what is stored stands in rows.cpp; how columns are
-// reduced in rows_reduction.cpp; products in rows_product.cpp, and their weights in
-// rows_weights.cpp.
+// recomputed. The frame, reads and stores stand in rows.cpp; how columns are reduced in
+// rows_reduction.cpp; products in rows_product.cpp, and their weights in rows_weights.cpp.
 //
 // Where programs share the inner axes of products, one program makes parts of the products and
 // leaves them in scratch memory, and another adds them up and makes all the rest.
@@ -68,16 +67,16 @@ class RowsProgram {
   std::vector<bool> needed_tasks() const;
   void add_parameters();
   // The rows of the digit that is cut, or the columns, that the program's grid goes through: all,
-  // or a band, or what is not of it.
+  // or a band, or those outside it.
   struct Band {
     std::int64_t first = 0, size = 1;
   };
   Band band(std::int64_t size, std::int64_t tail) const;
   // Programs take blocks of columns, blocks of the row digit, and one value of the other digits.
   void open_grid();
-  // Where this program's block begins. The last one is moved back to end with the table, so that
-  // no block needs a mask: some elements are then computed twice, which must not happen where the
-  // second time would read what the first has written.
+  // Where this program's block begins. The last one is moved back to end with the table, so that no
+  // block needs a mask: some elements are then computed twice, which must not happen where the
+  // second time would read the writes of the first.
   Tile block_start(const Tile& index, std::int64_t block, const Band& band) const;
   Operand row() const { return row_.defined() ? Operand(row_) : Operand(0); }
   Operand column(const Columns& columns) const;
@@ -87,7 +86,7 @@ class RowsProgram {
                       std::optional<std::size_t> but = std::nullopt);
   bool lies_behind_rows(const std::vector<std::int64_t>& strides, std::int64_t step) const;
   // Where the number of rows is an argument, the matrix begins and ends with the rows of the block,
-  // of which there may be fewer than its tiles have; but what is fetched ahead lies behind it.
+  // of which there may be fewer than its tiles have; but prefetched elements lie behind it.
   Block block_of(const Tile& pointer, const TableAccess& access, std::int64_t width,
                  const Columns& columns, bool is_ahead = false);
   // The axis of tiles that rows and columns are.
@@ -109,7 +108,7 @@ class RowsProgram {
   // A task's value for this program's rows.
   Tile value(std::size_t slot, Columns columns);
   Tile compute(std::size_t slot, const Columns& columns);
-  // Makes what the value needs and is the same for all of its chunks.
+  // Makes the parts of the value's computation that are the same for all of its chunks.
   void prepare(std::size_t slot, std::vector<bool>& seen);
   void prepare(const TaskOperand& operand);
   // Has what products multiply by made before a loop over their columns: the host packs it there.
@@ -186,8 +185,8 @@ class RowsProgram {
   static Tile numbers(const Tile& ids, std::int64_t count, std::int64_t stride);
   Tile gathered_elements(std::size_t slot, const Columns& columns);
   // Values that are wider than a tile, and are this program's alone, are stored in chunks, all that
-  // are equally wide together; before the first chunk overwrites anything, what they and the others
-  // need is made.
+  // are equally wide together; before the first chunk overwrites anything, the values that they and
+  // the others need are made.
   void store_all();
   void store(std::size_t slot, const Columns& columns);
 

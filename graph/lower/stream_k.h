@@ -18,11 +18,12 @@
 // begins further down; by the model below its products take 1 % longer, the mean over 384 sizes for
 // which either is worth it on an H100.)
 //
-// The band costs two launches, and what it leaves is written and read. A model of waves, as many
-// steps as the slowest multiprocessor makes, weighs both against what is saved, for every band and
-// number of parts, and takes none unless a tenth of the time is saved. Tuning times one that saves
-// less, too, and its opposite. Where a multiprocessor has two tiles in the works at a time, one
-// alone takes half as long, or as long, or something between: a band must save by either reckoning.
+// The band costs two launches, and its partial results are written and read. A model of waves, as
+// many steps as the slowest multiprocessor makes, weighs both against the savings, for every band
+// and number of parts, and takes none unless a tenth of the time is saved. Tuning times one that
+// saves less, too, and its opposite. Where a multiprocessor has two tiles in the works at a time,
+// one alone takes half as long, or as long, or something between: a band must save by either
+// reckoning.
 //
 // It is not for products that wait for memory, and regions that reduce rows too have none, since
 // each of the programs that share would recompute the reductions.
@@ -45,7 +46,7 @@ struct StreamKBand {
 struct StreamKWork {
   std::int64_t tables = 1, row_tiles = 1, column_tiles = 1;
   std::int64_t rows = 1, columns = 1;  // of a tile
-  std::int64_t depth = 1, steps = 1;   // of the inner axis; a step is no two programs'
+  std::int64_t depth = 1, steps = 1;   // of the inner axis; no two programs share a step
   std::int64_t products = 1;
   std::int64_t element_bytes = 1;  // of operands
   std::int64_t operand_bytes = 0;  // of all, each read once
@@ -53,8 +54,8 @@ struct StreamKWork {
 };
 
 struct StreamKRequest {
-  std::int64_t tiles = 0;     // rows or columns of tiles, whatever that saves; 0: what is best
-  std::int64_t splits = 0;    // 0: what is best
+  std::int64_t tiles = 0;     // rows or columns of tiles, whatever that saves; 0: the best
+  std::int64_t splits = 0;    // 0: the best
   double least_saving = 0.1;  // of the time; where no number of tiles is asked for
 };
 // The best band. Nothing where none saves enough, or there is one tile, or nothing to share.

@@ -1,5 +1,5 @@
-// Which operands of an attention are its position, its mask, and what its function of scores reads:
-// each may be absent.
+// The operands of an attention that are its position, its mask, and the inputs of its function of
+// scores: each may be absent.
 //
 // The function of scores (`bodies[0]` of the attributes) says what becomes of a score after its
 // factor and cap, before masks: a graph of pointwise ops on values without axes. Its inputs are the
@@ -21,8 +21,8 @@ struct ScoreInputs {
   static constexpr std::size_t score = 0, batch = 1, head = 2, row = 3, key = 4, operands = 5;
 };
 
-// Places among the operands; of position and mask 0 for what is not there. A position has one axis
-// and a mask four; the operands of the function of scores are the last ones.
+// Places among the operands; 0 for an absent position or mask. A position has one axis and a mask
+// four; the operands of the function of scores are the last ones.
 struct AttentionOperands {
   std::size_t position = 0, mask = 0, of_scores = 0;
 
@@ -42,9 +42,9 @@ struct AttentionOperands {
   }
 };
 
-// A function of scores on so many of them together: each of its values has an element a score.
+// A function of scores on `count` of them together: each of its values has an element per score.
 Graph for_each_score(Graph function, std::int64_t count);
-// Where the scores of `sizes` stand along one of its axes, of so many elements.
+// Where the scores of `sizes` stand along one of its axes, which has that many elements.
 HostTensor places_of_scores(const Shape& sizes, int axis);
 
 }  // namespace tilewright::graph

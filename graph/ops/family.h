@@ -1,16 +1,16 @@
 // The definitions that a family of ops consists of, and the words for them.
 //
 // A file of this folder is the home of one family: the shape rules of its ops, the decompositions
-// of its composites and what its ops mean on host arrays stand together, so that one reads a whole
-// op on one page, and an op more is its row in ops.def and an overload or two beside its relatives.
+// of its composites and their evaluation on host arrays stand together, so that one reads a whole
+// op on one page, and a new op is its row in ops.def and an overload or two beside its relatives.
 //
 //   rules::NAME      result type and what is legal; rows of ops.def name it
 //   meaning          the op by its definition, in double; of pointwise ops it is their tile op's,
 //                    of views what view_of says, of control flow `control`, by its bodies'
 //   decomposition    a composite in terms of other ops
 //
-// Each gives the op's own value; an op of several results has those from 1 on in `others` of what
-// it gives: the type, the value, the term.
+// Each gives the op's own value; an op of several results has those from 1 on in `others` of its
+// result: the type, the value, the term.
 //
 // All are declared here from the table, for every op that needs one: an op that lacks one does not
 // link, and the linker names it. The folder ir declares `infer` and `evaluate_node`; they are
@@ -82,7 +82,7 @@ void need_sizes(const Application& a, const Shape& sizes);
 struct Term {
   GraphBuilder* builder;
   NodeId id;
-  std::vector<NodeId> others = {};  // of what stands for several results: those from 1 on
+  std::vector<NodeId> others = {};  // for several results: those from 1 on
 
   Shape shape() const { return builder->node(id).shape; }
   DType dtype() const { return builder->node(id).dtype; }

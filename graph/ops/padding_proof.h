@@ -35,7 +35,7 @@ struct PaddingProof {
 };
 
 // Two captures of one function, of which one has longer axes. `reads_same(i)` says whether input i,
-// which is no argument, begins at the same address in both.
+// which is not an argument, begins at the same address in both.
 PaddingProof prove_padding(const Graph& given, const Graph& padded, std::size_t arguments,
                            const std::function<bool(std::size_t)>& reads_same);
 

@@ -52,7 +52,7 @@ IndexMap other_axes_map(const Shape& shape, int begin, int end);
 // i -> memory(numbering(i)), or nothing where that is no IndexMap. The modes of the numbering must
 // be digits of one number, as axes of a row-major tensor are: no sum of them carries.
 std::optional<IndexMap> compose(const IndexMap& memory, const IndexMap& numbering);
-// i -> the index that `map` gives the offset i; nothing where it is no permutation.
+// i -> the index that `map` gives the offset i; nothing where it is not a permutation.
 std::optional<IndexMap> inverse(const IndexMap& map);
 
 // Where a program finds row r, column c of a value: at offset + rows(r) + columns(c).

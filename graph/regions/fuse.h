@@ -1,10 +1,10 @@
 // Grouping tasks into regions: greedily, the pair that saves most bytes first.
 //
 // Every task begins as a region of its own. A candidate is an edge (the producer's value need not
-// be read back, and if nobody else wants it, not be written) or two readers of one storage, in the
-// same rows (it is read once). Candidates are taken by bytes saved; two regions are merged if the
-// union is a region (region.h) and convex: no path leaves it and comes back, which would make it
-// wait for itself. Ties go to the earlier task, so the result is deterministic. Repeated parts
+// be read back, and if it has no other reader, not be written) or two readers of one storage, in
+// the same rows (it is read once). Candidates are taken by bytes saved; two regions are merged if
+// the union is a region (region.h) and convex: no path leaves it and comes back, which would make
+// it wait for itself. Ties go to the earlier task, so the result is deterministic. Repeated parts
 // (repeats.h) are not merged over their seams, and nothing over the borders of a marked region
 // (graph/compile/region.h). Among repetitions and marked regions with equal tasks, the first is
 // fused, and the others like it.
@@ -23,7 +23,7 @@ struct FusedRegion {
   std::int64_t bytes_saved = 0;
 };
 
-// A task list and what it is fused into.
+// A task list and its fused regions.
 struct FusedTasks {
   TaskList list;
   std::vector<FusedRegion> regions;

@@ -39,10 +39,11 @@ struct SourceRead {
 };
 
 // For tasks (ascending) of which the last is an accumulation, and the others compute its source:
-// all that they read. Nothing where they are no such prologue: each of the others is pointwise or a
-// gather, its value is for the region alone, and elements of it and of what it reads go with the
-// source's axes at one stride each; none reads what the accumulation changes; and the source has
-// runs of neighbours that join rows of one number. An accumulation alone reads its source.
+// all that they read. Nothing where they are not such a prologue: each of the others is pointwise
+// or a gather, its value is for the region alone, and its elements and those of its operands go
+// with the source's axes at one stride each; none reads memory that the accumulation changes; and
+// the source has runs of neighbours that join rows of one number. An accumulation alone reads its
+// source.
 std::optional<std::vector<SourceRead>> source_reads(const TaskList& list,
                                                     std::span<const TaskId> tasks);
 

@@ -11,19 +11,19 @@
 // Which axes of a value are rows is not given by the graph (softmax may run along any axis, a
 // pointwise value may be seen as anything). It follows from the first task that has no choice, the
 // anchor: a reduction's columns are the reduced axes, a product's are N, a gather's are the table's
-// row (where that is one element, a gather is pointwise in its ids), a scatter's what lies behind
-// the scattered axis. From there it spreads along the edges:
+// row (where that is one element, a gather is pointwise in its ids), a scatter's are the axes
+// behind the scattered one. From there it spreads along the edges:
 // the consumer's access to its operand, composed with the views between, is the operand's table.
-// If a task is reached twice with different tables, or an access has no strides, the set is no
+// If a task is reached twice with different tables, or an access has no strides, the set is not a
 // region. A value that all rows share (a bias computed from weights) has constant rows.
 //
-// A product's second operand is no table of the region's rows: it has columns and an inner axis. It
-// may be computed too, where rows are few, by pointwise tasks whose tables have that inner axis:
+// A product's second operand is not a table of the region's rows: it has columns and an inner axis.
+// It may be computed too, where rows are few, by pointwise tasks whose tables have that inner axis:
 // weights in memory are then integers of 4 bits with scales, or of another type, and are read once.
 //
 // Rows are independent, so programs may split them. Columns may be split too if nothing in the
-// region needs whole rows of something that is stored: then what a product or reduction needs whole
-// is computed by each column block for itself, which is how a norm fuses into a large product.
+// region needs whole rows of a stored value: then each column block computes for itself the whole
+// rows that a product or reduction needs, which is how a norm fuses into a large product.
 #pragma once
 
 #include <optional>
@@ -54,7 +54,7 @@ struct Region {
   std::int64_t rows = 1;
   std::int64_t width = 1;         // the widest stored value
   bool splits_columns = false;    // programs may take blocks of columns
-  bool is_in_place = false;       // a task overwrites what the region reads
+  bool is_in_place = false;       // a task overwrites memory that the region reads
   std::int64_t weight_bytes = 0;  // of the products' second operands
   RowDigits digits{1};
   // The elements of all regions that differ from this one in their size alone and share its program
@@ -67,8 +67,8 @@ struct Region {
   std::optional<std::size_t> slot(TaskId task) const;
 };
 
-// The table of what a task reads as operand `i`, in the numbering of that operand's view; nothing
-// for operands that are not read row by row, as a gather's table.
+// The table by which a task reads operand `i`, in the numbering of that operand's view; nothing for
+// operands that are not read row by row, as a gather's table.
 std::optional<Table> operand_table(const Task& task, std::size_t i, const Table& table);
 Table weight_table(const Task& product);  // of its second operand
 
@@ -80,20 +80,20 @@ std::optional<RowDigits> inner_digits(const TaskList& list, const Region& region
 // A device's limits for regions.
 struct RegionLimits {
   // Products of more rows take their left operand from memory: blocks of columns would each
-  // recompute it. On a GPU what is in memory is also fetched ahead of the product, on the host it
-  // is packed from there.
+  // recompute it. On a GPU operands in memory are also fetched ahead of the product, on the host
+  // they are packed from there.
   std::int64_t rows_of_computed_operands = INT64_MAX;
   // Products of more rows take their weights from memory: blocks of rows would each compute them.
   std::int64_t rows_of_computed_weights = 16;
   // Accumulations may have a prologue (opaque_region.h). On a GPU each program goes through all of
-  // the source, so that what it is made of would be read and computed many times.
+  // the source, so that its operands would be read and computed many times.
   bool accumulations_compute_sources = true;
 };
 
 class RegionBuilder {
  public:
   explicit RegionBuilder(const TaskList& list, const RegionLimits& limits = {});
-  // The region of these tasks (ascending), or nothing where they are none.
+  // The region of these tasks (ascending), or nothing where they are not one.
   std::optional<Region> build(std::span<const TaskId> tasks);
 
  private:

@@ -1,5 +1,5 @@
-// Finding the layers of a network that nobody marked: stretches of the task list in which every
-// task has a twin one period later.
+// Finds the unmarked layers of a network: stretches of the task list in which every task has a twin
+// one period later.
 //
 // Fusion alone would join the end of one small layer with the beginning of the next, and so on,
 // into one program as long as the network. Knowing the period it stops at the seams, and all layers
@@ -28,7 +28,7 @@ struct Repeats {
   TaskId period(TaskId task) const;
 };
 
-// The longest stretch first, with its least period, and then what is left beside it.
+// The longest stretch first, with its least period, and then the rest beside it.
 Repeats find_repeats(const TaskList& list);
 
 }  // namespace tilewright::graph

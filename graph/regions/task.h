@@ -14,8 +14,8 @@
 //                 value later, it writes there; otherwise a copy is made first. An accumulation is
 //                 an opaque task that changes its storage alike.
 //
-// Order is explicit: `after` lists the tasks that must have run: writers of what is read, and
-// readers and writers of what is overwritten. Tasks are in such an order.
+// Order is explicit: `after` lists the tasks that must have run: writers of the memory that is
+// read, and readers and writers of the memory that is overwritten. Tasks are in such an order.
 #pragma once
 
 #include <optional>
@@ -50,8 +50,9 @@ enum class TaskKind : std::uint8_t {
   contraction,  // operands [.., M, K] and [.., K, N]
   gather,       // operands table [V, C] and ids; of a table with one column as free as pointwise
   scatter,  // a copy to places that depend on operand 1, row numbers; of single elements as free
-  opaque    // `op` of the operands, all in memory: a region by itself, or with what joins it there
-            // (opaque_region.h), with its own lowering; it alone may have several results
+  // `op` of the operands, all in memory: a region by itself, or with the tasks that join it there
+  // (opaque_region.h), with its own lowering; it alone may have several results
+  opaque
 };
 
 // Results 1, 2, ... of an opaque task, each all of a storage of its own.
@@ -76,7 +77,7 @@ struct Task {
   // 0 <= operand1[i] < scatter_size. The row axis has stride 0 in `place`.
   int scatter_axis = 0;
   std::int64_t scatter_stride = 0, scatter_size = 0;
-  // Opaque: what is computed. The lowering of the op (lower/lowering.h) sees nothing of the graph.
+  // Opaque: the computation. The lowering of the op (lower/lowering.h) sees nothing of the graph.
   std::optional<Op> op;
   Attributes attributes;
   std::vector<TaskResult> others;

@@ -16,7 +16,7 @@ namespace tilewright::graph {
 void add_structure(Hasher& hasher, const Task& task);
 // All of the work, but for its operands and the memory that it writes.
 void add_work(Hasher& hasher, const Task& task);
-// A number that is an operand, or that the operand is none.
+// A number that is an operand, or a mark that the operand is not a number.
 void add_number(Hasher& hasher, const std::optional<ir::Scalar>& number);
 
 }  // namespace tilewright::graph

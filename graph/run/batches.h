@@ -7,10 +7,10 @@
 //
 // A launch joins the last batch of its program that comes after all it depends on, and so runs
 // earlier than it stood; everything else keeps its order. It depends on an earlier launch if one of
-// the two writes what the other touches. Memory is compared as a whole, storage by storage: what is
-// written in place shares memory with nothing else, which callers of a plan guarantee. Batches do
-// not grow by more than a little intermediate memory, since that of all their launches lives at the
-// same time.
+// the two writes memory that the other touches. Memory is compared as a whole, storage by storage:
+// memory that is written in place is shared with nothing else, which callers of a plan guarantee.
+// Batches do not grow by more than a little intermediate memory, since that of all their launches
+// lives at the same time.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // Running control flow: plans of the bodies, made once, which a call of the host runs as often as
 // it must.
 //
-// A loop is one step of the plan around it. Carried values lie in two buffers in turn, what is
-// sliced is read and written where it lies, and nothing is planned or looked up between two turns.
-// A condition is read by the host: on a GPU each turn of a while loop waits for it, and a choice
-// waits once. Apart from make_plan.cpp, which knows a call of the host and not what it does.
+// A loop is one step of the plan around it. Carried values lie in two buffers in turn, sliced
+// values are read and written in place, and nothing is planned or looked up between two turns. A
+// condition is read by the host: on a GPU each turn of a while loop waits for it, and a choice
+// waits once. Apart from make_plan.cpp, which knows a call of the host and not its work.
 #pragma once
 
 #include "graph/regions/region.h"

@@ -33,7 +33,7 @@ class PlanLock;
 // The facts that a plan may rely on about the memory of an input of the graph.
 struct InputMemory {
   bool is_aligned = true;  // begins at a multiple of 64 bytes, which GPU code uses
-  bool is_frozen = false;  // nobody writes it any more, so that packed copies may be read instead
+  bool is_frozen = false;  // not written any more, so that packed copies may be read instead
 };
 
 struct PlanOptions {
@@ -45,7 +45,7 @@ struct PlanOptions {
   std::optional<std::uint64_t> shuffle_interpreted = {};
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   Device device = default_device();
-  BlockSizes blocks = {};  // wanted of every program
+  BlockSizes blocks = {};  // requested for every program
   // Plans of the same function for other sizes are made too: programs take the number of rows as an
   // argument where that costs next to nothing, and are then the same in all of these plans.
   bool sizes_vary = false;

@@ -1,5 +1,5 @@
-// Which sizes of blocks the regions of a plan are lowered with. Where they come from is decided
-// here, once, and nobody behind it asks.
+// Which sizes of blocks the regions of a plan are lowered with. This file decides where they come
+// from, once, and later code does not ask.
 //
 // A locked plan's sizes come first, then those that tuning chose before (PlanOptions::choices) or
 // knows or finds now, then the caller's (PlanOptions::blocks), where nothing is searched. The

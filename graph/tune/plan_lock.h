@@ -35,14 +35,14 @@ namespace tilewright::graph {
 struct LockedRegion {
   BlockSizes asked, used;
   std::string precision;  // of f32 products: ieee or tf32
-  std::string ops;        // what was fused, for people
+  std::string ops;        // the fused ops, for people
 };
 
 // Thread safe. One file has the plans of one process, of any number of functions.
 class PlanLock {
  public:
-  // The choices in a file. Raises `Error` naming file and line where it is no plan, or was made by
-  // another compiler or for another device than these.
+  // The choices in a file. Raises `Error` naming file and line where it is not a plan, or was made
+  // by another compiler or for another device than these.
   static std::shared_ptr<PlanLock> read(const std::filesystem::path& file);
   // An empty one that will be the file, which is rewritten with every plan. The same for every call
   // with the same path.
@@ -51,7 +51,7 @@ class PlanLock {
   bool is_locked() const { return is_locked_; }
   // Raises `Error` where the device is not that of the file.
   void require_device(const Device& device) const;
-  // The choice for the region; raises `Error` if there is none.
+  // The choice for the region; raises `Error` if it is missing.
   const LockedRegion& at(const Hash& region, const std::string& ops) const;
   // Raises `Error` where the region became something else than the file says.
   void require_same(const Hash& region, const LockedRegion& now) const;

@@ -1,8 +1,8 @@
 // The expected cost of a configuration of a region, before anything is compiled: bytes over the
 // bandwidth of where they lie, operations over the rate of the vector units, the cost of starting a
-// program, and whole rounds of programs over the processors. It ranks configurations and foretells
-// no time: its constants are of a typical machine, and what is learned from measurements corrects
-// it (autotune/search).
+// program, and whole rounds of programs over the processors. It ranks configurations and does not
+// predict times: its constants are of a typical machine, and learning from measurements corrects it
+// (autotune/search).
 #pragma once
 
 #include <vector>
@@ -17,8 +17,9 @@ class RegionEstimate {
   RegionEstimate(const TaskList& list, const Region& region, const dsl::Target& target);
   // `blocks` with all sizes given.
   double seconds(const BlockSizes& blocks) const;
-  // Logarithms of what may tell good sizes from bad: programs a processor, elements of a tile, of
-  // what a program reads of each operand, and how much of the last programs is beyond the edge.
+  // Logarithms of features that may tell good sizes from bad: programs a processor, elements of a
+  // tile, elements that a program reads of each operand, and how much of the last programs is
+  // beyond the edge.
   std::vector<double> features(const BlockSizes& blocks) const;
 
  private:

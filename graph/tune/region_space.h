@@ -2,7 +2,7 @@
 //
 // A point stands for BlockSizes (graph/lower/blocks/block_request.h), and the knobs are rows of
 // their table; a knob that a region or target has no use for is left out. The rule that governs
-// all: the lowering uses what the point asks for. Values that it would clip are other points
+// all: the lowering uses the sizes of the point. Values that it would clip are other points
 // already.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace tilewright::graph {
 
 struct RegionSpace {
   autotune::Space space;
-  autotune::Point preferred;  // what the lowering chooses by itself
+  autotune::Point preferred;  // the lowering's own choice
   // The sizes of a legal point.
   BlockSizes blocks_of(const autotune::Point& point) const;
 };

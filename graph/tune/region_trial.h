@@ -40,10 +40,10 @@ struct TimeIsUp : std::exception {
 
 class RegionTrial {
  public:
-  // All must outlive the trial. Raises `OutOfMemory` before it takes any where running and
-  // comparing needs more than half of what the machine has left, `Error` where memory cannot be
+  // All must outlive the trial. Raises `OutOfMemory` before it allocates any where running and
+  // comparing needs more than half of the machine's free memory, `Error` where memory cannot be
   // had, and `TimeIsUp` where it is not filled by that moment (of `steady_seconds`). Once the token
-  // says so nothing compiles, and what is timed raises `Stopped`.
+  // says so nothing compiles, and timing raises `Stopped`.
   RegionTrial(const TaskList& list, const Region& region, const Device& device,
               std::stop_token stop = {}, double until = std::numeric_limits<double>::infinity());
 

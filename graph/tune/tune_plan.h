@@ -3,8 +3,8 @@
 // Results in the database cost nothing. Each other region is timed once as it is, and gets a part
 // of the budget in proportion to its part of a call's time, so that the important ones are tuned
 // longest; a region with less than `least_share` of a call is left alone. The largest goes first,
-// and what one leaves over the others share. graph/compile/plans/tuned_plan.h decides later whether
-// a choice for single regions also holds in whole calls.
+// and the others share its unused part. graph/compile/plans/tuned_plan.h decides later whether a
+// choice for single regions also holds in whole calls.
 #pragma once
 
 #include <span>
@@ -22,7 +22,7 @@ struct Region;
 struct TaskList;
 
 struct PlanTuning {
-  bool searches = true;       // otherwise only what the database knows
+  bool searches = true;       // otherwise only known results
   double seconds = 5;         // of searching, all regions together
   double least_share = 0.01;  // of a call's time
   std::stop_token stop = {};  // asked to, tuning ends by raising `Stopped` (region_trial.h)
@@ -34,7 +34,7 @@ struct RegionUse {
   std::int64_t instances = 1;
 };
 
-// Distinct regions by what became of them.
+// Distinct regions by the outcome of their tuning.
 struct TuningReport {
   int known = 0;     // the database had measurements
   int searched = 0;  // measurements were made
@@ -67,14 +67,14 @@ struct TunedChoices {
 TunedRegions tune_regions(const TaskList& list, std::span<const RegionUse> regions,
                           const Device& device, const PlanTuning& tuning);
 
-// The budget of each of several regions that take so many seconds of a call that takes `call`:
-// shares of what is left, for the largest first. None for those below the least share.
+// The budget of each of several regions that take these seconds of a call that takes `call`: shares
+// of the rest, for the largest first. None for those below the least share.
 class BudgetShares {
  public:
   BudgetShares(std::vector<double> seconds, double call, const PlanTuning& tuning);
   // Regions in the order in which they are to be tuned.
   const std::vector<std::size_t>& order() const { return order_; }
-  // The seconds for the next in order, where so many of the budget are spent.
+  // The seconds for the next in order, after `spent` seconds of the budget.
   double next(double spent);
 
  private:

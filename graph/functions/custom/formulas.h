@@ -15,7 +15,7 @@ namespace tilewright::graph {
 // Operands are broadcast. Each operation of the function becomes the graph's of the same meaning;
 // `fma` becomes two. When used, raises `Error` for one that graphs do not have, naming its line.
 CustomDefinition::Formula formula_of(const std::string& name, ElementwiseFunction function);
-// When used, raises `Error` where results are not what the rule says, or where the function uses
+// When used, raises `Error` where results differ from the rule's types, or where the function uses
 // tensors besides its operands, or writes.
 CustomDefinition::Formula formula_of(const std::string& name, ShapeRule rule,
                                      GraphFunction function);

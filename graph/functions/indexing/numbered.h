@@ -2,8 +2,8 @@
 // that is computed. Operations that pick or replace single elements (gather, diagonal, as_strided)
 // are a choice of such numbers, and are made of these functions.
 //
-// Where a number lies outside, an element that is picked is 0, and one that is replaced is none:
-// never is it a neighbour's. Functions that know the numbers at once report what is wrong with them
+// Where a number lies outside, a picked element is 0, and no element is replaced: a neighbour is
+// never touched. Functions that know the numbers at once report what is wrong with them
 // (`require_inside`); in a compiled function Options::index_checks says where they are checked.
 #pragma once
 
@@ -37,11 +37,11 @@ Tensor with_elements_at(const Tensor& x, const Tensor& numbers, const Tensor& va
 
 // The parts of x at these places of the axis, integers of any shape, whose axes take its place.
 Tensor parts_at(const Tensor& x, int axis, const Tensor& places, std::source_location w);
-// x with these parts replaced by `values`, which broadcast to what `parts_at` would give.
+// x with these parts replaced by `values`, which broadcast to the result of `parts_at`.
 Tensor with_parts_at(const Tensor& x, int axis, const Tensor& places, const Tensor& values,
                      std::source_location w);
 
-// The elements start, start - 1, .. of an axis of x, so many, as a value of their own.
+// The elements start, start - 1, .. of an axis of x, `count` of them, as a value of their own.
 Tensor backwards(const Tensor& x, int axis, std::int64_t start, std::int64_t count,
                  std::source_location w);
 

@@ -11,9 +11,8 @@ namespace tilewright::graph {
 // Raises `Error` unless both have one dtype.
 void require_dtype_of(const Tensor& x, const Tensor& source, std::string_view operation,
                       std::source_location w);
-// A number, which becomes what the dtype makes of it, or a tensor without axes, as a tensor without
-// axes of x's dtype; raises `Error` for a tensor of a higher kind (floating over integer over
-// bool).
+// A number, converted to the dtype, or a tensor without axes, as a tensor without axes of x's
+// dtype; raises `Error` for a tensor of a higher kind (floating over integer over bool).
 Tensor filler(const Tensor& x, const TensorOperand& value, std::string_view operation,
               std::source_location w);
 

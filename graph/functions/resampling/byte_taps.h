@@ -1,6 +1,6 @@
 // Images of bytes (u8) at other sizes, to the last bit as PyTorch resamples them on a host: weights
-// are integers of 16 bits, sums integers, and what each axis gives is rounded to bytes before the
-// next one. Apart from axis_taps.h, where weights and sums are floats.
+// are integers of 16 bits, sums integers, and the result of each axis is rounded to bytes before
+// the next one. Apart from axis_taps.h, where weights and sums are floats.
 #pragma once
 
 #include "graph/functions/resampling/axis_taps.h"

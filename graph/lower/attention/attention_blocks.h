@@ -16,8 +16,8 @@ bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DTyp
 BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target& target,
                        const BlockSizes& asked);
 // Block sizes for programs with the number of rows as an argument (`rows_vary`), or that of keys,
-// which are no cache of a fixed size then (`keys_vary`). They are chosen for a class of numbers, so
-// that all calls of a class run the same program.
+// which are not a cache of a fixed size then (`keys_vary`). They are chosen for a class of numbers,
+// so that all calls of a class run the same program.
 BlockSizes blocks_for_any_sizes(const dsl::Target& host, const Task& task, const BlockSizes& asked,
                                 bool rows_vary, bool keys_vary);
 

@@ -1,5 +1,5 @@
 // Shared by the programs of an attention: which rows a program has, and, where several share the
-// keys of one, what they leave to each other in scratch memory.
+// keys of one, the partial results that they leave to each other in scratch memory.
 //
 // One program has a block of rows of one key head: rows of one query head, or, where every head has
 // one row (decoding), one row of each query head that shares the key head. Rows are numbered
@@ -65,7 +65,7 @@ struct AttentionPartials {
   dsl::Tile highest, total, mixed_values;  // [all rows, splits], and [all rows, splits, depth]
 };
 
-// The program that makes the result of what others left.
+// The program that combines the partial results of the others.
 LoweredProgram combine_attention(const TaskList& list, const Region& region,
                                  const dsl::Target& target, AttentionPartials partials);
 

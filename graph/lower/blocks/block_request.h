@@ -25,7 +25,7 @@ enum class TunedWhere : std::uint8_t { any_device, a_host, a_gpu, a_gpu_with_clu
 
 // The sizes that tuning tries: powers of two in a range, or a list.
 struct TriedSizes {
-  std::int64_t from = 0, to = 0;  // where there is no list
+  std::int64_t from = 0, to = 0;  // without a list
   std::array<std::int64_t, 32> listed = {};
   std::size_t count = 0;
   bool is_doubling() const { return to != 0; }
@@ -46,12 +46,12 @@ struct BlockSize {
 };
 
 std::span<const BlockSize> all_block_sizes();              // in the order of the table
-const BlockSize* block_size_named(std::string_view name);  // null: there is none
+const BlockSize* block_size_named(std::string_view name);  // null: there is no such size
 
 // The sizes that are not 0, as "rows=64 columns=16", or "nothing".
 std::string text_of(const BlockSizes& sizes);
 BlockSizes most_block_sizes();  // the most that may be asked for of each
-// Why this size cannot be asked for, with what could be; empty where it can.
+// Why this size cannot be asked for, with the possible ones; empty where it can.
 std::string why_impossible(const BlockSize& size, std::int64_t value);
 // Raises `Error` naming the first size that cannot be asked for.
 void require_possible(const BlockSizes& sizes);

@@ -12,7 +12,7 @@
 
 namespace tilewright::graph {
 
-// Tells a program's parameters what the epilogue reads, and what the region writes.
+// Adds to a program's parameters the memory that the epilogue reads, and that the region writes.
 void add_epilogue_memory(const ConvolutionSite& site, Parameters& parameters);
 
 using LoadBlock = std::function<dsl::Tile(StorageId, const StridedView&)>;

@@ -23,8 +23,8 @@ struct ConvolutionSite {
   ConvolutionShape shape;
 };
 
-// Programs that copy and programs that read the copy are launched in turns, so many at most: a plan
-// lists them all.
+// Programs that copy and programs that read the copy are launched in turns, at most this many: a
+// plan lists them all.
 inline constexpr std::int64_t most_turns = 128;
 
 // True if the task is a convolution whose programs are of the first of these.

@@ -1,5 +1,5 @@
-// The ways in which a region that cumulates becomes programs (cumulation.cpp chooses), and what
-// they have in common.
+// The ways in which a region that cumulates becomes programs (cumulation.cpp chooses), and their
+// shared parts.
 #pragma once
 
 #include "graph/lower/cumulation/cumulation_shape.h"
@@ -12,7 +12,7 @@ struct CumulationSite {
   dsl::Tile join(const dsl::Operand& before, const dsl::Operand& after) const;
   // The neutral element, everywhere.
   dsl::Tile identity(const Shape& shape) const;
-  // An element of the operand as it joins others, and what is stored of it.
+  // An element of the operand as it joins others, and the stored part of it.
   dsl::Tile widened(const dsl::Tile& element) const;
   dsl::Tile narrowed(const dsl::Tile& joined) const { return dsl::cast(joined, task.dtype); }
 
@@ -26,7 +26,7 @@ struct CumulationSite {
 };
 
 // How the axis is cut, so that there are programs enough: first each chunk but the last has its
-// total taken, and then each begins with what those before it come to.
+// total taken, and then each begins with the join of those before it.
 struct Chunks {
   std::int64_t count = 1, length = 0;
   // For `size` elements: up to `most`, of a multiple of `quantum`.

@@ -1,5 +1,5 @@
-// A custom op that is a kernel, as what a step of a plan calls where the kernel is checked while it
-// runs (dsl::Check): it finds what a launch of its own would.
+// A custom op that is a kernel, as a call by a step of a plan where the kernel is checked while it
+// runs (dsl::Check): it finds the same faults as a launch of its own.
 //
 // On the host, and for asserts, the kernel is launched on the memory of the operands and results,
 // each of which is known by its size. On an emulated GPU the program of the plan runs, and may

@@ -1,10 +1,10 @@
 // Evaluates a task list, task by task on host arrays: its definition, as graph/ir/evaluate.h is
 // that of graphs. A wrong result here is a bug of making tasks; one that is right here and wrong in
-// a plan, of fusion, lowering or what comes after.
+// a plan is a bug of fusion, lowering or a later step.
 //
 // Storages are arrays of elements in double or of integers; nothing is shared with lowering but the
-// strided views. That a task reads what nobody has written is an `InternalError`, so that a
-// dependence that is missing shows in any order of tasks, whatever was in memory.
+// strided views. A task that reads memory which was never written is an `InternalError`, so that a
+// missing dependence shows in any order of tasks, whatever was in memory.
 #pragma once
 
 #include <span>

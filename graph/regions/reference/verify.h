@@ -22,7 +22,7 @@
 
 namespace tilewright::graph {
 
-// Raise `InternalError` naming the storage, the task or the region, and what is wrong with it.
+// Raise `InternalError` naming the storage, the task or the region, and the fault in it.
 void verify(const TaskList& list);
 // The list must be verified already. A region without tables is a task that can have none, and its
 // epilogue.

@@ -21,15 +21,15 @@
 //       #2: rows (4:3) columns (3:1) stored
 //   }
 //
-// A storage @n says its dtype, elements, kind and, of what lies in an input, which one. A task says
-// the node %n that it is for, its value's type, its kind with the tile op or the reduction, its
-// operands, what else it needs in braces, where the value goes, with "and" the type and storage of
-// each other result, and which tasks come before.
+// A storage @n has its dtype, elements, kind and, for a part of an input, the number of the input.
+// A task says the node %n that it is for, its value's type, its kind with the tile op or the
+// reduction, its operands, what else it needs in braces, where the value goes, with "and" the type
+// and storage of each other result, and which tasks come before.
 //
 // An operand is a number, a view of a storage @n, or of a task's value #n (which stands for the
 // storage of that task and names it as the producer). A view, in brackets, is shape:strides+offset;
 // strides are left out where they are row-major, the offset where it is 0, and all of it where the
-// view is row-major and has the shape of the task. Places are views of what is written.
+// view is row-major and has the shape of the task. Places are views of the written memory.
 //
 // A table's rows, columns and inner axis are index maps: modes size:stride, innermost first.
 //
@@ -51,8 +51,8 @@ std::string print(const TaskList& list);
 std::string print(const TaskList& list, std::span<const FusedRegion> regions);
 std::string print(std::span<const FusedRegion> regions);
 
-// Raises `Error` naming the line. The result is verified (reference/verify.h); of a list alone
-// there are no regions.
+// Raises `Error` naming the line. The result is verified (reference/verify.h); a list alone has no
+// regions.
 FusedTasks parse_tasks(std::string_view text);
 
 }  // namespace tilewright::graph
