@@ -1,8 +1,8 @@
 // The families of models that a Hugging Face folder may hold, and how each one's config.json
 // becomes a DecoderConfig.
 //
-// A family is a row of a table: its model_type and a function of a few lines that says what is
-// different from Llama. Each member of the file is used, or is in a list of those that do not
+// A family is a row of a table: its model_type and a function of a few lines that states its
+// differences from Llama. Each member of the file is used, or is in a list of those that do not
 // affect the result (authors, training), or is an `Error` that names it and its value; so is a
 // known member with a value that is not supported.
 #pragma once

@@ -13,14 +13,15 @@
 
 namespace tilewright {
 
-// The names that a family has for the sizes, and what an absent one is.
+// The names that a family has for the sizes, and the values of absent ones.
 struct SizeFields {
   std::string_view layers = "num_hidden_layers", hidden = "hidden_size",
                    heads = "num_attention_heads";
   std::string_view intermediate = "intermediate_size", positions = "max_position_embeddings";
-  std::optional<std::int64_t> max_positions;    // absent: an error
-  std::optional<std::int64_t> head_size;        // absent: hidden / heads
-  std::optional<std::int64_t> inner_of_hidden;  // intermediate, where absent: so many hidden
+  std::optional<std::int64_t> max_positions;  // absent: an error
+  std::optional<std::int64_t> head_size;      // absent: hidden / heads
+  // intermediate, where absent: this multiple of hidden
+  std::optional<std::int64_t> inner_of_hidden;
 };
 
 class FamilyFields {

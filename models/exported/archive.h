@@ -3,8 +3,8 @@
 // A stranger wrote it, so nothing in it is believed. Its directory is read with minizip and then
 // held against the file: how many entries there are, that each lies inside the file and apart from
 // all others, that no two have one name, and that no name leads out of the archive. Entries are
-// stored as they are, or deflated within a bound. Separate from what the entries mean (program.h),
-// and the only place that knows the libraries for zip files.
+// stored as they are, or deflated within a bound. Separate from the meaning of the entries
+// (program.h), and the only place that knows the libraries for zip files.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class Archive {
 
   const std::vector<ArchiveEntry>& entries() const { return entries_; }  // sorted by name
   const ArchiveEntry* find(std::string_view name) const;
-  // Raises `Error` where there is none.
+  // Raises `Error` where it is missing.
   const ArchiveEntry& at(std::string_view name) const;
 
   // Fills `to`, which has the entry's size, and compares the checksum.

@@ -1,7 +1,6 @@
 // Views of PyTorch's that are copies here: of a diagonal, of windows, by strides, of conjugates,
-// and of complex numbers as pairs. A program that writes in place may not see the difference: what
-// it writes to such a copy would be lost, and what is written to the tensor that it is of would not
-// be seen.
+// and of complex numbers as pairs. A program that writes in place may not see the difference:
+// writes to such a copy would be lost, and writes to the original tensor would not be seen.
 #pragma once
 
 #include "models/exported/program/program.h"

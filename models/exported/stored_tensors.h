@@ -1,5 +1,5 @@
 // Tensors in the storages of an archive: each storage is an entry, in which any number of tensors
-// lie. Apart from what describes them, which is a table in JSON or a pickle (tensor_data.h).
+// lie. Apart from their descriptions, which are a table in JSON or a pickle (tensor_data.h).
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace tilewright::exported {
 
 // Tensors of one name in the tables share memory where they share an entry and lie equally in it.
 // With Reading::mapped those whose bytes lie aligned are the file's memory. Raises `Error`
-// "[load_exported] ..." for what is wrong with the tables, and for tensors that are pickled.
+// "[load_exported] ..." for faults of the tables, and for tensors that are pickled.
 std::map<std::string, Tensor> read_tensors(const Archive& archive);
 
 }  // namespace tilewright::exported

@@ -22,9 +22,9 @@ struct ModelFileOptions {
 
 // Opens the file of that name. In a folder models--*/snapshots/REVISION of the Hugging Face cache
 // links lead to models--*/blobs, which is allowed. The descriptor belongs to a directory entry that
-// is no link itself, in an allowed folder, even if somebody renames files meanwhile. Raises `Error`
-// beginning with "[operation]" for a name that is not plain, a link that leads elsewhere (which the
-// message says how to allow), and whatever ForeignFile refuses.
+// is not a link itself, in an allowed folder, even if another process renames files meanwhile.
+// Raises `Error` beginning with "[operation]" for a name that is not plain, a link that leads
+// elsewhere (which the message says how to allow), and whatever ForeignFile refuses.
 std::shared_ptr<ForeignFile> open_model_file(const std::filesystem::path& folder,
                                              const std::string& name, std::string_view operation,
                                              ModelFileOptions options = {});

@@ -40,8 +40,8 @@ struct Signature {
 
 std::vector<ProgramInput> described_inputs(const Signature& signature);
 
-// The integers among the inputs, which it reads; none for the others. Raises `Error`
-// "[operation] ..." that names the input, the axis, the size and what would be right.
+// The integers among the inputs, which it reads; none for the others. Raises `Error` "[operation]
+// ..." that names the input, the axis, the size and a valid one.
 using InputIntegers = std::vector<std::optional<std::int64_t>>;
 InputIntegers check_inputs(const Signature& signature, const std::vector<Tensor>& inputs);
 

@@ -1,6 +1,6 @@
 // A size that a program states in terms of other sizes: `Mul(Integer(4), Symbol('s27', ...))`.
 //
-// The text is what sympy's srepr gives. Only what stands for sizes of inputs is read so; sizes in
+// The text is what sympy's srepr gives. Only expressions of sizes of inputs are read so; sizes in
 // between are computed by nodes of the graph.
 #pragma once
 
@@ -23,7 +23,7 @@ struct SizeExpression {
   bool operator==(const SizeExpression&) const = default;
 };
 
-// Nothing where the text is no such expression, or too deep.
+// Nothing where the text is not such an expression, or is too deep.
 std::optional<SizeExpression> parse_size_expression(std::string_view text);
 
 using SymbolValues = std::map<std::string, std::int64_t, std::less<>>;

@@ -2,7 +2,7 @@
 // with it, each as a whole.
 //
 // A file has two sets of them: those that are looked for in the text as it is, and those
-// ("normalized") in what the normalizer makes of it, for which their own text is normalised too.
+// ("normalized") in the output of the normalizer, for which their own text is normalised too.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace tilewright::tokenizer {
 
 struct AddedToken {
-  std::string content;  // what is looked for
+  std::string content;  // the text to look for
   Id id = -1;
   bool is_special = false;
   bool left_strip = false, right_strip = false;  // white space there goes with it
@@ -36,7 +36,7 @@ class AddedTokens {
 
  private:
   const AddedToken* longest_at(std::string_view text) const;
-  // The part of the text that a token found there takes, or nothing where it is none.
+  // The part of the text that a token found there takes, or nothing where it does not count.
   struct TokenSpan {
     std::size_t begin, end;
     bool is_taken;

@@ -1,9 +1,9 @@
 // From tokens back to text: a chain of steps, each of which takes the tokens that the one before
 // makes and makes tokens itself; in the end they are joined.
 //
-// Tokens arrive one after the other while a model writes, so every step hands on what has become
-// certain and holds back the rest. A step that joins tokens makes one long token, which it hands on
-// in parts.
+// Tokens arrive one after the other while a model writes, so every step passes on the certain part
+// and holds back the rest. A step that joins tokens makes one long token, which it hands on in
+// parts.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct DecoderStep {
     word_end
   } kind;
   Replacement replacement;
-  std::string text;                  // what is stripped; the mark, prefix or suffix
+  std::string text;                  // the stripped text; the mark, prefix or suffix
   std::int64_t start = 0, stop = 0;  // how often it is stripped at most
   bool cleans_up = false, drops_first = false;
 };

@@ -18,7 +18,7 @@ namespace tilewright::tokenizer {
 class Fields {
  public:
   // `role` is what messages call it ("the decoder"). The node must outlive this. Raises `Error`
-  // where it is no object.
+  // where it is not an object.
   Fields(std::string_view what, const json::Node& node, std::string role);
 
   // Raises `Error` "[load_tokenizer] WHAT: ..." unless the condition holds.
@@ -41,7 +41,7 @@ class Fields {
   Fields object(std::string_view name);
   Fields inside(const json::Node& node, std::string role) const { return {what_, node, role}; }
 
-  void ignore(std::string_view name) { find(name); }  // it has no effect on what is computed here
+  void ignore(std::string_view name) { find(name); }  // it has no effect on the results here
   void finish() const;
 
  private:
@@ -57,7 +57,7 @@ class Fields {
 struct Component {
   Fields fields;
   std::string type;
-  // Raises `Error` that names the type and what is supported.
+  // Raises `Error` that names the type and the supported ones.
   [[noreturn]] void refuse(std::string_view supported) const;
 };
 std::vector<Component> components(std::string_view what, const json::Node* node,

@@ -34,7 +34,7 @@ void merge_pairs(const Merges& merges, std::vector<Id>& ids);
 class Model {
  public:
   Model() = default;
-  // Raises `Error` "[load_tokenizer] WHAT: ..." for what does not fit or is not supported.
+  // Raises `Error` "[load_tokenizer] WHAT: ..." for wrong or unsupported contents.
   Model(Fields fields, Vocabulary vocabulary);
 
   const TokenTable& vocabulary() const { return ids_; }

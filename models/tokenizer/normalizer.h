@@ -14,11 +14,11 @@ namespace tilewright::tokenizer {
 
 inline constexpr std::size_t max_text_bytes = 16 << 20;
 inline constexpr std::size_t max_normalized_bytes = 4 * max_text_bytes;
-inline constexpr std::size_t max_rule_bytes = 256;  // of what is written for something else
+inline constexpr std::size_t max_rule_bytes = 256;  // of a replacement text
 
 // Occurrences of a string, or matches of a regular expression, give way to `content`.
 struct Replacement {
-  std::string text;  // where there is no regex
+  std::string text;  // without a regex
   std::optional<Regex> regex;
   std::string content;
 

@@ -35,7 +35,7 @@ class PostProcessor {
 };
 
 // The file's truncation and padding. As for the library `tokenizers`, a text that stands alone is a
-// batch of one, so padding to the longest adds nothing but what makes a multiple.
+// batch of one, so padding to the longest only pads to a multiple.
 class Lengths {
  public:
   Lengths() = default;
@@ -52,7 +52,7 @@ class Lengths {
   std::optional<std::size_t> most_;
   bool cuts_begin_ = false, cuts_second_ = false;
   bool is_fixed_ = false;
-  std::size_t length_ = 0, multiple_ = 1;  // the fixed length; of what others become a multiple
+  std::size_t length_ = 0, multiple_ = 1;  // the fixed length; the divisor of other lengths
   std::int64_t pad_id_ = 0;
   bool pads_begin_ = false;
 };

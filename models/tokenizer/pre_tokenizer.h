@@ -21,7 +21,7 @@ using Id = std::int32_t;
 struct Piece {
   std::uint32_t begin, end;  // in the text
   Id id = -1;                // of an added token, which is not cut further
-  bool begins_text = false;  // nothing of what the user gave stands before it
+  bool begins_text = false;  // nothing of the user's text stands before it
 };
 
 struct Pieces {
@@ -60,10 +60,10 @@ class PreTokenizer {
       literal,
       numbers,
       punctuation,
-      white_space,  // what they cut at
+      white_space,  // the places of cuts
       space_before,
       metaspace,
-      byte_characters  // what they write
+      byte_characters  // the output
     } kind;
     Behavior behavior = Behavior::isolated;
     bool invert = false;

@@ -80,7 +80,7 @@ class Call {
 
   // All tensors among the arguments, which does not count as asking for them.
   std::vector<Tensor> operands() const;
-  // Raises `Error` that names the first argument that nobody asked for.
+  // Raises `Error` that names the first argument that was not read.
   void refuse_unread() const;
   // Raises `Error` that names the argument and says why its value cannot be taken.
   [[noreturn]] void refuse(std::string_view name, std::string_view reason) const;
@@ -90,7 +90,7 @@ class Call {
   const ArgumentValue& at(std::string_view name) const;
   const Value& value(ValueId id) const { return values_[static_cast<std::size_t>(id)]; }
   std::optional<Number> as_scalar(const ArgumentValue& argument, std::string_view name) const;
-  // Undefined where the value is none; the part that this call sees.
+  // Undefined for an absent value; the part that this call sees.
   Tensor as_tensor(const Value& value, std::string_view name) const;
 
   const Node& node_;

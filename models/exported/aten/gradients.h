@@ -8,7 +8,7 @@
 
 namespace tilewright::exported {
 
-// Computes those that `output_mask` asks for. The others are no results, as programs name none for
+// Computes those that `output_mask` asks for. The others are not results, as programs name none for
 // them, or none where they do.
 Results wanted_gradients(const Call& call, const std::vector<std::function<Tensor()>>& gradients);
 

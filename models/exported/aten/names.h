@@ -1,4 +1,4 @@
-// Under which names the table of operators may have what a program names.
+// The names under which the table of operators may have an operator of a program.
 #pragma once
 
 #include <cstdint>

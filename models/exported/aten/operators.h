@@ -1,5 +1,5 @@
-// The table from PyTorch's operators to what computes them: by the name of an overload, as exported
-// programs have it, a function of a call. Each family of operators is a file of rows.
+// The table from PyTorch's operators to their implementations: by the name of an overload, as
+// exported programs have it, a function of a call. Each family of operators is a file of rows.
 //
 // An operator has several names, of which one has a row; names.cpp has the rules:
 //
@@ -58,9 +58,9 @@ inline constexpr auto by = [](const Call& call) { return function(call); };
 struct ComplexMeaning {
   enum class How : std::uint8_t {
     none,
-    same,                            // what the row of real values does with any
+    same,                            // the same as the row does with any real values
     row,                             // a function of its own
-    of_parts,                        // linear: what the row says, of either part
+    of_parts,                        // linear: the row's result for either part
     of_real_parts,                   // the sizes of a tensor, say: of the real one
     of_real_part_without_imaginary,  // ones: the imaginary part of the result is 0
     of_magnitudes,
@@ -86,7 +86,7 @@ class NamedOperator {
   // True if it may have arguments that are complex.
   bool takes_complex() const { return complex_.how != ComplexMeaning::How::none; }
   // `program_writes`: whether an operator of the program writes in place. Raises `Error` as the
-  // row's function does, and where a result has not the shape of what it is to be written to.
+  // row's function does, and where a result has not the shape of its target.
   Results compute(const Call& call, bool program_writes) const;
 
   bool is_known() const { return row_ != nullptr || takes_complex(); }

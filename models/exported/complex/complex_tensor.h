@@ -3,8 +3,8 @@
 // The library has no complex element types. A value that is complex in the program is a pair of
 // tensors of one shape and float dtype, its real and its imaginary part; PyTorch's storage, pairs
 // of adjacent numbers, is a real tensor with a last axis of 2, of which the parts are views. So
-// inputs and weights, view_as_complex and view_as_real of what it gave cost nothing, and what is
-// computed in between is never put into pairs.
+// inputs and weights, view_as_complex and view_as_real of its result cost nothing, and intermediate
+// values are never put into pairs.
 #pragma once
 
 #include <optional>

@@ -11,10 +11,10 @@
 
 namespace tilewright::exported {
 
-using ValueOf = std::function<ValueId(const std::string& name)>;  // raises where there is none
+using ValueOf = std::function<ValueId(const std::string& name)>;  // raises for an unknown name
 
-// Raise `Error` by `fields` for what has another form than the schema says, and for kinds of
-// arguments that are not known.
+// Raise `Error` by `fields` for members of another form than the schema's, and for unknown kinds of
+// arguments.
 ArgumentValue read_argument(const Fields& fields, const json::Node& argument, std::string_view name,
                             const ValueOf& value_of);
 std::vector<std::string> result_names(const Fields& fields, const json::Node& output);

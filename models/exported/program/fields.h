@@ -1,7 +1,8 @@
 // Members of a foreign JSON document, read with their types checked.
 //
-// Every error names the file, where in it the member is (a node, an input), the member, what it is
-// and what is wanted. Apart from what the members mean, which program.cpp and tensor_data.cpp know.
+// Every error names the file, where in it the member is (a node, an input), the member, its value
+// and a valid one. Apart from the meaning of the members, which program.cpp and tensor_data.cpp
+// know.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ class Fields {
   const std::vector<json::Node>& list(const json::Node& object, std::string_view name) const;
   const std::vector<std::pair<std::string, json::Node>>& members(const json::Node& object,
                                                                  std::string_view name) const;
-  // A null is none.
+  // A null counts as missing.
   const json::Node* optional(const json::Node& object, std::string_view name) const;
 
   // Values by themselves; `name` is what errors call them.
@@ -53,7 +54,7 @@ class Fields {
   const std::vector<json::Node>& as_list(const json::Node& value, std::string_view name) const;
   // The number that PyTorch has for an element type.
   ElementType as_element_type(const json::Node& value, std::string_view name) const;
-  // The one member of an object that says by its name what it holds: {"as_int": 3}.
+  // The one member of an object that names its kind: {"as_int": 3}.
   const std::pair<std::string, json::Node>& as_choice(const json::Node& value,
                                                       std::string_view name) const;
 

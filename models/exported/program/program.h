@@ -142,8 +142,8 @@ void for_each_node(const std::vector<Node>& nodes, const Visit& visit) {
   }
 }
 
-// Raises `Error` "[load_exported] FILE: node "add_1": ..." for what is wrong with the text, which
-// is model.json of the archive.
+// Raises `Error` "[load_exported] FILE: node "add_1": ..." for faults of the text, which is
+// model.json of the archive.
 Program read_program(std::string_view text, const std::string& file);
 
 // Limits of model.json and of the descriptions of weights, which suit graphs of 100,000 nodes.

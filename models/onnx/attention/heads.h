@@ -1,5 +1,5 @@
-// Attention of many heads, which ONNX's own operators and those of ONNX Runtime have in common:
-// tensors in heads, scores and what changes them, rotary positions.
+// Attention of many heads, shared by ONNX's own operators and those of ONNX Runtime: tensors in
+// heads, scores and their changes, rotary positions.
 #pragma once
 
 #include <optional>

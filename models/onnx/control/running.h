@@ -8,7 +8,7 @@
 
 namespace tilewright::onnx {
 
-// Gives the execution what the node computes. Errors name the node.
+// Gives the execution the results of the node. Errors name the node.
 void compute(const Node& node, Execution& execution);
 
 // The results of the body for these values, after which the execution has none of its own. Raises

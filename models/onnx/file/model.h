@@ -10,8 +10,8 @@
 
 namespace tilewright::onnx {
 
-// Raises `Error` "[load_onnx] PATH: ..." for what is wrong with the file, or with those of its
-// folder in which its tensors lie.
+// Raises `Error` "[load_onnx] PATH: ..." for faults of the file, or of those of its folder in which
+// its tensors lie.
 Program read_program(const std::filesystem::path& path, Reading reading);
 
 // A tensor alone, as files of inputs have it; `name` is for messages.

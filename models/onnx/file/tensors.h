@@ -16,7 +16,7 @@
 
 namespace tilewright::onnx {
 
-// The dtype of that number in ONNX's list. Raises `Error` that names it where there is none here.
+// The dtype of that number in ONNX's list. Raises `Error` that names it if this library lacks it.
 DType dtype_of(std::int64_t number, const Place& place);
 
 struct NamedTensor {

@@ -13,7 +13,7 @@
 namespace tilewright::onnx {
 
 // The weights that each sample gets of the leaves that it comes to, [samples, trees, columns];
-// `weights` is what the attributes of the leaves' weights begin with: "class" or "target". Raises
+// `weights` is the prefix of the attributes of the leaves' weights: "class" or "target". Raises
 // `Error` for lists of unequal lengths and for nodes that make no trees.
 Tensor forest_weights(const Call& call, const std::string& weights, std::int64_t columns);
 

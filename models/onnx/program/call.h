@@ -26,11 +26,11 @@ struct Execution {
   std::span<Value> values;        // by ValueId
   std::span<const bool> is_used;  // likewise: whether anything reads it
   // Values of which a model says by one type what either branch gives, once the host knows which
-  // one is taken: their sizes are the branch's. And those whose sizes were others than declared,
-  // with what is computed from them.
+  // one is taken: their sizes are the branch's. And those with other sizes than declared, with the
+  // values computed from them.
   std::unordered_set<ValueId> chosen = {}, otherwise = {};
 
-  // Raises `Error` where what the node gives contradicts what is declared of it.
+  // Raises `Error` where the node's result contradicts its declaration.
   void require_as_declared(const Node& node, ValueId id, const Value& value);
 };
 
@@ -85,7 +85,7 @@ class Call {
   int axis_within(std::string_view name, std::optional<std::int64_t> missing, int rank) const;
   int within(std::int64_t axis, int rank) const;
 
-  // Raises `Error` that names the first input or attribute that nobody asked for.
+  // Raises `Error` that names the first input or attribute that was not read.
   void refuse_unread() const;
   // Raises `Error` that names the attribute and says why its value cannot be taken.
   [[noreturn]] void refuse(std::string_view name, std::string_view reason) const;

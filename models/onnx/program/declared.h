@@ -24,8 +24,8 @@ struct Declared {
   bool says_something() const { return dtype || sizes; }
 };
 
-// Raises `Error` that names the value, what is declared and what it is, where a tensor is of
-// another dtype or, unless `any_sizes`, has another rank or size. Sequences are not looked at.
+// Raises `Error` that names the value, its declaration and its type, where a tensor is of another
+// dtype or, unless `any_sizes`, has another rank or size. Sequences are not looked at.
 void require_declared(const Declared& declared, const Value& value, bool any_sizes);
 // True if it has the declared rank and sizes, as far as they are given.
 bool has_declared_sizes(const Declared& declared, const Value& value);

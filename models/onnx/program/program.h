@@ -1,4 +1,4 @@
-// An ONNX model as data: what goes in, the nodes in their order, what comes out.
+// An ONNX model as data: inputs, the nodes in their order, outputs.
 //
 // Right in itself once it is read: every value that a node reads was given before, and once. Names
 // of files have become numbers. Bodies of branches and loops are graphs of their own, whose values
@@ -70,7 +70,7 @@ struct Program {
     auto found = declared.find(id);
     return found == declared.end() ? nullptr : &found->second;
   }
-  // Raises `Error` where the value contradicts what is declared of it.
+  // Raises `Error` where the value contradicts its declaration.
   void require_as_declared(ValueId id, const Value& value) const {
     if (const Declared* said = declared_of(id)) require_declared(*said, value, any_sizes);
   }

@@ -15,7 +15,7 @@
 
 namespace tilewright::onnx {
 
-// Up to so many elements are kept on the host.
+// Up to this many elements are kept on the host.
 constexpr std::int64_t most_known = 4096;
 
 // Row-major; integers and flags are integral numbers, in the range of the dtype.
@@ -44,7 +44,7 @@ class Value {
       : tensor_(std::move(tensor)), known_(std::move(known)) {}
 
   Value(Sequence sequence) : sequence_(std::make_shared<const Sequence>(std::move(sequence))) {}
-  static Value absent();  // an optional value that is not there
+  static Value absent();  // an absent optional value
 
   bool defined() const {
     return known_ != nullptr || tensor_.defined() || sequence_ != nullptr || is_absent_;
@@ -52,10 +52,10 @@ class Value {
   bool is_absent() const { return is_absent_; }
   bool is_tensor() const { return known_ != nullptr || tensor_.defined(); }
   const Known* known() const { return known_.get(); }
-  // These raise `Error` where it is no tensor, or no sequence.
+  // These raise `Error` where it is not a tensor, or not a sequence.
   DType dtype() const;
   const Shape& shape() const;
-  Tensor tensor() const;  // made of the numbers where there is none
+  Tensor tensor() const;  // made of the numbers if there is no tensor yet
   const Sequence& sequence() const;
 
  private:

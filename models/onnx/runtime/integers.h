@@ -1,5 +1,5 @@
 // Integers of 8 bits with scales and zero points among the inputs of a call, as ONNX Runtime's
-// operators have them: what is checked of them, and their products.
+// operators have them: their checks, and their products.
 #pragma once
 
 #include "models/onnx/program/call.h"

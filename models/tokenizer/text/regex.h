@@ -3,8 +3,8 @@
 //
 // PCRE2 bounds how often it backtracks in one match, but not the characters that it reads again
 // and again. A search therefore counts both: at callouts around each repetition of the pattern it
-// adds up how far the position moved. A text has a budget, linear in its length, and what needs
-// more is an error; so no pattern hangs a program.
+// adds up how far the position moved. A text has a budget, linear in its length, and exceeding it
+// is an error; so no pattern hangs a program.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class Regex {
 // Searches one text, or its pieces, with one pattern. For one thread.
 class RegexSearch {
  public:
-  // The budget is that of a text of so many bytes.
+  // The budget is that of a text of this many bytes.
   RegexSearch(const Regex& regex, std::size_t text_bytes);
   ~RegexSearch();
   RegexSearch(const RegexSearch&) = delete;

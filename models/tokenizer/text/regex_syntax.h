@@ -14,7 +14,7 @@
 
 namespace tilewright::tokenizer {
 
-// Raises `Error` "WHERE: the pattern "...": ..." for what is not understood.
+// Raises `Error` "WHERE: the pattern "...": ..." for unknown syntax.
 std::string in_pcre2_syntax(std::string_view pattern, std::string_view where);
 
 }  // namespace tilewright::tokenizer

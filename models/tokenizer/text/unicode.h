@@ -13,7 +13,7 @@ enum class Form : unsigned char { nfc, nfd, nfkc, nfkd };
 bool is_white_space(char32_t value);  // the property White_Space
 bool is_number(char32_t value);       // the general categories Nd, Nl, No
 bool is_mark(char32_t value);         // Mn, Mc, Me
-bool is_nonspacing(char32_t value);   // Mn alone: accents, and what stands above or below
+bool is_nonspacing(char32_t value);   // Mn alone: accents, and other marks above or below
 bool is_other(char32_t value);        // Cc, Cf, Co, Cs; not what Unicode has not given a meaning
 bool is_punctuation(char32_t value);  // P, and all of ASCII's
 bool is_word(char32_t value);         // letters, marks, decimal digits, connectors, joiners
