@@ -1,8 +1,8 @@
-// Work that nobody waits for: one thread of low priority for the whole process.
+// Background work: one thread of low priority for the whole process.
 //
-// Jobs run one after the other, in the order in which they were made; where there are none there is
-// no thread. When the process ends, the job that runs is asked to stop and waited for, before
-// anything that was made earlier is destroyed; a child after fork has no jobs.
+// Jobs run one after the other, in the order in which they were made; without jobs there is no
+// thread. When the process ends, the job that runs is asked to stop and waited for, before anything
+// that was made earlier is destroyed; a child after fork has no jobs.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ class BackgroundJob {
   // Asks the work to end and waits until it did; work that has not begun never does. Not to be
   // called by the work itself.
   void stop();
-  // Waits until the work is over, at most so many seconds; whether it is. 0: only asks.
+  // Waits until the work is over, at most `seconds`; returns whether it is. 0: only asks.
   bool wait(double seconds = std::numeric_limits<double>::infinity()) const;
   // The message of the exception it threw, once it is over; empty if there was none.
   std::string failure() const;

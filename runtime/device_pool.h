@@ -3,7 +3,7 @@
 // Asking a device for memory takes long and stops its work, so a program does it only while it
 // grows. A block goes back to the pool when its owner is done with it on the host, which may be
 // before the device is: it is handed out again only to the same stream (an order of work), where
-// what uses it next comes after what used it last.
+// its next use comes after its last one.
 //
 //   segments   2 MiB for blocks below 1 MiB, 32 MiB below 16 MiB, else as large as the block
 //   blocks     multiples of 512 bytes; the smallest free one of the stream that fits is cut, and
@@ -80,7 +80,7 @@ class DevicePool {
   DevicePoolStatistics statistics_;
 };
 
-// Names the owner of what this thread takes meanwhile.
+// Names the owner of the memory that this thread takes meanwhile.
 class MemoryOwner {
  public:
   explicit MemoryOwner(std::string_view name);  // must outlive the object

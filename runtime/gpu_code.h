@@ -1,4 +1,4 @@
-// A kernel for a GPU as plain data: its PTX, and what a launch must know besides.
+// A kernel for a GPU as plain data: its PTX, and the further facts that a launch needs.
 //
 // A kernel takes the parameters of its program in their order. A persistent kernel, whose blocks go
 // through several programs of the grid, is launched with as many blocks as run at the same time,
@@ -32,7 +32,7 @@ struct GpuCode {
 // NVIDIA's compilers spill registers of some kernels so that more blocks run at once, unless the
 // text says how many registers a thread may have. This returns the text with as many as a block of
 // this many threads may have. Nothing if it already states a number, or if it has local memory of
-// its own (for what it prints), since then local memory is no sign of a spill.
+// its own (for printing), since then local memory does not show a spill.
 std::optional<std::string> with_all_registers(const std::string& ptx, int threads);
 
 }  // namespace tilewright

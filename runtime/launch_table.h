@@ -1,10 +1,10 @@
-// Several launches of a GPU's kernel as one: what the kernel takes instead of arguments.
+// Several launches of a GPU's kernel as one: the table that replaces the kernel's arguments.
 //
 // The programs of all grids are numbered through, and a block finds by its number whose it is: the
-// table says where each launch begins, and what its arguments are. It goes to the kernel by value,
-// as one parameter of at most 4096 bytes, which all drivers take and which comes from the constant
-// cache: nothing has to be allocated, kept alive or copied ahead of the launch, and a node of a
-// CUDA graph gets other arguments as any other does.
+// table says where each launch begins, and its arguments. It goes to the kernel by value, as one
+// parameter of at most 4096 bytes, which all drivers take and which comes from the constant cache:
+// nothing has to be allocated, kept alive or copied ahead of the launch, and a node of a CUDA graph
+// gets other arguments as any other does.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct LaunchTable {
   int capacity = 0;        // launches
   bool has_sizes = false;  // of the grids, for programs that look at more than their number
 
-  // For so many launches, or the most there is room for.
+  // For the given number of launches, or the most there is room for.
   static LaunchTable of(std::size_t params, bool has_sizes, std::size_t launches);
 
   // The first program of each launch, i32, `places()` of them: a power of two, so that a search

@@ -1,6 +1,6 @@
 // Where the time goes: spans of a process for a trace viewer.
 //
-// With TILEWRIGHT_TRACE=FILE, or between start_trace and write_trace, what the library does is
+// With TILEWRIGHT_TRACE=FILE, or between start_trace and write_trace, the library's work is
 // recorded: compiling, launches on the host, kernels of GPUs with the times that the GPU took,
 // copies. The file is what Chrome's viewer (chrome://tracing, Perfetto) reads: a track a thread,
 // and one a GPU. Where nothing is recorded, a span costs the test of one flag.
@@ -60,7 +60,7 @@ void add_trace_span(const char* kind, std::string_view name, std::string_view tr
 int add_trace_source(void (*collect)(void* context), void* context);
 void remove_trace_source(int number);
 
-void start_trace();  // forgets what was recorded
+void start_trace();  // forgets the recording
 void stop_trace();
 // Writes the file and stops recording. Raises `Error` where it cannot be written.
 void write_trace(const std::string& path);

@@ -7,8 +7,8 @@
 namespace tilewright {
 
 // Calls `work` on this thread and, if the system gives one, on a second at the same time; so it
-// must take its pieces from something both may ask. Returns when all calls have, and raises what
-// the first that failed has raised.
+// must take its pieces from something both may ask. Returns when all calls have, and raises the
+// error of the first that failed.
 void run_beside(const std::function<void()>& work);
 
 }  // namespace tilewright

@@ -4,11 +4,11 @@
 // settings, hooks or forks, so that it can be tested and measured by itself.
 //
 // How a loop runs. The caller splits [0, count) into one slice a worker and opens the loop; it then
-// takes pieces of its own slice from the front, and when that is empty takes half of what others
-// have left from the back. A worker that is awake joins and does the same. The caller never waits
-// for a worker that has not joined: it closes the loop when no piece is left, and waits only for
-// those inside. So a loop of a microsecond costs no more for a worker that sleeps than the system
-// call that wakes it, and uneven programs balance.
+// takes pieces of its own slice from the front, and when that is empty takes half of another
+// slice's rest from the back. A worker that is awake joins and does the same. The caller never
+// waits for a worker that has not joined: it closes the loop when no piece is left, and waits only
+// for those inside. So a loop of a microsecond costs no more for a worker that sleeps than the
+// system call that wakes it, and uneven programs balance.
 //
 // A worker without work spins for `spin_ns` and then sleeps in the kernel.
 #pragma once

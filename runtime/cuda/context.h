@@ -56,8 +56,8 @@ class Context final : public PrimaryContext, public DeviceMemory {
   std::unique_ptr<Timeline> timeline_;
 };
 
-// The context of GPU `ordinal`. Raises `Error` where there is no driver or no such GPU, saying what
-// there is. Thread safe.
+// The context of GPU `ordinal`. Raises `Error` where there is no driver or no such GPU, listing the
+// GPUs. Thread safe.
 Context& context(int ordinal);
 
 // A stream of the library's, for work beside the context's own.

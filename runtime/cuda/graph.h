@@ -6,8 +6,8 @@
 // before it; where both kernels and driver can, it begins before that one has ended
 // (programmatic dependent launch).
 //
-// A graph may hold its launches several times in a row, for work in which each round reads what the
-// previous round wrote in place: many steps for one call of the driver.
+// A graph may hold its launches several times in a row, for work in which each round reads the
+// in-place results of the previous round: many steps for one call of the driver.
 #pragma once
 
 #include <cstddef>

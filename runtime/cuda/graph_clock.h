@@ -18,7 +18,7 @@ class GraphClock {
  public:
   GraphClock(Context& context, std::vector<PreparedLaunch> launches);
   // Seconds that all launches take, one after the other: the mean of as many times as take
-  // `at_least_seconds`, after one that is not counted. Waits for what was in the stream before.
+  // `at_least_seconds`, after one that is not counted. Waits for earlier work in the stream.
   double seconds(double at_least_seconds);
 
  private:

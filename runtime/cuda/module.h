@@ -5,7 +5,7 @@
 // the GPU's compute capability and the driver's version, and loaded from there by the next process.
 // A damaged file, or one that the driver refuses, is compiled again.
 //
-// Only what is linked can be kept so, and the driver compiles it as a part that others may call: it
+// Only linked code can be kept so, and the driver compiles it as a part that others may call: it
 // takes up to twice the registers, and waits for each product of a warpgroup by itself, which makes
 // attention half as fast (ptxas -c; CUDA 13). It is as good for short texts. Long ones, and kernels
 // whose warps have roles, are compiled whole, and the driver's own cache keeps them.
@@ -60,7 +60,7 @@ class ModuleTable {
   };
   struct Unloading;
   std::unique_ptr<Entry> load(const GpuCode& code);
-  // `text` is what the driver compiles to the same kernel.
+  // The driver compiles `text` to the same kernel.
   std::unique_ptr<Entry> load(const GpuCode& code, const std::string& text);
   struct MachineCode {
     std::vector<char> image;

@@ -24,7 +24,7 @@ struct GpuClocks {
 // Thread safe.
 class Nvml {
  public:
-  // Null where there is no such library, it lacks a function, or does not start.
+  // Null where the library does not exist, lacks a function, or does not start.
   static std::unique_ptr<Nvml> open(const std::string& library);
   // The clocks of the GPU on this bus ("0000:3b:00.0"), or nothing if NVML does not know it.
   std::optional<GpuClocks> clocks(const std::string& bus) const;

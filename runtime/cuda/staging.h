@@ -5,7 +5,7 @@
 // piece, and waits for the stream before that. A decode step that sends two numbers would wait
 // twice for the step before it, and weights would be read, sent and waited for in turns. So there
 // is a ring of pinned memory here: the caller's bytes are copied into it by all threads of the host
-// while the device takes those before them, and nobody waits but for room. The ring has two halves;
+// while the device takes those before them, and the only wait is for room. The ring has two halves;
 // before one is used again the copies out of it are waited for.
 //
 // A context has a small ring for small things, which are many and must not queue behind large ones,

@@ -1,5 +1,5 @@
-// Tensor maps for TMA, from what the code generator says of them
-// (runtime/tensor_map.h) and the arguments of a launch.
+// Tensor maps for TMA, from the code generator's descriptions (runtime/tensor_map.h) and the
+// arguments of a launch.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace tilewright::cuda {
 
-// Raises `Error` where the array does not suit TMA, naming the argument and what it
-// must be: it begins at a multiple of 16 bytes, and so do its rows.
+// Raises `Error` where the array does not suit TMA, naming the argument and the requirement: it
+// begins at a multiple of 16 bytes, and so do its rows.
 TensorMapBytes encode(const TensorMapSpec& spec, const Argument* arguments,
                       const std::vector<ArtifactParam>& params);
 

@@ -1,8 +1,8 @@
 // Checks that no other user can change the contents of a folder.
 //
-// Cached files are trusted, and some of them are run. So a folder of one's own is used only if
-// nobody but the user and the system's administrator can put anything there: neither into it, nor
-// another folder into its place by changing a folder above it or a link on the way.
+// Cached files are trusted, and some of them are run. So a folder of one's own is used only if only
+// the user and the system's administrator can put anything there: neither into it, nor another
+// folder into its place by changing a folder above it or a link on the way.
 #pragma once
 
 #include <filesystem>
@@ -17,9 +17,9 @@ namespace tilewright {
 // must be the user's or root's, and lead to such folders.
 std::optional<std::string> not_private(const std::filesystem::path& folder);
 
-// Makes the folder, which must be absolute, and what of those above it is not there, for the user
-// alone, and says what `not_private` says of it. Nothing is made behind a folder or a link that
-// somebody else could change.
+// Makes the folder, which must be absolute, and the missing ones above it, for the user alone, and
+// returns the result of `not_private`. Nothing is made behind a folder or a link that somebody else
+// could change.
 std::optional<std::string> make_private(const std::filesystem::path& folder);
 
 // For a file that a program is asked to write: how any user of the machine could have put it there,

@@ -1,7 +1,7 @@
 // The text of a file that the user has named.
 //
-// Opening a pipe would wait for somebody to write to it, and a device may never end; so the file is
-// opened without waiting, and what is no regular file is refused before a byte is read.
+// Opening a pipe would wait for a writer, and a device may never end; so the file is opened without
+// waiting, and anything but a regular file is refused before a byte is read.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace tilewright {
 
 // Follows links. Raises `Error` beginning with "[operation]" where the file cannot be opened or
-// read, is no regular file, or has more than `most_bytes`.
+// read, is not a regular file, or has more than `most_bytes`.
 std::string read_regular_file(const std::filesystem::path& file, std::string_view operation,
                               std::size_t most_bytes);
 

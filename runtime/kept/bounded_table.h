@@ -1,10 +1,10 @@
-// A table that keeps what was used last, up to a number of entries and of bytes.
+// A table that keeps the most recently used entries, up to a number of entries and of bytes.
 //
 // Plans, compiled kernels and loaded modules are found again by a key. Each is made in milliseconds
 // or more and used in microseconds or less, and a process that meets new shapes for ever would make
-// ever more of them. So a table of them gives up what was used least recently. Its values are
-// shared: a running value is owned by its caller for that long, and only the end of the last owner
-// destroys it.
+// ever more of them. So a table of them drops the least recently used. Its values are shared: a
+// running value is owned by its caller for that long, and only the end of the last owner destroys
+// it.
 //
 // A hit must cost no more than one of a hash table, and run beside others under a shared lock. So
 // entries stand in no list that a hit would change: each has the number of the insertion after
@@ -32,7 +32,7 @@ class BoundedTable {
  public:
   using Shared = std::shared_ptr<Value>;
 
-  // Null: there is none.
+  // Null: not in the table.
   Shared find(const Hash& key) const {
     auto found = entries_.find(key);
     if (found == entries_.end()) return nullptr;
@@ -42,8 +42,8 @@ class BoundedTable {
     return entry.value;
   }
 
-  // Keeps a value under a key that the table does not have. Gives what it no longer keeps, which
-  // the caller lets go of when it holds no lock. The new value stays, however large it is.
+  // Keeps a value under a key that the table does not have. Returns the dropped values, which the
+  // caller releases when it holds no lock. The new value stays, however large it is.
   [[nodiscard]] std::vector<Shared> insert(const Hash& key, Shared value, std::int64_t bytes,
                                            const Bounds& bounds) {
     std::vector<Shared> given_up;

@@ -1,6 +1,6 @@
-// How much of what can be made again a process keeps: plans of eager operations, compiled kernels,
-// modules of GPUs. A setting of its own because all tables that keep such things (bounded_table.h)
-// obey the same one.
+// The bounds of the caches of a process: plans of eager operations, compiled kernels, modules of
+// GPUs. A setting of its own because all tables that keep such things (bounded_table.h) obey the
+// same one.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// An executable: what is left of a compiled function when it runs, as plain data.
+// An executable: the parts of a compiled function that run, as plain data.
 //
 // A list of steps over argument slots. A step runs a kernel over one grid, or over several at once
 // that do not wait for each other. An argument of a kernel is a slot: memory of the caller

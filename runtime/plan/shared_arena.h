@@ -1,6 +1,6 @@
 // Intermediate values of all recordings of one function, in one block of memory.
 //
-// Calls of a function follow each other, and what one leaves in the arena no other reads, so its
+// Calls of a function follow each other, and no call reads the arena contents of another, so its
 // signatures share the bytes: the largest decides. A signature that needs more moves the arena;
 // recordings see that by its number and write its new address into their launches.
 #pragma once
@@ -15,7 +15,7 @@ namespace tilewright {
 class SharedArena {
  public:
   explicit SharedArena(DeviceMemory* memory) : memory_(memory) {}
-  // At least so many bytes from now on.
+  // At least this many bytes from now on.
   void reserve(std::int64_t bytes);
   std::byte* data() const { return buffer_ ? static_cast<std::byte*>(buffer_->data()) : nullptr; }
   std::int64_t bytes() const { return buffer_ ? buffer_->size_bytes() : 0; }

@@ -32,8 +32,8 @@ using SymbolFinder = std::function<void*(const char* name, int version)>;
 // Raises `Error` that names the function which is missing, or the version that is too old.
 Driver load_driver(const SymbolFinder& find);
 
-// The driver of this process, initialised. Raises `Error` that says why there is none, the same at
-// every call. Thread safe. After a fork the child must not use it: that raises `Error` too.
+// The driver of this process, initialised. Raises `Error` with the reason if there is none, the
+// same at every call. Thread safe. After a fork the child must not use it: that raises `Error` too.
 const Driver& driver();
 // Empty where there is one.
 std::string why_no_driver();

@@ -26,8 +26,8 @@ bool is_sticky(Result result);
 // "CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access was encountered"
 std::string describe(Result result);
 
-// Raises what `result` of the driver's function `call` means, unless it is success. `about`: what
-// was to be done, for the message.
+// Raises what `result` of the driver's function `call` means, unless it is success. `about`: the
+// purpose, for the message.
 void must(Result result, std::string_view call, std::string_view about = {});
 
 // Kernels that are perhaps not finished, for messages. Names must live until the kernel is

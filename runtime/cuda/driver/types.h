@@ -2,8 +2,8 @@
 //
 // They are declared here because the library needs no CUDA toolkit to be built: sizes, orders and
 // values are those of NVIDIA's cuda.h (CUDA 12 and on), and a test compares each with that header
-// where it is found (tests/cuda/header_test.cpp). Handles are pointers to types that nobody
-// defines.
+// where it is found (tests/cuda/header_test.cpp). Handles are pointers to types without a
+// definition.
 #pragma once
 
 #include <cstddef>
