@@ -3,8 +3,8 @@
 // The function is compiled for several sets of arguments at once, so that one call of the driver
 // runs it on one set after the other: so the launch itself is not timed, and no set is still in the
 // cache of the device when it is used again. Before that its results are overwritten with NaNs, a
-// part of them is compared with what the host computes, and at the end they must be the same bits
-// as at the beginning.
+// part of them is compared with the host's, and at the end they must be the same bits as at the
+// beginning.
 #pragma once
 
 #include <string>

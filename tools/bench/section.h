@@ -38,7 +38,7 @@ inline bool is_host(const BenchSettings& settings) {
 }
 
 // One line for each case: {section, case, system, ok, seconds, ...}. Units: seconds, and `rate`
-// with its `unit`. `note` says what is wrong, or why a case was left out (`skipped`).
+// with its `unit`. `note` names the problem, or the reason why a case was left out (`skipped`).
 class BenchLog {
  public:
   BenchLog(std::string section, BenchSettings settings);

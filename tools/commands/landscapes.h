@@ -16,12 +16,12 @@ namespace tilewright::tools {
 
 class Landscapes {
  public:
-  // With what the file holds, if there is one; raises `Error` if it is of another kind.
+  // With the contents of the file, if it exists; raises `Error` if it is of another kind.
   explicit Landscapes(std::string path);
 
   // If the default has changed since earlier passes, their times become shares of the new default's
-  // time; points that are no configurations any more are dropped. Raises `Error` if the new default
-  // was not measured.
+  // time; points that are not configurations any more are dropped. Raises `Error` if the new
+  // default was not measured.
   void bring_up_to_date(const std::string& kernel, const graph::RegionSpace& space);
   // Points that another pass need not measure: those that take more than `within` times the best.
   autotune::History far_from_best(const std::string& kernel, double within) const;

@@ -1,6 +1,6 @@
-// The subcommands of `tilewright`, and what they share: the options that choose how a model runs,
-// and how results are shown. A subcommand is a file of its own that parses its arguments, calls the
-// library and prints; its function stands in the table of tilewright.cpp.
+// The subcommands of `tilewright`, and their shared parts: the options that choose how a model
+// runs, and how results are shown. A subcommand is a file of its own that parses its arguments,
+// calls the library and prints; its function stands in the table of tilewright.cpp.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -40,7 +40,7 @@ struct RunOptions {
 
 // Declares --device.
 void add_device_option(CLI::App& command, std::string& device, const char* what);
-// The device that the option names (raises `Misuse` if that is none), or else the one of the
+// The device that the option names (raises `Misuse` if it is invalid), or else the one of the
 // setting (raises `Error`). Settings are read when a command runs, not when its options are
 // declared, so that a bad one does not make `--help` fail.
 Device chosen_device(const std::string& option);

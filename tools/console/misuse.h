@@ -55,8 +55,8 @@ CLI::Validator above_zero();
 // number.
 void refuse_cut_numbers(CLI::App& app);
 
-// Raises `Misuse` where a word stands in the place of a subcommand and is none, with those that
-// are.
+// Raises `Misuse` where a word stands in the place of a subcommand but is unknown, with the known
+// ones.
 void check_subcommands(const CLI::App& app, const std::vector<std::string>& words);
 
 }  // namespace tilewright::tools

@@ -12,16 +12,16 @@ namespace tilewright::tools {
 // that would be too large are ignored: the write fails, and its caller continues or reports it.
 void prepare_process(const char* command);
 
-// True if the limit of the stack leaves enough to run; if not, an error is printed. Its end is a
-// signal that nobody could answer.
+// True if the limit of the stack leaves enough to run; if not, an error is printed. A signal would
+// end the program without a message.
 bool has_stack();
 
 // The status the process ends with, which without an error would be `status`: 1 with a line on
 // stderr where something of stdout could not be written.
 int finished_output(int status);
 
-// That memory ran out, with what was being done. If a place that cannot raise ends the program,
-// this is reported, and the status is 1 too. Never raises, needs no memory.
+// Reports that memory ran out, with the current work. If a place that cannot raise ends the
+// program, this is reported, and the status is 1 too. Never raises, needs no memory.
 void say_out_of_memory() noexcept;
 
 // On stderr: "tilewright: " and the text, as `print_error` prints it.

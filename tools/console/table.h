@@ -34,7 +34,7 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
   // `width`: of a line, at most, as long as no column need be narrower than its name and 12
-  // characters for it; what is cut ends in "...". 0: all, details included.
+  // characters for it; cut cells end in "...". 0: all, details included.
   std::string text(std::size_t width = 0) const;
   std::string csv() const;   // RFC 4180, but for the ends of lines; a number is its digits
   std::string json() const;  // a list of objects, names from the columns

@@ -1,6 +1,6 @@
-// Text that others wrote, on its way to a terminal, which obeys control characters: they could
-// change its title, its colours, what stands above, or what the next key does. Apart from what
-// prints, because an error must be printed without memory.
+// Text from other people on its way to a terminal, which obeys control characters: they could
+// change its title, its colours, the text above, or the effect of the next key. Apart from the
+// printing code, because an error must be printed without memory.
 #pragma once
 
 #include <cstddef>

@@ -22,11 +22,11 @@ struct DatabaseArguments {
 
   // Raises `Misuse` where a file is named that there is not.
   void require_database() const;
-  // Raise `Misuse` where there is no place for a database. `open` says on stderr what is wrong with
-  // it; without that it is for those whose report says so.
+  // Raise `Misuse` where there is no place for a database. `open` reports errors on stderr; without
+  // it, the caller's report has them.
   TuningDatabase open(autotune::Access access) const;
   TuningDatabase open_silently(autotune::Access access) const;
-  // Raises `Error` where what is to be written would take the place of the database.
+  // Raises `Error` where the output would replace the database.
   void require_out_is_another(std::string_view operation) const;
   void print(const Table& table) const;
 };
@@ -35,8 +35,8 @@ struct DatabaseArguments {
 // database did not give all that it was asked for, or rows of it are wrong.
 int end_of_reading(const TuningDatabase& database);
 
-// Each returns what the process ends with: 0, or 1 if something is not well. Raise `Misuse` for
-// what there is not: a file, a kernel.
+// Each returns the exit status of the process: 0, or 1 if something is not well. Raise `Misuse` for
+// a missing file or kernel.
 int list_questions(const DatabaseArguments& a);
 int show_rows(const DatabaseArguments& a);
 int show_best(const DatabaseArguments& a);

@@ -1,4 +1,4 @@
-// `tilewright db`: what was tuned, for people: to look at, to carry, to keep in order.
+// `tilewright db`: results of tuning, for people: to look at, to carry, to keep in order.
 #pragma once
 
 #include <CLI/CLI.hpp>

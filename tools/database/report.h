@@ -9,9 +9,9 @@
 
 namespace tilewright::tools {
 
-// Per kernel: the cloud of configurations with the best and the default, what was tried in which
-// order with the best so far, and devices side by side where more than one ran the same problem. If
-// there are many questions, it shows those with the most rows.
+// Per kernel: the cloud of configurations with the best and the default, the order of trials with
+// the best so far, and devices side by side where more than one ran the same problem. If there are
+// many questions, it shows those with the most rows.
 std::string html_report(const std::vector<Question>& questions, const std::string& place);
 
 }  // namespace tilewright::tools

@@ -28,8 +28,8 @@ struct Question {
   const TuningRow* runner_up() const;
 };
 
-// The questions whose kernel name, or what tuning was asked for, contains `wanted`, and those whose
-// hash begins with it; all of them for "". Ordered by kernel, problem and device.
+// The questions whose kernel name, or request of tuning, contains `wanted`, and those whose hash
+// begins with it; all of them for "". Ordered by kernel, problem and device.
 std::vector<Question> questions(TuningDatabase& database, const std::string& wanted);
 // The same; raises `Misuse` if `wanted` is not empty and nothing fits.
 std::vector<Question> known_questions(TuningDatabase& database, const std::string& wanted);

@@ -9,7 +9,7 @@
 
 namespace tilewright::tools {
 
-// & < > " ' as entities, and what is no printable ASCII as a question mark.
+// & < > " ' as entities, and other characters than printable ASCII as a question mark.
 std::string escaped(std::string_view text);
 
 struct PlotPoint {
@@ -22,7 +22,7 @@ struct Plot {
   std::string title, x_label;
   std::vector<PlotPoint> points;
   std::vector<PlotPoint> steps;  // a line that falls in steps; by x
-  std::string svg() const;       // nothing where there is no point
+  std::string svg() const;       // nothing without points
 };
 
 struct Bar {

@@ -9,7 +9,7 @@ namespace tilewright::tools {
 // "1 row", "2 rows"
 std::string rows_text(std::size_t count);
 
-// A line a question: what was tried, and the best of it.
+// A line per question: the trials, and the best of them.
 Table question_table(const std::vector<Question>& questions);
 // A line a row, the fastest first.
 Table row_table(const std::vector<Question>& questions);

@@ -1,5 +1,5 @@
 // Runs this program again as a process of its own and reads the JSON it prints: the only honest way
-// to time a first call, since a process keeps what it has compiled.
+// to time a first call, since a process keeps its compiled code.
 #pragma once
 
 #include <nlohmann/json.hpp>

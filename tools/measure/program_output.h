@@ -12,8 +12,8 @@ struct ProgramOutput {
   bool ok = false;   // it ended with 0
 };
 
-// `words`: the program, by its path or looked for on PATH, and its arguments. One that is not there
-// is not ok, and `text` says so. Raises `Error` beginning with "[operation]" where no pipe can be
+// `words`: the program, by its path or looked for on PATH, and its arguments. A missing program is
+// not ok, and `text` says so. Raises `Error` beginning with "[operation]" where no pipe can be
 // made.
 ProgramOutput output_of(const std::vector<std::string>& words, const std::string& operation);
 

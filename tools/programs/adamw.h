@@ -1,4 +1,4 @@
-// AdamW (Loshchilov and Hutter 2019) as a function on tensors, and what a model gives it to do.
+// AdamW (Loshchilov and Hutter 2019) as a function on tensors, and the tensors of a model for it.
 #pragma once
 
 #include <vector>

@@ -26,8 +26,7 @@ struct KernelArgument {
 };
 
 // One for each parameter, from `name=word` in any order, and words for the others in theirs. Raises
-// `Misuse` for words that are none of these, parameters that are missing or given twice, and what
-// does not fit.
+// `Misuse` for other words, parameters that are missing or given twice, and values that do not fit.
 std::vector<KernelArgument> kernel_arguments(const ir::Function& program,
                                              const std::vector<std::string>& words);
 

@@ -27,16 +27,16 @@ struct NamedKernel {
   MatmulPrecision precision = MatmulPrecision::highest;
 };
 
-// Those in whose names one of the words stands; all, if there are no words.
+// The kernels with one of the words in their names; all, if there are no words.
 std::vector<NamedKernel> named_kernels(const std::vector<std::string>& words);
 // Likewise, those of GPT-2 124M and Llama 3.2 1B and 3B as a processor runs them, one a shape of a
 // layer.
 std::vector<NamedKernel> model_kernels(const std::vector<std::string>& words);
-// One of the words stands in its name, or there are none.
+// One of the words is in its name, or there are no words.
 bool is_named(const NamedKernel& kernel, const std::vector<std::string>& words);
 // The kernel's graph, ready to be cut into regions.
 graph::Graph graph_of(const NamedKernel& kernel);
-// Each region that the kernel has on a device, with what it is a part of.
+// Each region that the kernel has on a device, with the kernel that it is a part of.
 void each_region(const NamedKernel& kernel, const Device& device,
                  const std::function<void(const graph::TaskList&, const graph::Region&)>& each);
 struct NamedProgram {

@@ -9,8 +9,8 @@
 
 namespace tilewright::tools {
 
-// "-" is standard input. Raises `Misuse` "[COMMAND] FILE: ..." where there is no such file, where
-// its text is no tile IR, or where no program is in it.
+// "-" is standard input. Raises `Misuse` "[COMMAND] FILE: ..." where the file does not exist, where
+// its text is not tile IR, or where no program is in it.
 // `keep_names` as ir::parse_all.
 std::vector<ir::Function> read_programs(const std::string& command, const std::string& path,
                                         bool keep_names = false);

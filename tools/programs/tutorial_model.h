@@ -57,7 +57,7 @@ enum class Regions : std::uint8_t { automatic, compile_regions, marks, calls };
 inline constexpr std::array<std::string_view, 4> regions_names = {"automatic", "compile_regions",
                                                                   "marks", "calls"};
 
-// The tutorial's model of so many layers, compiled.
+// The tutorial's model of `layers` layers, compiled.
 class TutorialByRegions {
  public:
   TutorialByRegions(std::size_t layers, Regions regions, const Options& options);

@@ -24,7 +24,7 @@ struct WeightCase {
   std::optional<QuantizeOptions> quantized;
 
   double bytes() const;  // of a weight, with its part of a scale
-  // Rounding what is multiplied makes no difference to a step of one row.
+  // Rounding activations makes no difference to a step of one row.
   bool has_own_step() const {
     return !quantized || quantized->activations == Activations::floating;
   }
