@@ -6,9 +6,9 @@
 // values. Everything is a regular value: a Function copies, compares by text, and has no hidden
 // owner.
 //
-// What a back end decides about a program is written into it, stage by stage: which thread holds
-// which element of a tile, what is fetched ahead, who fetches it. None of that changes what the
-// program computes: the interpreter, which defines that, looks at none of it.
+// A back end writes its decisions into the program, stage by stage: which thread holds which
+// element of a tile, which loads are fetched ahead, and by which warps. None of that changes what
+// the program computes: the interpreter, which defines that, looks at none of it.
 //
 // Ids only grow. A pass edits instructions in place or builds new ones and leaves dead ids behind;
 // `compact` (rewrite.h) renumbers.
@@ -58,12 +58,13 @@ struct Permutation {
   std::vector<int> dims;
   bool operator==(const Permutation&) const = default;
 };
-// What caches are to do with the data of a load or store. A wish: results do not depend on it, and
-// a target follows what it can. Either which data goes first when room is needed:
+// The hint for caches about the data of a load or store. It is only a hint: results do not depend
+// on it, and a target follows it as far as it can. Either which data goes first when room is
+// needed:
 //   evict_first    what is wanted once    evict_last    what will be wanted again
 //   no_allocate    as evict_first, and the cache next to the core is not filled
-// or the levels that hold it: of loads ca (all), cg (not the one next to the core), cv (none: what
-// it gives is fetched, not taken from an equal load); of stores wb (written back when evicted), cg,
+// or the levels that hold it: for loads ca (all), cg (not the one next to the core), cv (none: the
+// value is fetched, not taken from an equal load); for stores wb (written back when evicted), cg,
 // cs (as evict_first), wt (through to memory). GPUs have no access with both.
 enum class CachePolicy : std::uint8_t {
   normal,
@@ -81,7 +82,7 @@ struct Access {
   CachePolicy cache = CachePolicy::normal;
   bool operator==(const Access&) const = default;
 };
-// Of a load that says how large a block it reads.
+// The immediate of a load that gives the size of its block.
 struct BlockAccess {
   Shape shape;
   CachePolicy cache = CachePolicy::normal;
@@ -95,11 +96,11 @@ struct Reduction {
 enum class AtomicKind : std::uint8_t { add, max, min, and_, or_, xor_, exchange, compare_exchange };
 // Which accesses of memory, by all threads of the program, are ordered by an atomic one: none
 // (relaxed); those that follow come after it (acquire); those before it come before (release);
-// both. Where an acquire reads what a release wrote, it sees all that the other program wrote
-// before. Arrays that a program only reads do not change while it runs.
+// both. Where an acquire reads the value of a release, it sees everything that the other program
+// wrote before. Arrays that a program only reads do not change while it runs.
 enum class MemoryOrder : std::uint8_t { relaxed, acquire, release, acq_rel };
-// Who sees that order, and the operation as one: threads of the same program, of the GPU, or of all
-// of the machine. A host knows no smaller circle than all.
+// The threads that see that order, and the operation as one: those of the same program, of the GPU,
+// or of all of the machine. A host knows no smaller circle than all.
 enum class MemoryScope : std::uint8_t { cta, gpu, sys };
 struct Atomic {
   AtomicKind kind;
@@ -113,17 +114,17 @@ struct Text {
   bool operator==(const Text&) const = default;
 };
 
-// What a matrix product makes of f32 operands: nothing (ieee), or it rounds them to 10 bits of
-// mantissa, with which tensor cores multiply (tf32, runtime/base/tf32.h), or takes each as the sum
-// of two such numbers and leaves out the product of the lesser ones (tf32x3); sums are f32 always.
-// Both are permissions: a target without such tensor cores multiplies as with ieee.
+// The treatment of f32 operands by a matrix product: none (ieee); rounding to 10 bits of mantissa,
+// with which tensor cores multiply (tf32, runtime/base/tf32.h); or taking each as the sum of two
+// such numbers and leaving out the product of the lesser ones (tf32x3). Sums are f32 always. Both
+// are permissions: a target without such tensor cores multiplies as with ieee.
 enum class InputPrecision : std::uint8_t { ieee, tf32, tf32x3 };
 struct Precision {
   InputPrecision input = InputPrecision::ieee;
   bool operator==(const Precision&) const = default;
 };
 
-// Whether a loop ends by a condition, its first carried value, beside its bounds.
+// Says whether a loop ends by a condition, its first carried value, beside its bounds.
 struct LoopEnd {
   bool by_condition = false;
   bool operator==(const LoopEnd&) const = default;
@@ -146,34 +147,35 @@ enum class Product : std::uint8_t { along_n, along_k, interleaved, packed, tiled
 
 // How a back end goes about an instruction. Which of these an operation may have says verify.h.
 struct Schedule {
-  // Of a loop: loads in it that are staged run ahead of it, in a ring of so many stages; 0: none.
+  // For a loop: staged loads in it run ahead of it, in a ring of this many stages; 0: none.
   std::uint8_t stages = 0;
-  // Of a load_desc: its block comes to shared memory on its own, and products read it there.
+  // For a load_desc: its block comes to shared memory on its own, and products read it there.
   bool staged = false;
-  // Of a dot: it may be unfinished for one turn of its loop, until the next one is issued.
+  // For a dot: it may be unfinished for one iteration of its loop, until the next one is issued.
   bool deferred = false;
-  // Of a loop: two groups of warps take turns at the tensor cores.
+  // For a loop: two groups of warps take turns at the tensor cores.
   bool alternating = false;
-  // Of a store_desc: boxes of the block are moved by TMA.
+  // For a store_desc: boxes of the block are moved by TMA.
   bool boxed = false;
   Barrier barrier = Barrier::none;
   // From Stage::allocated on: the bytes of shared memory that threads exchange values through, or
   // of a loop those of its ring, and where they begin; 0: none.
   std::int32_t shared_bytes = 0, shared_offset = 0;
 
-  // On a host, from Stage::scheduled on. Of what would be computed wherever it is needed, a vector
-  // at a time: it is computed here, as a whole, and kept in memory.
+  // On a host, from Stage::scheduled on. For a value that would otherwise be computed wherever it
+  // is needed, a vector at a time: it is computed here, as a whole, and kept in memory.
   bool kept = false;
-  // Of what goes through the elements of a tile: in the loop nest of what did so before it.
+  // For an instruction that goes through the elements of a tile: it joins the loop nest of the
+  // previous such instruction.
   bool joined = false;
-  // Of a prefetch_desc: which of every four vectors it fetches, a bit each.
+  // For a prefetch_desc: which of every four vectors it fetches, a bit each.
   std::uint8_t quarters = 0b1111;
-  // Of an elementwise instruction: it is looked up in a table of 16, made of what is the same in
-  // all lanes.
+  // For an elementwise instruction: it is looked up in a table of 16, made of operands that are the
+  // same in all lanes.
   bool tabulated = false;
-  // Of a dot: how, whether the right operand lies in panels and is multiplied there, and whether
-  // the left one is packed before the loop around, for all of its turns. Of a store_desc: whether
-  // it packs its block as panels, two rows at a time.
+  // For a dot: how, whether the right operand lies in panels and is multiplied there, and whether
+  // the left one is packed before the loop around, for all of its iterations. For a store_desc:
+  // whether it packs its block as panels, two rows at a time.
   Product product = Product::along_n;
   bool in_panels = false, hoisted = false;
   bool operator==(const Schedule&) const = default;
@@ -211,16 +213,16 @@ struct Param {
 
 // Stages of one function's life; each adds facts, and rules that verify() holds it to.
 enum class Stage : std::uint8_t {
-  traced,       // what the program computes
+  traced,       // the computation
   scheduled,    // on a host: and which loops go through its tiles, in which order
   laid_out,     // and which threads of a block hold which elements of its tiles
   converted,    // and each instruction finds its operands where it works on them
   allocated,    // and its place in shared memory
-  synchronised  // and the threads meet where one may touch what another one has
+  synchronised  // and the threads meet where one may touch data of another
 };
 
 // Warps have roles (dsl/codegen/gpu/plan/warp_specialisation.h): besides those that hold tiles
-// there are some that fetch what is staged.
+// there are some that fetch staged loads.
 struct Roles {
   int stages = 2;  // of each ring that products take turn by turn
   std::optional<int> cluster_axis =
@@ -229,7 +231,8 @@ struct Roles {
 };
 
 // Bytes of shared memory of a block: all, and those at the start that no instruction has for
-// itself, which are for what roles fetch and store, or for what programs of a cluster exchange.
+// itself, which are for blocks that roles fetch and store, or for values that programs of a cluster
+// exchange.
 struct SharedMemory {
   std::int64_t bytes = 0, reserved = 0;
   bool operator==(const SharedMemory&) const = default;
@@ -243,8 +246,9 @@ struct Function {
   // multiple of it. A program without that op computes the same whatever this is; then it is a wish
   // that machines may follow which can fetch for several programs at once, along any axis.
   int cluster = 1;
-  // What a GPU's code keeps to: of what a loop loads so many are in shared memory at a time (1: it
-  // loads what it computes with next), and a thread has so many registers. 0: as the compiler likes
+  // Limits that a GPU's code keeps to: the number of stages of a loop's loads that are in shared
+  // memory at a time (1: it loads what it computes with next), and the registers of a thread. 0: as
+  // the compiler likes
   int most_stages = 0, most_registers = 0;
   std::vector<Type> types;  // indexed by Value
   std::vector<std::string>
@@ -252,7 +256,7 @@ struct Function {
   Block body;
 
   Stage stage = Stage::traced;
-  int warps = 0;  // of 32 threads, which hold the tiles; 0: nobody has decided
+  int warps = 0;  // of 32 threads, which hold the tiles; 0: not decided yet
   std::optional<Roles> roles;
   SharedMemory shared;  // from Stage::allocated on
   // From Stage::laid_out on: the layouts in use, each once, and which of them a value has.
@@ -309,9 +313,9 @@ bool fits_loads(CachePolicy policy);
 bool fits_stores(CachePolicy policy);
 bool acquires(MemoryOrder order);
 bool releases(MemoryOrder order);
-// Whether it is a loop that ends by a condition.
+// True if it is a loop that ends by a condition.
 bool ends_by_condition(const Inst& inst);
-// Of a load or store; normal for any other instruction.
+// The policy of a load or store; normal for any other instruction.
 CachePolicy cache_policy(const Inst& inst);
 
 }  // namespace tilewright::ir

@@ -1,4 +1,4 @@
-// The tensor graph: what a captured function computes.
+// The tensor graph: the computation of a captured function.
 //
 // Nodes are append-only and a node's operands have smaller ids, so creation order is a topological
 // order, there are no cycles to detect, and ids never dangle. A pass is a function from Graph to
@@ -16,10 +16,10 @@
 // as operand, output, mutation, tensor, stand-in of a rewrite. With pairs of node and index
 // instead, each of these places would carry an index that is 0 for all but a few ops, and each
 // place that forgets it would be right until such an op comes. This way code that knows nothing of
-// several results is right for the nodes it sees, and what an op of several results costs stands
-// with that op: its rule, its meaning and its decomposition give, beside the first, `others`, which
-// is also what the evaluator and the rewriter carry along. A composite's projections are replaced
-// with it, result by result, so that they reach fusion only where a primitive has several results.
+// several results is right for the nodes it sees, and the cost of several results stands with that
+// op: its rule, its meaning and its decomposition give, beside the first, `others`, which the
+// evaluator and the rewriter carry along too. A composite's projections are replaced with it,
+// result by result, so that they reach fusion only where a primitive has several results.
 //
 // Weights are inputs, like the arguments of the call: two layers of equal structure are equal
 // subgraphs. In-place operations are functional here: the node gives the new value, and `Mutation`
@@ -48,14 +48,15 @@ using NodeId = std::uint32_t;
 // from 1; 0: none.
 using MarkId = std::uint32_t;
 
-// What the user wrote that a node came from: it itself, or a composite that was decomposed since.
+// The operation of the user's that a node came from: the node itself, or a composite that was
+// decomposed since.
 struct Origin {
   Op op = Op::input;
   NodeId node = 0;              // of the captured graph
   MarkId mark = 0;              // where it was written; fusion joins nothing of two marks
   CustomReference custom = {};  // that `op` applies
 };
-// The word for what the user wrote: that of the op, or the name of a custom one.
+// The user's word for it: that of the op, or the name of a custom one.
 std::string_view word_of(const Origin& origin);
 
 struct Node {
@@ -65,7 +66,7 @@ struct Node {
   Shape shape;
   Attributes attributes;
   std::source_location where;          // the user's line
-  Origin origin = {};                  // for reports: as the line, no part of what the node means
+  Origin origin = {};                  // for reports: like the line, not part of the node's meaning
   std::vector<ValueType> others = {};  // types of results 1, 2, ...
 
   ValueType type() const { return {dtype, shape, others}; }
@@ -76,9 +77,9 @@ struct Mutation {
   NodeId value;  // by this node
 };
 
-// Where the elements of an index must lie, and who says so.
+// The range in which the elements of an index must lie, and how messages name them.
 struct IndexRange {
-  // What messages call an element.
+  // The name of an element in messages.
   enum class Noun : std::uint8_t { index, id, row, target, length };
   std::string operation;  // of the user's
   Noun noun;
@@ -87,13 +88,13 @@ struct IndexRange {
   std::optional<std::int64_t> ignored = {};  // an element that may lie outside
   std::string node = {};  // of a foreign program (ForeignNode), that the line is not about
 };
-// An index that an operation takes as the user gave it, before that is made fit for programs. No
-// part of what a graph computes: whoever compiles a captured graph has it checked, or not
+// An index that an operation takes as the user gave it, before that is made fit for programs. It is
+// not part of the graph's computation: compiling a captured graph may include the check or not
 // (graph/tensor/checks/row_checks.h), and passes leave it out.
 struct IndexCheck {
   NodeId index;
   IndexRange range;
-  // Of an input: only elements so far in memory from the first one on. Empty: all.
+  // For an input: only elements so far in memory from the first one on. Empty: all.
   std::vector<std::int64_t> offsets = {};
 };
 
@@ -111,8 +112,8 @@ struct Graph {
 };
 
 // Appends nodes; infers dtype and shape by the op's rule and raises `Error` where operands do not
-// fit. Operands must have the shapes the op wants: broadcasting and promotion are the caller's
-// (graph/tensor/functional.h inserts `expand` and `to`).
+// fit. Operands must have the shapes that the op requires: broadcasting and promotion are the
+// caller's (graph/tensor/functional.h inserts `expand` and `to`).
 class GraphBuilder {
  public:
   explicit GraphBuilder(Graph& graph) : graph_(graph) {}
@@ -140,8 +141,8 @@ class GraphBuilder {
   MarkId mark_ = 0;
 };
 
-// What every element of a `full` node is: `number` and, of an integer that no double is, the rest
-// in `start`.
+// The value of every element of a `full` node: `number`, and for an integer that no double
+// represents, the rest in `start`.
 ir::Scalar value_of_full(const Node& full);
 
 // Identity of the graph's meaning, without source lines.
@@ -149,10 +150,10 @@ Hash content_hash(const Graph& graph);
 
 // How far a graph has come. The passes (graph/passes) lead from one stage to the next.
 enum class Stage : std::uint8_t {
-  captured,  // composites are as the user wrote them: what derivatives and rewrites look at
-  primitive  // no composite is left: what is cut into regions
+  captured,  // composites are as the user wrote them: derivatives and rewrites look at this stage
+  primitive  // no composite is left: this stage is cut into regions
 };
-// Raises `InternalError` where a node breaks the rules above or what the stage promises.
+// Raises `InternalError` where a node breaks the rules above or the promises of the stage.
 void verify(const Graph& graph, Stage stage = Stage::captured);
 
 }  // namespace tilewright::graph

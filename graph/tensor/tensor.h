@@ -5,8 +5,8 @@
 // or in a GPU's (`to(Device::cuda())`), and operations run at once where their operands lie, each
 // as one compiled kernel; a GPU is not waited for until the host reads. Inside a function that
 // `compile` captures (graph/compile/compile.h) a Tensor may be symbolic: operations on it only
-// record a node, and what needs its data (`item`, `to_vector`) ends what is one graph: what was
-// recorded runs, and the tensor becomes concrete.
+// record a node, and an operation that needs its data (`item`, `to_vector`) ends the graph: the
+// recorded part runs, and the tensor becomes concrete.
 //
 // Operands broadcast by NumPy's rule. Dtypes promote by PyTorch's, in three ranks: tensors with
 // axes, tensors without, C++ numbers. A lower rank decides only where its kind is higher (floating
@@ -119,7 +119,7 @@ class Tensor {
   Device device(std::source_location w = std::source_location::current()) const;
   // In elements.
   const Strides& strides(std::source_location w = std::source_location::current()) const;
-  // Of a symbolic tensor true: it is a value.
+  // True for a symbolic tensor, which is a value.
   bool is_contiguous(std::source_location w = std::source_location::current()) const;
   // The address of the first element in the memory of the tensor's device, to read and to write.
   // Raises `Error` for a tensor that is frozen (`Options::freezing`), since copies of it would not
@@ -164,7 +164,7 @@ class Tensor {
   // On that device, row-major; this tensor itself if it lies there. Not inside captured functions.
   Tensor to(const Device& device, std::source_location w = std::source_location::current()) const;
   // Moves the elements there, for all handles on this tensor, row-major; views of it that were
-  // taken before keep the former memory. What is compiled with this tensor is compiled anew. Not
+  // taken before keep the former memory. Code compiled with this tensor is compiled again. Not
   // thread safe with uses of the tensor.
   void move_to(const Device& device, std::source_location w = std::source_location::current());
 
@@ -176,7 +176,7 @@ class Tensor {
                       std::source_location w = std::source_location::current());
 
   const std::shared_ptr<TensorBody>& body() const { return body_; }
-  // A capture on this thread, if there is one, depends on what this handle stands for.
+  // A capture on this thread, if there is one, depends on the value of this handle.
   void note_read() const {
     if (detail::captures.load(std::memory_order_relaxed) != 0) [[unlikely]]
       mark();
@@ -185,7 +185,7 @@ class Tensor {
  private:
   bool is_marked() const { return read_by_.load(std::memory_order_relaxed) != 0; }
   void mark() const;
-  // Whether a change must be reported: to functions that have read the handle, or to a capture
+  // True if a change must be reported: to functions that have read the handle, or to a capture
   // under way.
   bool is_watched() const {
     return is_marked() || detail::captures.load(std::memory_order_relaxed) != 0;
@@ -351,11 +351,11 @@ struct AttentionOptions {
   // i32 or i64 [1], not negative: row i of q stands at position + i, as rows do that are new to a
   // cache of keys. Causal only, instead of an alignment.
   Tensor position = {};
-  // A row sees its own key and those before it, so many in all; 0: all of them. Causal only.
+  // A row sees its own key and those before it, this many in all; 0: all of them. Causal only.
   std::int64_t window = 0;
   CausalAlignment alignment = CausalAlignment::top_left;
-  // Broadcast to [B, H, T, S]. Of bool: a row sees the keys where it is true; of floats: added to
-  // the scores. Where causal too, a row sees what both let it see.
+  // Broadcast to [B, H, T, S]. With bool, a row sees the keys where it is true; floats are added to
+  // the scores. Where causal too, a row sees the keys that both allow.
   Tensor mask = {};
   // A score x is cap * tanh(x / cap) before masks are added, as Gemma 2 has it; 0: as it is.
   double cap = 0;

@@ -1,4 +1,4 @@
-// Element types: what one element of a tensor or of a tile is.
+// Element types: the type of one element of a tensor or of a tile.
 //
 // The table is dtype.def. A boolean is stored as one byte, 0 or 1. Separate from shapes and tensors
 // because the kernel language, the loaders and the runtime all speak of element types alone.
@@ -50,7 +50,7 @@ inline bool is_fnuz(DType d) {
 }
 // The two floats of 16 bits, whose sums and functions are computed in f32.
 inline bool is_float16(DType d) { return is_floating(d) && bit_width(d) == 16; }
-// What sums of elements are carried in: f32 for shorter floats, else what they are.
+// The type in which sums of elements are accumulated: f32 for shorter floats, else their own.
 inline DType accumulator(DType d) { return is_floating(d) && bit_width(d) < 32 ? DType::f32 : d; }
 inline bool is_boolean(DType d) { return d == DType::boolean; }
 inline bool is_signed(DType d) { return kind_of(d) == DTypeKind::signed_integer; }
@@ -70,7 +70,7 @@ constexpr DType dtype_of() {
   static_assert(!sizeof(T*), "no element type has this host type");
 }
 
-// Calls `f(T{})` with the host type of `dtype` and returns what it returns.
+// Calls `f(T{})` with the host type of `dtype` and returns the result.
 template <typename F>
 decltype(auto) dispatch(DType dtype, F&& f) {
   switch (dtype) {

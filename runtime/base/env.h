@@ -19,13 +19,12 @@ using flag = bool;                            // 1; not if 0 or unset
 using text = std::string;                     // "" if unset
 using list = std::vector<std::string>;        // no words if unset
 
-// env::threads(), env::cpu(), ... An integer or flag that is none raises `Error` naming the
-// variable.
+// env::threads(), env::cpu(), ... An invalid integer or flag raises `Error` naming the variable.
 #define TILEWRIGHT_ENV(getter, variable, type, unset, meaning) type getter();
 #include "runtime/base/env.def"
 #undef TILEWRIGHT_ENV
 
-// Whether a text is the word by which settings say that something is not to be: off, OFF, Off.
+// True if a text is the word by which settings switch something off: off, OFF, Off.
 bool is_off(std::string_view text);
 
 // One row of the table, for printing.

@@ -27,10 +27,10 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// Joins the parts as `std::ostream` prints them. Not as the program's locale wants: what is joined
-// here is read by machines too (IR, keys, JSON), and must be the same in every program. Raises
-// std::bad_alloc where there is no memory for it: a stream by itself would keep what it has, and a
-// key, a header of a file or a program would be cut short without a word.
+// Joins the parts as `std::ostream` prints them. The program's locale is ignored: machines read the
+// result too (IR, keys, JSON), and it must be the same in every program. Raises std::bad_alloc
+// where there is no memory for it: a stream by itself would keep the first part, and a key, a
+// header of a file or a program would be cut short silently.
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream out;

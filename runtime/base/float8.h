@@ -6,8 +6,8 @@
 //   f8e5m2fnuz  5 bits of exponent, 2 of mantissa: up to 57344, otherwise as f8e4m3fnuz
 //
 // Conversion from float rounds to nearest, ties to even, and does not saturate (as PyTorch's
-// float8_e4m3fn, float8_e5m2, float8_e4m3fnuz and float8_e5m2fnuz): what rounds to more than the
-// largest number, infinities included, is NaN; of f8e5m2 it is infinite.
+// float8_e4m3fn, float8_e5m2, float8_e4m3fnuz and float8_e5m2fnuz): a value that rounds to more
+// than the largest number, infinities included, becomes NaN; in f8e5m2 it becomes infinite.
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,14 @@
-// What makes a fork safe: it waits until no other thread is inside the library.
+// Makes forks safe: a fork waits until no other thread is inside the library.
 //
 // A child has only the thread that forked. A lock that another thread of the parent held at that
-// moment is held for ever in the child, and what it guarded may be half done: a compilation that
-// has begun and never ends, a pool of memory amid a change. So whatever takes a lock of the library
-// on behalf of a caller says that it is inside, and a fork waits until nobody else is, while who
-// wants in waits for the fork.
+// moment is held for ever in the child, and the data that it guarded may be half done: a
+// compilation that has begun and never ends, a pool of memory amid a change. So any code that takes
+// a lock of the library on behalf of a caller says that it is inside. A fork waits until no other
+// thread is, and a thread that wants in waits for the fork.
 //
 // The wait is bounded, since a thread inside may itself wait for the one that forks (a user's
 // function that is being captured, say): after `patience` the fork goes on, and the child may find
-// what those threads had locked. A thread that forks while it is inside waits next to not at all.
+// locks that those threads held. A thread that forks while it is inside waits next to not at all.
 //
 // Being inside costs an uncontended atomic addition at the outermost level, and a counter of the
 // thread within.

@@ -1,8 +1,8 @@
 // The two 16-bit floating types as storage: they convert to and from float, and nothing else.
 //
 // Arithmetic in 16 bits is the compiler's affair; on the host these only carry bits. Conversion
-// from float rounds to nearest, ties to even; infinities and NaN stay what they are; f16 overflows
-// to infinity and keeps subnormals.
+// from float rounds to nearest, ties to even; infinities and NaN are kept; f16 overflows to
+// infinity and keeps subnormals.
 #pragma once
 
 #include <bit>

@@ -20,11 +20,11 @@ struct Hash {
   std::uint64_t high = 0, low = 0;
   auto operator<=>(const Hash&) const = default;
   std::string hex() const;  // 32 digits
-  // Reads what `hex` gave; nothing for any other text.
+  // Reads the output of `hex`; nothing for any other text.
   static std::optional<Hash> parse(std::string_view hex);
 };
 
-// Feeds values one after the other. Lengths of strings and lists are part of what is hashed.
+// Feeds values one after the other. Lengths of strings and lists are part of the hash.
 class Hasher {
  public:
   Hasher& add(std::uint64_t value);

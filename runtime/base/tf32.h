@@ -8,8 +8,8 @@
 
 namespace tilewright {
 
-// The nearest number of 10 bits of mantissa, ties away from zero (as cvt.rna.tf32.f32); what is
-// larger than all becomes infinite.
+// The nearest number of 10 bits of mantissa, ties away from zero (as cvt.rna.tf32.f32); larger
+// values become infinite.
 inline float round_to_tf32(float value) {
   if (std::isnan(value)) return value;
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x1000U) & 0xFFFFE000U);

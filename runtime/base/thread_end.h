@@ -1,4 +1,4 @@
-// What is done when a thread ends, noted in a way that can fail. A `thread_local` object with a
+// Work to do when a thread ends, registered in a way that can fail. A `thread_local` object with a
 // destructor notes it too, but glibc ends the process where there is no memory for that note.
 #pragma once
 

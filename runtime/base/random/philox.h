@@ -1,7 +1,7 @@
 // Random numbers that are computed from where they are wanted: Philox 4x32-10 of Salmon, Moraes,
 // Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011). Ten rounds of two products
 // make four words of 32 bits of a counter of 128 bits and a key of 64, and neighbouring counters
-// give words that pass the tests of TestU01. What cuRAND, PyTorch on GPUs and Triton draw from.
+// give words that pass the tests of TestU01. cuRAND, PyTorch on GPUs and Triton draw from it too.
 //
 // Under all layers, since the kernel language has it as an operation (`random_bits`) and its
 // interpreter needs the definition.
