@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "graph/compile/calls/contract.h"
 #include "graph/ir/matmul_precision.h"
 #include "graph/tensor/checks/index_checks.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include "dsl/target/device.h"
+#include "dsl/launch/device.h"
 #include "runtime/base/error.h"
 #include "runtime/base/number_text.h"
 
