@@ -18,7 +18,7 @@ using Floats = std::vector<float>;
 using Loss = std::function<Tensor(const Tensor&, const Tensor&, LossReduction)>;
 using Formula = std::function<double(double, double)>;
 
-void expect_near(const Tensor& y, const std::vector<double>& wanted) {
+void expect_elements(const Tensor& y, const std::vector<double>& wanted) {
   Floats got = y.to(f32).to_vector<float>();
   ASSERT_EQ(got.size(), wanted.size());
   for (std::size_t i = 0; i < got.size(); ++i)
@@ -35,8 +35,8 @@ void expect_loss(const Loss& loss, const Formula& formula, const Floats& x, cons
        {std::pair(LossReduction::none, each), std::pair(LossReduction::sum, std::vector{total}),
         std::pair(LossReduction::mean, std::vector{total / static_cast<double>(count)})}) {
     auto function = [&](const Tensor& a, const Tensor& b) { return loss(a, b, reduction); };
-    expect_near(function(input, target), wanted);
-    expect_near(compile(function)(input, target), wanted);
+    expect_elements(function(input, target), wanted);
+    expect_elements(compile(function)(input, target), wanted);
   }
   Tensor narrow = loss(input.to(bf16), target.to(bf16), LossReduction::sum);
   Tensor wide = loss(input.to(bf16).to(f32), target.to(bf16).to(f32), LossReduction::sum);
@@ -80,11 +80,11 @@ TEST(ElementLosses, OfProbabilities) {
       [](auto& x, auto& t, auto r) { return binary_cross_entropy_with_logits(x, t, {}, r); },
       logistic, any, truths);
   Tensor x = Tensor::from(Floats{0, 1}, {2}), t = Tensor::from(Floats{0, 1}, {2});
-  expect_near(binary_cross_entropy(x, t), {0});
-  expect_near(binary_cross_entropy(x, 1 - t), {100});
+  expect_elements(binary_cross_entropy(x, t), {0});
+  expect_elements(binary_cross_entropy(x, 1 - t), {100});
   Tensor weight = Tensor::from(Floats{2, 3}, {2}), positive = Tensor::from(Floats{5, 7}, {2});
-  expect_near(binary_cross_entropy_with_logits(x, t, weight, LossReduction::none, positive),
-              {2 * logistic(0, 0), 3 * 7 * logistic(1, 1)});
+  expect_elements(binary_cross_entropy_with_logits(x, t, weight, LossReduction::none, positive),
+                  {2 * logistic(0, 0), 3 * 7 * logistic(1, 1)});
 }
 
 TEST(ElementLosses, OfDivergence) {
@@ -99,7 +99,7 @@ TEST(ElementLosses, OfDivergence) {
   Tensor x = Tensor::from(Floats{-1, -2, -3, -4}, {2, 2}),
          t = Tensor::from(Floats{-2, -2, -1, -1}, {2, 2});
   double total = std::exp(-2) * -1 + std::exp(-1) * 5;
-  expect_near(kl_div(x, t, {DivergenceReduction::batchmean, true}), {total / 2});
+  expect_elements(kl_div(x, t, {DivergenceReduction::batchmean, true}), {total / 2});
 }
 
 TEST(ElementLosses, OfDensities) {
@@ -120,9 +120,9 @@ TEST(ElementLosses, OfDensities) {
       rates, counts);
   Tensor x = Tensor::from(Floats{1, 2, 3, 4}, {2, 2}), variance = Tensor::from(Floats{4, 0}, {2});
   auto value = [](double d, double v) { return 0.5 * (std::log(v) + d * d / v); };
-  expect_near(gaussian_nll_loss(x, 2, variance, {.reduction = LossReduction::none}),
-              {value(1, 4), value(0, 4), value(1, 1e-6), value(2, 1e-6)});
-  expect_near(
+  expect_elements(gaussian_nll_loss(x, 2, variance, {.reduction = LossReduction::none}),
+                  {value(1, 4), value(0, 4), value(1, 1e-6), value(2, 1e-6)});
+  expect_elements(
       gaussian_nll_loss(x, 2, ones({2, 2}), {.full = true, .reduction = LossReduction::none}),
       {0.5 + 0.9189385, 0.9189385, 0.5 + 0.9189385, 2 + 0.9189385});
 }
@@ -153,13 +153,13 @@ TEST(Distances, BetweenRows) {
   Tensor a = Tensor::from(Floats{1, 2, 2, 0, 3, 4}, {2, 3}),
          b = Tensor::from(Floats{2, 1, -2, 0, 0, 0}, {2, 3});
   auto cosine = [](const Tensor& x, const Tensor& y) { return cosine_similarity(x, y); };
-  expect_near(cosine(a, b), {0, 0});
-  expect_near(compile(cosine)(a, a), {1, 1});
+  expect_elements(cosine(a, b), {0, 0});
+  expect_elements(compile(cosine)(a, a), {1, 1});
   auto apart = [](const Tensor& x, const Tensor& y) { return pairwise_distance(x, y, 2, 0); };
-  expect_near(apart(a, b), {std::sqrt(18), 5});
-  expect_near(compile(apart)(a, b), {std::sqrt(18), 5});
-  expect_near(pairwise_distance(a, b, 1, 0.5, true),
-              {1 - 0.5 + 1.5 + 4.5 - 1 + 1, 0.5 + 3.5 + 4.5});
+  expect_elements(apart(a, b), {std::sqrt(18), 5});
+  expect_elements(compile(apart)(a, b), {std::sqrt(18), 5});
+  expect_elements(pairwise_distance(a, b, 1, 0.5, true),
+                  {1 - 0.5 + 1.5 + 4.5 - 1 + 1, 0.5 + 3.5 + 4.5});
   EXPECT_EQ(pairwise_distance(a, b, 1, 0.5, true).shape(), (Shape{2, 1}));
 }
 
@@ -169,13 +169,13 @@ TEST(Distances, MakeLosses) {
   auto cosines = [&](const Tensor& x, const Tensor& y) {
     return cosine_embedding_loss(x, y, t, 0.25, LossReduction::none);
   };
-  expect_near(cosines(a, b), {1 - 24.0 / 25, std::sqrt(0.5) - 0.25});
-  expect_near(compile(cosines)(a, b), {1 - 24.0 / 25, std::sqrt(0.5) - 0.25});
+  expect_elements(cosines(a, b), {1 - 24.0 / 25, std::sqrt(0.5) - 0.25});
+  expect_elements(compile(cosines)(a, b), {1 - 24.0 / 25, std::sqrt(0.5) - 0.25});
   TripletOptions options = {.margin = 2, .eps = 0, .reduction = LossReduction::none};
   Tensor c = zeros({2, 2});
-  expect_near(triplet_margin_loss(a, b, c, options), {std::fmax(0, std::sqrt(2) - 5 + 2), 2});
+  expect_elements(triplet_margin_loss(a, b, c, options), {std::fmax(0, std::sqrt(2) - 5 + 2), 2});
   options.swap = true;
-  expect_near(triplet_margin_loss(a, c, b, options), {5 - std::sqrt(2) + 2, 1 - 1 + 2});
+  expect_elements(triplet_margin_loss(a, c, b, options), {5 - std::sqrt(2) + 2, 1 - 1 + 2});
 }
 
 }  // namespace
