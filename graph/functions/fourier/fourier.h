@@ -16,7 +16,7 @@
 
 #include <cstdint>
 
-#include "graph/functions/fourier/complex_parts.h"
+#include "graph/functions/complex/complex_tensor.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
