@@ -36,6 +36,8 @@
 #include "graph/functions/complex/arithmetic.h"
 #include "graph/functions/complex/complex_tensor.h"
 #include "graph/functions/complex/elementary.h"
+#include "graph/functions/complex/products.h"
+#include "graph/functions/complex/reductions.h"
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/convolving/padding.h"

@@ -11,8 +11,8 @@
 // Computed values stay two tensors until `view_as_real` asks for pairs.
 //
 // Functions of complex tensors have PyTorch's names and are made of functions of real tensors, so
-// that `compile` records them like any others: arithmetic.h and elementary.h in this folder. Misuse
-// raises `Error`; all are safe to call from several threads.
+// that `compile` records them like any others: arithmetic.h, elementary.h, reductions.h and
+// products.h in this folder. Misuse raises `Error`; all are safe to call from several threads.
 #pragma once
 
 #include <complex>
