@@ -80,12 +80,12 @@ Tensor result_of(const Value& value) {
   if (auto* integer = std::get_if<std::int64_t>(&value)) return of_number(*integer);
   if (auto* floating = std::get_if<double>(&value)) return of_number(*floating);
   if (auto* flag = std::get_if<bool>(&value)) return of_number(*flag);
-  if (auto* both = std::get_if<exported::ComplexTensor>(&value)) return both->pairs();
+  if (auto* both = std::get_if<ComplexTensor>(&value)) return both->pairs();
   auto* tensor = std::get_if<Tensor>(&value);
   return tensor == nullptr ? Tensor() : *tensor;
 }
 Value value_of(const Tensor& tensor, bool is_complex) {
-  if (is_complex) return exported::ComplexTensor::of_pairs(tensor);
+  if (is_complex) return ComplexTensor::of_pairs(tensor);
   return tensor;
 }
 

@@ -57,7 +57,7 @@ void expect_near(const Numbers& got, const Numbers& wanted, std::int64_t points,
       << points << " points";
 }
 
-Tensors both(const ComplexParts& parts) { return {parts.real, parts.imaginary}; }
+Tensors both(const ComplexTensor& parts) { return {parts.real(), parts.imag()}; }
 
 // All three functions on [2, n, inner], and back again.
 void check(std::int64_t n, std::int64_t inner, DType dtype, bool is_compiled, Dice& dice) {
@@ -65,14 +65,14 @@ void check(std::int64_t n, std::int64_t inner, DType dtype, bool is_compiled, Di
   const Tensor a = dice.floats(shape).to(dtype), b = dice.floats(shape).to(dtype);
   const FourierOptions back{FourierSign::inverse, 1.0 / static_cast<double>(n)};
   auto all = [&](const Tensors& x) {
-    const ComplexParts whole = fourier({x[0], x[1]}, 1), half = half_fourier(x[0], -2),
+    const ComplexTensor whole = fourier({x[0], x[1]}, 1), half = half_fourier(x[0], -2),
                        again = fourier(whole, 1, back);
-    return Tensors{whole.real,
-                   whole.imaginary,
-                   half.real,
-                   half.imaginary,
-                   again.real,
-                   again.imaginary,
+    return Tensors{whole.real(),
+                   whole.imag(),
+                   half.real(),
+                   half.imag(),
+                   again.real(),
+                   again.imag(),
                    real_fourier(half, 1, n, back)};
   };
   const Tensors got =
@@ -137,10 +137,10 @@ TEST(Fourier, BatchesMayHaveAnySize) {
 TEST(Fourier, HalvesAreComputedInWiderOnes) {
   Dice dice(6);
   const Tensor x = dice.floats({2, 80}).to(f16);
-  const ComplexParts got = half_fourier(x, 1);
-  EXPECT_EQ(got.real.dtype(), f16);
+  const ComplexTensor got = half_fourier(x, 1);
+  EXPECT_EQ(got.real().dtype(), f16);
   const Numbers wanted = sums(numbers_of(x, {}), {2, 80, 1}, -1, 41);
-  const Numbers values = numbers_of(got.real, got.imaginary);
+  const Numbers values = numbers_of(got.real(), got.imag());
   for (std::size_t i = 0; i < wanted.size(); ++i)
     EXPECT_LE(std::abs(values[i] - wanted[i]), 1e-3 * (1 + std::abs(wanted[i])));
 }
@@ -151,7 +151,7 @@ TEST(Fourier, WhatIsNoTransformIsRefused) {
   expect_contains(error_of([&] {
                     fourier({x, ones({2, 5})}, 1);
                   }),
-                  "[fourier] the real part is f32 [2x6]");
+                  "[complex] a real part [2x6] with an imaginary one [2x5]; they must broadcast");
   expect_contains(error_of([&] {
                     half_fourier(ones({2, 0}), 1);
                   }),

@@ -12,7 +12,9 @@
 //
 // Functions of complex tensors have PyTorch's names and are made of functions of real tensors, so
 // that `compile` records them like any others: arithmetic.h, elementary.h, reductions.h and
-// products.h in this folder. Misuse raises `Error`; all are safe to call from several threads.
+// products.h in this folder; graph/functions/fourier for transforms; for equations and factors
+// graph/functions/linear_algebra/complex_matrices.h. Misuse raises `Error`; all are safe to call
+// from several threads.
 #pragma once
 
 #include <complex>

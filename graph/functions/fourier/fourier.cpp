@@ -50,28 +50,22 @@ std::vector<std::int64_t> steps_of(std::vector<std::int64_t> primes, bool is_rea
 
 // x as [outer, size, inner] about an axis, in the dtype that is computed in; and back.
 struct AlongAxis {
-  AlongAxis(const ComplexParts& x, int named, std::string_view operation) {
-    const Tensor& real = x.real;
-    require(real.defined(), "[", operation, "] the operand is undefined");
-    require(!x.imaginary.defined() ||
-                (x.imaginary.shape() == real.shape() && x.imaginary.dtype() == real.dtype()),
-            "[", operation, "] the real part is ", real.dtype(), " [", real.shape(),
-            "], the imaginary one another; they must be alike");
-    const auto own = normalise_axis(named, real.rank());
-    require(own.has_value(), "[", operation, "] axis ", named, " of [", real.shape(),
-            "]; there is no such transform");
-    shape = real.shape();
+  AlongAxis(const ComplexTensor& x, int named, std::string_view operation) {
+    const auto own = normalise_axis(named, x.rank());
+    require(own.has_value(), "[", operation, "] axis ", named, " of [", x.shape(), "]; it has ",
+            x.rank());
+    shape = x.shape();
     axis = *own;
-    dtype = is_floating(real.dtype()) ? real.dtype() : f32;
+    dtype = x.dtype();
     for (int i = 0; i < axis; ++i) outer *= shape[i];
     for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
     auto taken = [&](const Tensor& part) {
       return part.defined() ? part.to(dtype == f64 ? f64 : f32).reshape({outer, shape[axis], inner})
                             : Tensor();
     };
-    all = {taken(real), taken(x.imaginary)};
+    all = {taken(x.parts().real), taken(x.parts().imaginary)};
   }
-  ComplexParts computed(const Transform& transform, std::string_view operation) {
+  ComplexTensor computed(const Transform& transform, std::string_view operation) {
     require(transform.points >= 1 && transform.points <= most_fourier_points, "[", operation,
             "] a transform of ", transform.points, " points; there must be from 1 to ",
             most_fourier_points);
@@ -106,19 +100,19 @@ ComplexParts transforms::transformed(const ComplexParts& x, const Transform& tra
   return by_factors(x, transform, steps_of(primes, !x.imaginary.defined()));
 }
 
-ComplexParts fourier(const ComplexParts& x, int axis, const FourierOptions& options) {
+ComplexTensor fourier(const ComplexTensor& x, int axis, const FourierOptions& options) {
   AlongAxis along(x, axis, "fourier");
   const std::int64_t points = along.shape[along.axis];
   return along.computed({points, sign_of(options), options.scale, points}, "fourier");
 }
 
-ComplexParts half_fourier(const TensorOperand& x, int axis, const FourierOptions& options) {
-  AlongAxis along({x.tensor, {}}, axis, "half_fourier");
+ComplexTensor half_fourier(const TensorOperand& x, int axis, const FourierOptions& options) {
+  AlongAxis along(ComplexTensor(x.tensor), axis, "half_fourier");
   const std::int64_t points = along.shape[along.axis];
   return along.computed({points, sign_of(options), options.scale, points / 2 + 1}, "half_fourier");
 }
 
-Tensor real_fourier(const ComplexParts& half, int axis, std::int64_t points,
+Tensor real_fourier(const ComplexTensor& half, int axis, std::int64_t points,
                     const FourierOptions& options) {
   AlongAxis along(half, axis, "real_fourier");
   const std::int64_t given = along.shape[along.axis];
@@ -126,7 +120,7 @@ Tensor real_fourier(const ComplexParts& half, int axis, std::int64_t points,
           " real results; they need ", points / 2 + 1);
   Transform transform{points, sign_of(options), options.scale, points};
   transform.is_real = transform.is_mirrored = true;
-  return along.computed(transform, "real_fourier").real;
+  return along.computed(transform, "real_fourier").real();
 }
 
 }  // namespace tilewright

@@ -1,4 +1,4 @@
-// Fourier transforms along an axis, of complex numbers as pairs of tensors.
+// Fourier transforms along an axis.
 //
 //   y[k] = scale * sum over j of x[j] exp(-+2 pi i j k / n)      n: the points of the axis
 //
@@ -30,13 +30,13 @@ struct FourierOptions {
 
 constexpr std::int64_t most_fourier_points = 1 << 24;
 
-ComplexParts fourier(const ComplexParts& x, int axis, const FourierOptions& options = {});
-// For a real operand: the first n / 2 + 1 results, of which the others are the conjugates.
-ComplexParts half_fourier(const TensorOperand& x, int axis, const FourierOptions& options = {});
+ComplexTensor fourier(const ComplexTensor& x, int axis, const FourierOptions& options = {});
+// The first n / 2 + 1 results for a real operand; the others are their conjugates.
+ComplexTensor half_fourier(const TensorOperand& x, int axis, const FourierOptions& options = {});
 // The real results, of an operand of which the first points / 2 + 1 elements are given and the
 // others are the conjugates of these. The imaginary parts of the first, and of the middle one of an
 // even number of points, count as 0.
-Tensor real_fourier(const ComplexParts& half, int axis, std::int64_t points,
+Tensor real_fourier(const ComplexTensor& half, int axis, std::int64_t points,
                     const FourierOptions& options = {});
 
 }  // namespace tilewright

@@ -12,23 +12,17 @@
 namespace tilewright {
 
 using graph::HostMatrices;
-using graph::of_parts;
 using std::source_location;
 namespace dense = graph::dense;
 
-ComplexLuFactors lu_factor(const ComplexParts& a, source_location w) {
-  HostMatrices m("lu_factor", {a}, w);
+ComplexLuFactors lu_factor(const ComplexTensor& a, source_location w) {
+  HostMatrices m("lu_factor", {a.parts()}, w);
   m.call(dense::lu(m.is_complex()));
-  ComplexLuFactors lu;
-  lu.factors = m.next();
-  lu.pivots = m.next_number().to(i32);
-  lu.rows = m.next_number().to(i64);
-  lu.sign = m.next_real();
-  return lu;
+  return {m.next(), m.next_number().to(i32), m.next_number().to(i64), m.next_real()};
 }
 
-ComplexParts cholesky(const ComplexParts& a, bool upper, source_location w) {
-  HostMatrices m("cholesky", {a}, w);
+ComplexTensor cholesky(const ComplexTensor& a, bool upper, source_location w) {
+  HostMatrices m("cholesky", {a.parts()}, w);
   m.require_square();
   m.call(dense::cholesky(m.is_complex(), upper ? dense::upper : 0));
   return m.next();
@@ -43,19 +37,18 @@ Shape with(Shape sizes, std::initializer_list<std::int64_t> more) {
 }
 
 struct Equations {
-  ComplexParts a, b;
+  ComplexTensor a, b;
 };
 // Batches of both, broadcast.
-Equations of_one_batch(std::string_view operation, const ComplexParts& a, const ComplexParts& b) {
-  auto is_matrix = [](const ComplexParts& x) { return x.real.rank() >= 2; };
+Equations of_one_batch(std::string_view operation, const ComplexTensor& a, const ComplexTensor& b) {
+  auto is_matrix = [](const ComplexTensor& x) { return x.rank() >= 2; };
   std::optional<Shape> batch;
-  if (is_matrix(a) && is_matrix(b) && a.real.size(-1) == a.real.size(-2) &&
-      a.real.size(-1) == b.real.size(-2))
-    batch = broadcast_shapes(batch_of(a.real), batch_of(b.real));
-  require(batch.has_value(), "[", operation, "] the matrices are [", a.real.shape(), "] and [",
-          b.real.shape(), "]; square ones, and others with as many rows, are wanted");
+  if (is_matrix(a) && is_matrix(b) && a.size(-1) == a.size(-2) && a.size(-1) == b.size(-2))
+    batch = broadcast_shapes(batch_of(a.real()), batch_of(b.real()));
+  require(batch.has_value(), "[", operation, "] the matrices are [", a.shape(), "] and [",
+          b.shape(), "]; square ones, and others with as many rows, are wanted");
   auto widened = [&](const Tensor& x) { return x.expand(with(*batch, {x.size(-2), x.size(-1)})); };
-  return {of_parts(a, widened), of_parts(b, widened)};
+  return {map_parts(a, widened), map_parts(b, widened)};
 }
 
 // Where one matrix is for many right sides, these are columns of one. [.., n, k] as [n, columns].
@@ -70,150 +63,144 @@ Tensor apart(const Tensor& x, const Shape& shape) {
 }
 
 template <typename Op>
-ComplexParts solved(std::string_view operation, const ComplexParts& a, const ComplexParts& b,
-                    source_location w, const Op& op) {
-  const bool is_for_all = a.real.rank() >= 2 && b.real.rank() > 2 && b.real.count() > 0 &&
-                          element_count(batch_of(a.real)) == 1 && a.real.rank() <= b.real.rank() &&
-                          a.real.size(-1) == b.real.size(-2);
+ComplexTensor solved(std::string_view operation, const ComplexTensor& a, const ComplexTensor& b,
+                     source_location w, const Op& op) {
+  const bool is_for_all = a.rank() >= 2 && b.rank() > 2 && b.count() > 0 &&
+                          element_count(batch_of(a.real())) == 1 && a.rank() <= b.rank() &&
+                          a.size(-1) == b.size(-2);
   if (is_for_all) {
     auto one = [](const Tensor& x) { return x.reshape({x.size(-2), x.size(-1)}); };
-    const ComplexParts x = solved(operation, of_parts(a, one), of_parts(b, side_by_side), w, op);
-    return of_parts(x, [&](const Tensor& part) { return apart(part, b.real.shape()); });
+    const ComplexTensor x = solved(operation, map_parts(a, one), map_parts(b, side_by_side), w, op);
+    return map_parts(x, [&](const Tensor& part) { return apart(part, b.shape()); });
   }
   const Equations all = of_one_batch(operation, a, b);
-  HostMatrices m(operation, {all.a, all.b}, w);
+  HostMatrices m(operation, {all.a.parts(), all.b.parts()}, w);
   m.call(op(m.is_complex()));
   return m.next();
 }
 
 }  // namespace
 
-ComplexParts solve_triangular(const ComplexParts& a, const ComplexParts& b,
-                              const TriangularOptions& options, source_location w) {
+ComplexTensor solve_triangular(const ComplexTensor& a, const ComplexTensor& b,
+                               const TriangularOptions& options, source_location w) {
   const dense::Flags flags =
       (options.upper ? dense::upper : 0) | (options.unit_diagonal ? dense::unit_diagonal : 0);
   return solved("solve_triangular", a, b, w,
                 [flags](bool is_complex) { return dense::triangular_solution(is_complex, flags); });
 }
 
-ComplexParts solve(const ComplexParts& a, const ComplexParts& b, source_location w) {
-  const Tensor& right = b.real;
-  if (right.rank() == 1 || right.rank() + 1 == a.real.rank()) {
-    const Shape batch(a.real.shape().begin(), a.real.shape().end() - 1);
+ComplexTensor solve(const ComplexTensor& a, const ComplexTensor& b, source_location w) {
+  const Tensor& right = b.real();
+  if (right.rank() == 1 || right.rank() + 1 == a.rank()) {
+    const Shape batch(a.shape().begin(), a.shape().end() - 1);
     if (right.rank() == 1 || right.shape() == batch) {
       auto column = [](const Tensor& x) { return x.unsqueeze(-1); };
-      return of_parts(solve(a, of_parts(b, column), w),
-                      [](const Tensor& x) { return x.squeeze(-1); });
+      return map_parts(solve(a, map_parts(b, column), w),
+                       [](const Tensor& x) { return x.squeeze(-1); });
     }
   }
   return solved("solve", a, b, w, dense::solution);
 }
 
-ComplexParts inverse(const ComplexParts& a, source_location w) {
-  HostMatrices m("inverse", {a}, w);
+ComplexTensor inverse(const ComplexTensor& a, source_location w) {
+  HostMatrices m("inverse", {a.parts()}, w);
   m.require_square();
   m.call(dense::inverse(m.is_complex()));
   return m.next();
 }
 
-ComplexParts determinant(const ComplexParts& a, source_location w) {
-  HostMatrices m("determinant", {a}, w);
+ComplexTensor determinant(const ComplexTensor& a, source_location w) {
+  HostMatrices m("determinant", {a.parts()}, w);
   m.require_square();
   m.call(dense::determinant(m.is_complex()));
   return m.next();
 }
 
-ComplexLogDeterminant log_determinant(const ComplexParts& a, source_location w) {
-  HostMatrices m("log_determinant", {a}, w);
+ComplexLogDeterminant log_determinant(const ComplexTensor& a, source_location w) {
+  HostMatrices m("log_determinant", {a.parts()}, w);
   m.require_square();
   m.call(dense::determinant(m.is_complex()));
   m.next();
-  ComplexLogDeterminant result;
-  result.direction = m.next();
-  result.log_magnitude = m.next_real();
-  return result;
+  return {m.next(), m.next_real()};
 }
 
-std::pair<ComplexParts, ComplexParts> geqrf(const ComplexParts& a, source_location w) {
-  HostMatrices m("geqrf", {a}, w);
+std::pair<ComplexTensor, ComplexTensor> geqrf(const ComplexTensor& a, source_location w) {
+  HostMatrices m("geqrf", {a.parts()}, w);
   m.call(dense::reflections(m.is_complex()));
-  ComplexParts factors = m.next();
+  ComplexTensor factors = m.next();
   return {factors, m.next()};
 }
 
-ComplexParts reflected(const ComplexParts& vectors, const ComplexParts& tau,
-                       const ComplexParts& matrices, bool undone, source_location w) {
-  const Tensor &v = vectors.real, &x = matrices.real;
-  const std::int64_t count = tau.real.size(-1);
+ComplexTensor reflected(const ComplexTensor& vectors, const ComplexTensor& tau,
+                        const ComplexTensor& matrices, bool undone, source_location w) {
+  const Tensor &v = vectors.real(), &x = matrices.real();
+  const std::int64_t count = tau.size(-1);
   require(v.rank() >= 2 && x.rank() >= 2 && batch_of(v) == batch_of(x) &&
               v.size(-2) == x.size(-2) && count <= v.size(-1),
           "[reflected] ", count, " reflections [", v.shape(), "] of [", x.shape(),
           "]; as many rows, and batches of one shape, are wanted");
-  HostMatrices m("reflected", {vectors, matrices}, w);
-  m.add_vectors(tau);
+  HostMatrices m("reflected", {vectors.parts(), matrices.parts()}, w);
+  m.add_vectors(tau.parts());
   m.call(dense::reflected(m.is_complex(), undone ? dense::undone : 0));
   return m.next();
 }
 
-ComplexParts householder_product(const ComplexParts& vectors, const ComplexParts& tau,
-                                 source_location w) {
-  const Tensor& v = vectors.real;
+ComplexTensor householder_product(const ComplexTensor& vectors, const ComplexTensor& tau,
+                                  source_location w) {
+  const Tensor& v = vectors.real();
   graph::require_matrices({v, w}, "householder_product");
   const std::int64_t m = v.size(-2), count = std::min(m, v.size(-1));
   Tensor whole = (arange(0, m).unsqueeze(1) == arange(0, count)).to(v.dtype());
   return reflected(vectors, tau, {whole.expand(with(batch_of(v), {m, count})), {}}, false, w);
 }
 
-std::pair<ComplexParts, ComplexParts> qr(const ComplexParts& a, bool complete, source_location w) {
-  HostMatrices m("qr", {a}, w);
+std::pair<ComplexTensor, ComplexTensor> qr(const ComplexTensor& a, bool complete,
+                                           source_location w) {
+  HostMatrices m("qr", {a.parts()}, w);
   m.call(dense::orthogonal(m.is_complex(), complete ? dense::complete : 0));
-  ComplexParts q = m.next();
+  ComplexTensor q = m.next();
   return {q, m.next()};
 }
 
-std::pair<ComplexParts, ComplexParts> eig(const ComplexParts& a, source_location w) {
-  HostMatrices m("eig", {a}, w);
+std::pair<ComplexTensor, ComplexTensor> eig(const ComplexTensor& a, source_location w) {
+  HostMatrices m("eig", {a.parts()}, w);
   m.require_square();
   m.call(dense::spectrum(m.is_complex(), 0));
-  ComplexParts values = m.next_complex();
+  ComplexTensor values = m.next_complex();
   return {values, m.next_complex()};
 }
 
-ComplexParts eigvals(const ComplexParts& a, source_location w) {
-  HostMatrices m("eigvals", {a}, w);
+ComplexTensor eigvals(const ComplexTensor& a, source_location w) {
+  HostMatrices m("eigvals", {a.parts()}, w);
   m.require_square();
   m.call(dense::spectrum(m.is_complex(), dense::values_only));
   return m.next_complex();
 }
 
-std::pair<Tensor, ComplexParts> eigh(const ComplexParts& a, bool upper, source_location w) {
-  HostMatrices m("eigh", {a}, w);
+std::pair<Tensor, ComplexTensor> eigh(const ComplexTensor& a, bool upper, source_location w) {
+  HostMatrices m("eigh", {a.parts()}, w);
   m.require_square();
   m.call(dense::symmetric_spectrum(m.is_complex(), upper ? dense::upper : 0));
   Tensor values = m.next_real();
   return {values, m.next()};
 }
 
-Tensor eigvalsh(const ComplexParts& a, bool upper, source_location w) {
-  HostMatrices m("eigvalsh", {a}, w);
+Tensor eigvalsh(const ComplexTensor& a, bool upper, source_location w) {
+  HostMatrices m("eigvalsh", {a.parts()}, w);
   m.require_square();
   m.call(
       dense::symmetric_spectrum(m.is_complex(), dense::values_only | (upper ? dense::upper : 0)));
   return m.next_real();
 }
 
-ComplexSingularValues svd(const ComplexParts& a, bool complete, source_location w) {
-  HostMatrices m("svd", {a}, w);
+ComplexSingularValues svd(const ComplexTensor& a, bool complete, source_location w) {
+  HostMatrices m("svd", {a.parts()}, w);
   m.call(dense::singular_values(m.is_complex(), complete ? dense::complete : 0));
-  ComplexSingularValues result;
-  result.left = m.next();
-  result.values = m.next_real();
-  result.right = m.next();
-  return result;
+  return {m.next(), m.next_real(), m.next()};
 }
 
-Tensor svdvals(const ComplexParts& a, source_location w) {
-  HostMatrices m("svdvals", {a}, w);
+Tensor svdvals(const ComplexTensor& a, source_location w) {
+  HostMatrices m("svdvals", {a.parts()}, w);
   m.call(dense::singular_values(m.is_complex(), dense::values_only));
   return m.next_real();
 }

@@ -11,68 +11,69 @@
 #include <source_location>
 #include <utility>
 
-#include "graph/functions/fourier/complex_parts.h"
-#include "graph/functions/linear_algebra/triangular_options.h"
+#include "graph/functions/complex/complex_tensor.h"
+#include "graph/functions/linear_algebra/solving.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
 
 struct ComplexLuFactors {
-  ComplexParts factors;
+  ComplexTensor factors;
   Tensor pivots, rows, sign;
 };
-ComplexLuFactors lu_factor(const ComplexParts& a,
+ComplexLuFactors lu_factor(const ComplexTensor& a,
                            std::source_location w = std::source_location::current());
 // L of L L^H, or U of U^H U.
-ComplexParts cholesky(const ComplexParts& a, bool upper = false,
+ComplexTensor cholesky(const ComplexTensor& a, bool upper = false,
+                       std::source_location w = std::source_location::current());
+ComplexTensor solve_triangular(const ComplexTensor& a, const ComplexTensor& b,
+                               const TriangularOptions& options = {},
+                               std::source_location w = std::source_location::current());
+ComplexTensor solve(const ComplexTensor& a, const ComplexTensor& b,
+                    std::source_location w = std::source_location::current());
+ComplexTensor inverse(const ComplexTensor& a,
                       std::source_location w = std::source_location::current());
-ComplexParts solve_triangular(const ComplexParts& a, const ComplexParts& b,
-                              const TriangularOptions& options = {},
-                              std::source_location w = std::source_location::current());
-ComplexParts solve(const ComplexParts& a, const ComplexParts& b,
-                   std::source_location w = std::source_location::current());
-ComplexParts inverse(const ComplexParts& a,
-                     std::source_location w = std::source_location::current());
-ComplexParts determinant(const ComplexParts& a,
-                         std::source_location w = std::source_location::current());
+ComplexTensor determinant(const ComplexTensor& a,
+                          std::source_location w = std::source_location::current());
 struct ComplexLogDeterminant {
-  ComplexParts direction;  // of magnitude 1, or 0
+  ComplexTensor direction;  // of magnitude 1, or 0
   Tensor log_magnitude;
 };
-ComplexLogDeterminant log_determinant(const ComplexParts& a,
+ComplexLogDeterminant log_determinant(const ComplexTensor& a,
                                       std::source_location w = std::source_location::current());
 
 // The k-th reflection is I - tau v v^H.
-std::pair<ComplexParts, ComplexParts> geqrf(
-    const ComplexParts& a, std::source_location w = std::source_location::current());
-ComplexParts reflected(const ComplexParts& vectors, const ComplexParts& tau,
-                       const ComplexParts& matrices, bool undone = false,
-                       std::source_location w = std::source_location::current());
-ComplexParts householder_product(const ComplexParts& vectors, const ComplexParts& tau,
-                                 std::source_location w = std::source_location::current());
-std::pair<ComplexParts, ComplexParts> qr(const ComplexParts& a, bool complete = false,
-                                         std::source_location w = std::source_location::current());
+std::pair<ComplexTensor, ComplexTensor> geqrf(
+    const ComplexTensor& a, std::source_location w = std::source_location::current());
+ComplexTensor reflected(const ComplexTensor& vectors, const ComplexTensor& tau,
+                        const ComplexTensor& matrices, bool undone = false,
+                        std::source_location w = std::source_location::current());
+ComplexTensor householder_product(const ComplexTensor& vectors, const ComplexTensor& tau,
+                                  std::source_location w = std::source_location::current());
+std::pair<ComplexTensor, ComplexTensor> qr(
+    const ComplexTensor& a, bool complete = false,
+    std::source_location w = std::source_location::current());
 
 // Of any square matrices: values [.., n], and vectors as columns, of length 1, whose greatest
 // element is real; in the order in which they are found. Values of a real matrix that are not real
 // come in pairs, with the positive imaginary part first.
-std::pair<ComplexParts, ComplexParts> eig(const ComplexParts& a,
-                                          std::source_location w = std::source_location::current());
-ComplexParts eigvals(const ComplexParts& a,
-                     std::source_location w = std::source_location::current());
+std::pair<ComplexTensor, ComplexTensor> eig(
+    const ComplexTensor& a, std::source_location w = std::source_location::current());
+ComplexTensor eigvals(const ComplexTensor& a,
+                      std::source_location w = std::source_location::current());
 // Of Hermitian matrices: real values, and vectors as columns.
-std::pair<Tensor, ComplexParts> eigh(const ComplexParts& a, bool upper = false,
-                                     std::source_location w = std::source_location::current());
-Tensor eigvalsh(const ComplexParts& a, bool upper = false,
+std::pair<Tensor, ComplexTensor> eigh(const ComplexTensor& a, bool upper = false,
+                                      std::source_location w = std::source_location::current());
+Tensor eigvalsh(const ComplexTensor& a, bool upper = false,
                 std::source_location w = std::source_location::current());
 // The operand is left diag(values) right^H. Where `complete`, left and right are square.
 struct ComplexSingularValues {
-  ComplexParts left;
+  ComplexTensor left;
   Tensor values;
-  ComplexParts right;
+  ComplexTensor right;
 };
-ComplexSingularValues svd(const ComplexParts& a, bool complete = false,
+ComplexSingularValues svd(const ComplexTensor& a, bool complete = false,
                           std::source_location w = std::source_location::current());
-Tensor svdvals(const ComplexParts& a, std::source_location w = std::source_location::current());
+Tensor svdvals(const ComplexTensor& a, std::source_location w = std::source_location::current());
 
 }  // namespace tilewright

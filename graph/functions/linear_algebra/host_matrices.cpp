@@ -5,6 +5,14 @@
 
 namespace tilewright::graph {
 
+ComplexTensor real_operand(const TensorOperand& x, std::string_view operation) {
+  require(
+      !x.is_number && is_floating(x.tensor.dtype()), "[", operation, "] the operand is ",
+      x.is_number ? std::string("a number") : concat(x.tensor.dtype(), " [", x.tensor.shape(), "]"),
+      "; matrices [.., m, n] of floats are wanted");
+  return ComplexTensor(x.tensor);
+}
+
 HostMatrices::HostMatrices(std::string_view operation, std::initializer_list<ComplexParts> operands,
                            std::source_location w)
     : operation_(operation), where_(w) {

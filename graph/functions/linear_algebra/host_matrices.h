@@ -6,17 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/functions/complex/complex_tensor.h"
 #include "graph/functions/custom/custom_op.h"
-#include "graph/functions/fourier/fourier.h"
 
 namespace tilewright::graph {
 
-inline ComplexParts real_parts(const TensorOperand& x) { return {x.tensor, {}}; }
-// Parts that a function of one tensor gives of each part.
-template <typename F>
-ComplexParts of_parts(const ComplexParts& x, const F& function) {
-  return {function(x.real), x.imaginary.defined() ? function(x.imaginary) : Tensor()};
-}
+// A real operand as a complex tensor. Raises `Error` "[operation] ..." where it has no floats.
+ComplexTensor real_operand(const TensorOperand& x, std::string_view operation);
 
 class HostMatrices {
  public:

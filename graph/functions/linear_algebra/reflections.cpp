@@ -20,7 +20,7 @@ using graph::FunctionCall;
 using graph::Matrices;
 using graph::NamedFunction;
 using graph::outer_products;
-using graph::real_parts;
+using graph::real_operand;
 using graph::row_numbers;
 
 namespace {
@@ -41,8 +41,8 @@ Tensor vectors_of(const Tensor& matrices) {
 Tensors geqrf_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
   if (!call.target.is_gpu()) {
-    auto [factors, tau] = geqrf(real_parts(a), a.where);
-    return {factors.real, tau.real};
+    auto [factors, tau] = geqrf(real_operand(a, "geqrf"), a.where);
+    return {factors.real(), tau.real()};
   }
   const Matrices m(a, "geqrf");
   const std::int64_t count = std::min(m.rows(), m.columns());
@@ -73,9 +73,9 @@ Tensors reflected_body(const FunctionCall& call) {
   const Tensor &tau = call[1], &matrices = call[2];
   const bool undone = call.settings.flag("undone");
   if (!call.target.is_gpu())
-    return {
-        reflected(real_parts(vectors), real_parts(tau), real_parts(matrices), undone, vectors.where)
-            .real};
+    return {reflected(real_operand(vectors, "reflected"), real_operand(tau, "reflected"),
+                      real_operand(matrices, "reflected"), undone, vectors.where)
+                .real()};
   const Matrices v(vectors, "reflected"), x(matrices, "reflected");
   const std::int64_t count = tau.size(-1);
   require(v.batch == x.batch && v.rows() == x.rows() && count <= v.columns(), "[reflected] ", count,
@@ -96,7 +96,9 @@ Tensors householder_product_body(const FunctionCall& call) {
   const TensorOperand vectors(call[0], call.where);
   const Tensor& tau = call[1];
   if (!call.target.is_gpu())
-    return {householder_product(real_parts(vectors), real_parts(tau), vectors.where).real};
+    return {householder_product(real_operand(vectors, "householder_product"),
+                                real_operand(tau, "householder_product"), vectors.where)
+                .real()};
   const Matrices v(vectors, "householder_product");
   Tensor whole = graph::identities(v.all.size(0), v.rows()).slice(2, 0, v.columns());
   Tensor product = reflected(v.all, tau.to(f64).reshape({v.all.size(0), tau.size(-1)}), whole);
@@ -107,8 +109,8 @@ Tensors qr_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
   const bool complete = call.settings.flag("complete");
   if (!call.target.is_gpu()) {
-    auto [q, r] = qr(real_parts(a), complete, a.where);
-    return {q.real, r.real};
+    auto [q, r] = qr(real_operand(a, "qr"), complete, a.where);
+    return {q.real(), r.real()};
   }
   const Matrices m(a, "qr");
   auto [factors, tau] = geqrf(m.all);

@@ -21,7 +21,7 @@ using graph::FunctionCall;
 using graph::Matrices;
 using graph::NamedFunction;
 using graph::outer_products;
-using graph::real_parts;
+using graph::real_operand;
 using graph::row_at;
 using graph::row_numbers;
 
@@ -41,8 +41,8 @@ Tensor exchanged(const Tensor& k, const Tensor& pivot, std::int64_t m) {
 Tensors lu_factor_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
   if (!call.target.is_gpu()) {
-    ComplexLuFactors lu = lu_factor(real_parts(a), a.where);
-    return {lu.factors.real, lu.pivots, lu.rows, lu.sign};
+    ComplexLuFactors lu = lu_factor(real_operand(a, "lu_factor"), a.where);
+    return {lu.factors.real(), lu.pivots, lu.rows, lu.sign};
   }
   const Matrices m(a, "lu_factor");
   const std::int64_t count = std::min(m.rows(), m.columns()), b = m.all.size(0);
@@ -109,7 +109,7 @@ namespace {
 Tensors cholesky_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
   const bool upper = call.settings.flag("upper");
-  if (!call.target.is_gpu()) return {cholesky(real_parts(a), upper, a.where).real};
+  if (!call.target.is_gpu()) return {cholesky(real_operand(a, "cholesky"), upper, a.where).real()};
   const Matrices m(a, "cholesky");
   m.require_square("cholesky");
   const std::int64_t n = m.rows();
@@ -167,7 +167,9 @@ Tensors solve_triangular_body(const FunctionCall& call) {
   const TriangularOptions options{.upper = call.settings.flag("upper"),
                                   .unit_diagonal = call.settings.flag("unit_diagonal")};
   if (!call.target.is_gpu())
-    return {solve_triangular(real_parts(a), real_parts(b), options, a.where).real};
+    return {solve_triangular(real_operand(a, "solve_triangular"),
+                             real_operand(b, "solve_triangular"), options, a.where)
+                .real()};
   auto [left, right] = of_one_batch("solve_triangular", a.tensor, b);
   const Matrices m(left, "solve_triangular"), x(right, "solve_triangular");
   return {x.restored(substituted(m.all, x.all, options))};
@@ -176,7 +178,8 @@ Tensors solve_triangular_body(const FunctionCall& call) {
 Tensors solve_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
   const Tensor& b = call[1];
-  if (!call.target.is_gpu()) return {solve(real_parts(a), real_parts(b), a.where).real};
+  if (!call.target.is_gpu())
+    return {solve(real_operand(a, "solve"), real_operand(b, "solve"), a.where).real()};
   if (b.rank() == 1 || b.rank() + 1 == a.tensor.rank()) {
     const Shape batch(a.tensor.shape().begin(), a.tensor.shape().end() - 1);
     if (b.rank() == 1 || b.shape() == batch) return {solve(a, b.unsqueeze(-1)).squeeze(-1)};
@@ -192,7 +195,7 @@ Tensors solve_body(const FunctionCall& call) {
 
 Tensors inverse_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
-  if (!call.target.is_gpu()) return {inverse(real_parts(a), a.where).real};
+  if (!call.target.is_gpu()) return {inverse(real_operand(a, "inverse"), a.where).real()};
   const Matrices m(a, "inverse");
   m.require_square("inverse");
   return {m.restored(solve(m.all, graph::identities(m.all.size(0), m.rows())))};
@@ -200,7 +203,7 @@ Tensors inverse_body(const FunctionCall& call) {
 
 Tensors determinant_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
-  if (!call.target.is_gpu()) return {determinant(real_parts(a), a.where).real};
+  if (!call.target.is_gpu()) return {determinant(real_operand(a, "determinant"), a.where).real()};
   const Matrices m(a, "determinant");
   m.require_square("determinant");
   const LuFactors lu = lu_factor(m.all);
@@ -210,8 +213,8 @@ Tensors determinant_body(const FunctionCall& call) {
 Tensors log_determinant_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
   if (!call.target.is_gpu()) {
-    ComplexLogDeterminant log = log_determinant(real_parts(a), a.where);
-    return {log.direction.real, log.log_magnitude};
+    ComplexLogDeterminant log = log_determinant(real_operand(a, "log_determinant"), a.where);
+    return {log.direction.real(), log.log_magnitude};
   }
   const Matrices m(a, "log_determinant");
   m.require_square("log_determinant");

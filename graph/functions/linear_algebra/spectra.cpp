@@ -22,7 +22,7 @@ namespace tilewright {
 using graph::FunctionCall;
 using graph::Matrices;
 using graph::NamedFunction;
-using graph::real_parts;
+using graph::real_operand;
 
 namespace {
 
@@ -73,8 +73,8 @@ Tensors eigh_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
   const bool upper = call.settings.flag("upper");
   if (!call.target.is_gpu()) {
-    auto [values, vectors] = eigh(real_parts(a), upper, a.where);
-    return {values, vectors.real};
+    auto [values, vectors] = eigh(real_operand(a, "eigh"), upper, a.where);
+    return {values, vectors.real()};
   }
   const Matrices m(a, "eigh");
   m.require_square("eigh");
@@ -102,7 +102,8 @@ Tensors eigh_body(const FunctionCall& call) {
 Tensors eigvalsh_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
   const bool upper = call.settings.flag("upper");
-  return {call.target.is_gpu() ? eigh(a, upper).first : eigvalsh(real_parts(a), upper, a.where)};
+  return {call.target.is_gpu() ? eigh(a, upper).first
+                               : eigvalsh(real_operand(a, "eigvalsh"), upper, a.where)};
 }
 
 Tensors all_of(const SingularValues& parts) { return {parts.left, parts.values, parts.right}; }
@@ -156,8 +157,8 @@ Tensors svd_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
   const bool complete = call.settings.flag("complete");
   if (!call.target.is_gpu()) {
-    ComplexSingularValues parts = svd(real_parts(a), complete, a.where);
-    return {parts.left.real, parts.values, parts.right.real};
+    ComplexSingularValues parts = svd(real_operand(a, "svd"), complete, a.where);
+    return {parts.left.real(), parts.values, parts.right.real()};
   }
   const Matrices m(a, "svd");
   const SingularValues parts = singular_values(m.all);
@@ -171,7 +172,8 @@ Tensors svd_body(const FunctionCall& call) {
 
 Tensors svdvals_body(const FunctionCall& call) {
   const TensorOperand a(call[0], call.where);
-  return {call.target.is_gpu() ? singular_values(a).values : svdvals(real_parts(a), a.where)};
+  return {call.target.is_gpu() ? singular_values(a).values
+                               : svdvals(real_operand(a, "svdvals"), a.where)};
 }
 
 SingularValues singular_values_of(const Tensors& all) { return {all[0], all[1], all[2]}; }

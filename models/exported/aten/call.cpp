@@ -5,8 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/functions/pointwise/arithmetic.h"
-#include "models/exported/complex/arithmetic.h"
+#include "graph/functions/complex/arithmetic.h"
 #include "models/files/reader.h"
 #include "runtime/base/error.h"
 
@@ -103,9 +102,9 @@ Tensor Call::as_tensor(const Value& value, std::string_view name) const {
   if (both == nullptr) return {};
   switch (part_) {
     case Part::real: return both->real();
-    case Part::imaginary: return both->imaginary();
-    case Part::magnitude: return exported::magnitude(*both);
-    case Part::truth: return logical_or(both->real() != 0.0, both->imaginary() != 0.0);
+    case Part::imaginary: return both->imag();
+    case Part::magnitude: return abs(*both);
+    case Part::truth: return logical_not(logical_not(*both));
     case Part::whole: break;
   }
   refuse(name, "is complex, which is not supported");
@@ -159,7 +158,7 @@ std::vector<Tensor> Call::operands() const {
     if (auto* tensor = std::get_if<Tensor>(&value(id)); tensor != nullptr && tensor->defined())
       operands.push_back(*tensor);
     if (auto* both = std::get_if<ComplexTensor>(&value(id)))
-      operands.insert(operands.end(), {both->real(), both->imaginary()});
+      operands.insert(operands.end(), {both->real(), both->imag()});
   };
   for (const Argument& argument : node_.arguments) {
     if (auto* one = std::get_if<TensorName>(&argument.value)) add(one->id);
@@ -204,7 +203,7 @@ bool Call::is_complex(std::string_view name) const {
 }
 ComplexOperand Call::complex_operand(std::string_view name) const {
   if (auto* both = std::get_if<std::complex<double>>(&at(name)))
-    return {TensorOperand(both->real()), TensorOperand(both->imag())};
+    return *both;
   if (is_complex(name)) return std::get<ComplexTensor>(any_value(name));
   return {operand(name)};
 }
@@ -213,20 +212,20 @@ ComplexTensor Call::complex_tensor(std::string_view name) const {
   const Tensor real = tensor(name);
   return {real, zeros(real.shape(), real.dtype())};
 }
-std::vector<ComplexOperand> Call::complex_operands(std::string_view name) const {
-  auto* named = std::get_if<TensorNames>(&at(name));
-  if (named == nullptr) refuse(name, "is not a list of tensors");
-  std::vector<ComplexOperand> operands;
-  for (auto id : named->ids) {
-    const Value& each = id ? value(*id) : Value();
+ComplexTensor Call::complex_factor(std::string_view name) const {
+  return is_complex(name) ? complex_tensor(name) : ComplexTensor(tensor(name));
+}
+std::vector<ComplexTensor> Call::complex_factors(std::string_view name) const {
+  std::vector<ComplexTensor> factors;
+  for (const Value& each : values(name)) {
     if (auto* both = std::get_if<ComplexTensor>(&each))
-      operands.emplace_back(*both);
+      factors.push_back(*both);
     else if (auto* real = std::get_if<Tensor>(&each))
-      operands.emplace_back(TensorOperand(*real));
+      factors.emplace_back(*real);
     else
       refuse(name, "is not a list of tensors");
   }
-  return operands;
+  return factors;
 }
 Number Call::scalar(std::string_view name) const {
   auto scalar = as_scalar(at(name), name);

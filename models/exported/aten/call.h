@@ -15,12 +15,13 @@
 #include <variant>
 #include <vector>
 
+#include "graph/functions/complex/complex_tensor.h"
 #include "graph/tensor/tensor.h"
-#include "models/exported/complex/complex_tensor.h"
 #include "models/exported/program/program.h"
 
 namespace tilewright::exported {
 
+using tilewright::ComplexTensor;
 using Value = std::variant<std::monostate, Tensor, std::int64_t, double, bool, ComplexTensor>;
 using Results = std::vector<Value>;
 
@@ -57,10 +58,11 @@ class Call {
   std::vector<Tensor> tensors(std::string_view name) const;  // gaps are undefined
   std::vector<Value> values(std::string_view name) const;    // a list of tensors and numbers
   TensorOperand operand(std::string_view name) const;        // a tensor or a number
-  // Complex, or real.
-  ComplexOperand complex_operand(std::string_view name) const;
+  ComplexOperand complex_operand(std::string_view name) const;  // or real, or a number
+  // A real argument has an imaginary part of zeros, or as a factor none.
   ComplexTensor complex_tensor(std::string_view name) const;
-  std::vector<ComplexOperand> complex_operands(std::string_view name) const;
+  ComplexTensor complex_factor(std::string_view name) const;
+  std::vector<ComplexTensor> complex_factors(std::string_view name) const;
   bool is_complex(std::string_view name) const;         // a tensor, number or type
   const Value& any_value(std::string_view name) const;  // that another node has given
   Number scalar(std::string_view name) const;

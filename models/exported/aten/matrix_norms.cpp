@@ -7,14 +7,13 @@
 #include <limits>
 #include <optional>
 
+#include "graph/functions/complex/arithmetic.h"
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/linear_algebra/complex_matrices.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
-#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"
-#include "models/exported/complex/arithmetic.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -23,8 +22,7 @@ namespace {
 // Without an imaginary part it is real.
 ComplexParts matrix_of(const Call& call, std::string_view name) {
   if (!call.is_complex(name)) return {call.tensor(name), {}};
-  const ComplexTensor z = call.complex_tensor(name);
-  return {z.real(), z.imaginary()};
+  return call.complex_tensor(name).parts();
 }
 Value value_of(const ComplexParts& x) {
   if (x.imaginary.defined()) return ComplexTensor(x);
@@ -54,14 +52,20 @@ ComplexParts product_of(const ComplexParts& a, const ComplexParts& b) {
           matmul(a.real, b.imaginary) + matmul(a.imaginary, b.real)};
 }
 Tensor magnitudes(const ComplexParts& x) {
-  return x.imaginary.defined() ? magnitude(ComplexTensor(x)) : abs(x.real);
+  return x.imaginary.defined() ? abs(ComplexTensor(x)) : abs(x.real);
 }
 // On the host by an op for this alone, elsewhere by the loops for real matrices.
 Tensor singular_values_of(const ComplexParts& x) {
-  return x.imaginary.defined() ? svdvals(x) : svdvals(x.real);
+  return x.imaginary.defined() ? svdvals(ComplexTensor(x)) : svdvals(x.real);
+}
+ComplexSingularValues singular_value_decomposition(const ComplexParts& x) {
+  if (x.imaginary.defined()) return svd(ComplexTensor(x));
+  const SingularValues real = singular_values(x.real);
+  return {ComplexTensor(real.left), real.values, ComplexTensor(real.right)};
 }
 ComplexParts inverse_of(const ComplexParts& x) {
-  return x.imaginary.defined() ? inverse(x) : ComplexParts{inverse(x.real), {}};
+  return x.imaginary.defined() ? inverse(ComplexTensor(x)).parts()
+                               : ComplexParts{inverse(x.real), {}};
 }
 
 // Which norm: Frobenius' and that of all singular values have names; numbers are the greatest or
@@ -187,17 +191,11 @@ Value pseudo_inverse(const Call& call) {
     return value_of(
         of_each(adjoint(x), [](const Tensor& part) { return zeros(part.shape(), part.dtype()); }));
   const ComplexParts wide = converted(x, f64);
-  ComplexSingularValues parts;
-  if (wide.imaginary.defined()) {
-    parts = svd(wide);
-  } else {
-    const SingularValues real = singular_values(wide.real);
-    parts = {{real.left, {}}, real.values, {real.right, {}}};
-  }
+  const ComplexSingularValues parts = singular_value_decomposition(wide);
   Tensor factor = where(counts(call, x.real, parts.values), 1.0 / parts.values, 0.0).unsqueeze(-2);
   const ComplexParts right =
-      of_each(parts.right, [&](const Tensor& part) { return part * factor; });
-  return value_of(converted(product_of(right, adjoint(parts.left)), x.real.dtype()));
+      of_each(parts.right.parts(), [&](const Tensor& part) { return part * factor; });
+  return value_of(converted(product_of(right, adjoint(parts.left.parts())), x.real.dtype()));
 }
 Tensor rank_of(const Call& call) {
   const ComplexParts x = whole_of(call, matrix_of(call, call.has("input") ? "input" : "self"));
@@ -253,8 +251,9 @@ Value solved_for_tensor(const Call& call) {
   const std::int64_t n = b.real.count();
   const Shape sizes(x.real.shape().begin() + b.real.rank(), x.real.shape().end());
   const ComplexParts a = reshaped(x, {n, n}), right = reshaped(b, {n});
-  const ComplexParts y =
-      a.imaginary.defined() ? solve(a, right) : ComplexParts{solve(a.real, right.real), {}};
+  const ComplexParts y = a.imaginary.defined()
+                             ? solve(ComplexTensor(a), ComplexTensor(right)).parts()
+                             : ComplexParts{solve(a.real, right.real), {}};
   return value_of(reshaped(y, sizes));
 }
 

@@ -153,7 +153,7 @@ std::span<const Operator> spectrum_operators();
 std::span<const Operator> short_time_operators();
 std::span<const Operator> complex_operators();
 std::span<const Operator> complex_function_operators();
-std::span<const Operator> complex_linear_algebra_operators();
+std::span<const Operator> complex_product_operators();
 std::span<const Operator> complex_factor_operators();
 std::span<const Operator> complex_convolution_operators();
 

@@ -32,11 +32,11 @@ Tensor transformed(const Tensor& x, int axis, std::int64_t points, std::int64_t 
                                is_inverse ? 1 / static_cast<double>(points) : 1};
   const Tensor taken = of_size(x, axis, points), real = taken.select(last, 0);
   const bool is_real = x.size(last) == 1;
-  const ComplexParts y =
+  const ComplexTensor y =
       is_real && bins < points
           ? half_fourier(real, axis, options)
           : fourier({real, is_real ? Tensor() : taken.select(last, 1)}, axis, options);
-  return cat({y.real.unsqueeze(last), y.imaginary.unsqueeze(last)}, last).slice(axis, 0, bins);
+  return view_as_real(y).slice(axis, 0, bins);
 }
 
 Tensor transform_along(const Call& call, std::int64_t axis_given) {

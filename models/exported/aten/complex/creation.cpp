@@ -1,7 +1,6 @@
 // Operators of real operands that give complex values.
+#include "graph/functions/complex/arithmetic.h"
 #include "models/exported/aten/operators.h"
-#include "models/exported/complex/arithmetic.h"
-#include "runtime/base/error.h"
 
 namespace tilewright::exported {
 namespace complex_creation_rows {
@@ -11,7 +10,7 @@ Value of_parts(const Call& call) { return ComplexTensor(call.tensor("real"), cal
 Value of_magnitude_and_angle(const Call& call) {
   return polar(call.tensor("abs"), call.tensor("angle"));
 }
-Value of_pairs(const Call& call) { return ComplexTensor::of_pairs(call.tensor("self")); }
+Value of_pairs(const Call& call) { return view_as_complex(call.tensor("self")); }
 
 constexpr Operator rows[] = {
     {"aten._neg_view.default", [](const Call& c) { return -c.tensor("self"); }},

@@ -3,46 +3,31 @@
 // matrix gives infinities and NaN, where PyTorch raises an error.
 #include <algorithm>
 
+#include "graph/functions/complex/arithmetic.h"
+#include "graph/functions/complex/products.h"
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/indexing/strided_parts.h"
 #include "graph/functions/linear_algebra/complex_matrices.h"
-#include "graph/functions/linear_algebra/solving.h"
-#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
-#include "models/exported/complex/arithmetic.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
 namespace {
 
-ComplexParts parts_of(const ComplexTensor& z) { return {z.real(), z.imaginary()}; }
-ComplexParts parts_of(const Call& call, std::string_view name) {
-  return parts_of(call.complex_tensor(name));
+ComplexTensor matrix_of(const Call& call) {
+  return call.complex_tensor(call.has("A") ? "A" : "self");
 }
-ComplexParts matrix_of(const Call& call) { return parts_of(call, call.has("A") ? "A" : "self"); }
-ComplexTensor turned(const ComplexTensor& z) {
-  return {z.real().transpose(-2, -1), z.imaginary().transpose(-2, -1)};
-}
-ComplexTensor adjoint(const ComplexTensor& z) { return conjugate(turned(z)); }
-ComplexTensor product_of(const ComplexTensor& a, const ComplexTensor& b) {
-  return of_bilinear(a, b, [](const Tensor& x, const Tensor& y) { return matmul(x, y); });
-}
-// Scales a complex value by a real one.
-ComplexTensor scaled(const ComplexTensor& z, const Tensor& by) {
-  return {z.real() * by, z.imaginary() * by};
-}
-
+ComplexTensor turned(const ComplexTensor& z) { return z.transpose(-2, -1); }
 // The number of the first one that is true, from 1 on, or 0: LAPACK's info.
 Tensor first_true(const Tensor& flags) {
   if (flags.size(-1) == 0) return zeros(any(flags, {-1}).shape(), i32);
   return where(any(flags, {-1}), argmax(flags.to(i32), -1) + 1, std::int64_t{0}).to(i32);
 }
 Tensor on_diagonal(const Tensor& x) { return diagonal(x, 0, -2, -1); }
-Tensor info_of(const ComplexParts& factors) {
-  return first_true(
-      logical_and(on_diagonal(factors.real) == 0.0, on_diagonal(factors.imaginary) == 0.0));
+Tensor info_of(const ComplexTensor& factors) {
+  return first_true(on_diagonal(logical_not(factors)));
 }
 Tensor info_of_matrix(const Call& call) { return info_of(lu_factor(matrix_of(call)).factors); }
 
@@ -53,11 +38,11 @@ ComplexLuFactors factored(const Call& call) {
 }
 Results lu_and_pivots(const Call& call) {
   const ComplexLuFactors lu = factored(call);
-  return {ComplexTensor(lu.factors), lu.pivots};
+  return {lu.factors, lu.pivots};
 }
 Results lu_pivots_and_info(const Call& call) {
   const ComplexLuFactors lu = factored(call);
-  return {ComplexTensor(lu.factors), lu.pivots, info_of(lu.factors)};
+  return {lu.factors, lu.pivots, info_of(lu.factors)};
 }
 
 Tensor permutation(const Tensor& rows, DType dtype) {
@@ -69,18 +54,17 @@ ComplexTensor lower_of(const ComplexTensor& factors) {
   const std::int64_t m = shape[factors.rank() - 2], count = std::min(m, shape[factors.rank() - 1]);
   auto low = [&](const Tensor& x) { return tril(x.slice(-1, 0, count), -1); };
   const Tensor is_on = arange(0, m).unsqueeze(1) == arange(0, count);
-  return {where(is_on, 1.0, low(factors.real())).to(factors.real().dtype()),
-          low(factors.imaginary())};
+  return {where(is_on, 1.0, low(factors.real())).to(factors.real().dtype()), low(factors.imag())};
 }
 ComplexTensor upper_of(const ComplexTensor& factors) {
   const Shape& shape = factors.shape();
   const std::int64_t count = std::min(shape[factors.rank() - 2], shape[factors.rank() - 1]);
   auto high = [&](const Tensor& x) { return triu(x.slice(-2, 0, count)); };
-  return {high(factors.real()), high(factors.imaginary())};
+  return {high(factors.real()), high(factors.imag())};
 }
 Results three_factors(const Call& call) {
   const ComplexLuFactors lu = factored(call);
-  const ComplexTensor factors(lu.factors);
+  const ComplexTensor& factors = lu.factors;
   return {real_as_complex(permutation(lu.rows, factors.real().dtype())), lower_of(factors),
           upper_of(factors)};
 }
@@ -96,14 +80,14 @@ Results unpacked(const Call& call) {
 
 ComplexTensor by_triangle(const ComplexTensor& a, const ComplexTensor& b,
                           const TriangularOptions& options) {
-  return solve_triangular(parts_of(a), parts_of(b), options);
+  return solve_triangular(a, b, options);
 }
 // By the factors of A: X of A X = B, or of A^H X = B.
 ComplexTensor solved_by_factors(const ComplexTensor& lu, const Tensor& pivots,
                                 const ComplexTensor& b, bool is_adjoint) {
   const Tensor p = permutation(rows_of_pivots(pivots, lu.shape()[lu.rank() - 2]), b.real().dtype());
   auto ordered = [](const Tensor& order, const ComplexTensor& x) {
-    return ComplexTensor(matmul(order, x.real()), matmul(order, x.imaginary()));
+    return ComplexTensor(matmul(order, x.real()), matmul(order, x.imag()));
   };
   if (!is_adjoint)
     return by_triangle(lu,
@@ -129,13 +113,13 @@ Results inverse_with_info(const Call& call) { return {inverse_of(call), info_of_
 ComplexTensor solved(const Call& call) {
   call.flag("check_errors", false);
   const ComplexTensor a = call.complex_tensor("A"), b = call.complex_tensor("B");
-  if (call.flag("left", true)) return solve(parts_of(a), parts_of(b));
-  return turned(solve(parts_of(turned(a)), parts_of(turned(b))));
+  if (call.flag("left", true)) return solve(a, b);
+  return turned(solve(turned(a), turned(b)));
 }
 Results solved_with_info(const Call& call) { return {solved(call), info_of_matrix(call)}; }
 Results solved_with_factors_and_info(const Call& call) {
   const ComplexLuFactors lu = lu_factor(matrix_of(call));
-  return {solved(call), ComplexTensor(lu.factors), lu.pivots, info_of(lu.factors)};
+  return {solved(call), lu.factors, lu.pivots, info_of(lu.factors)};
 }
 Value solved_by_triangle(const Call& call) {
   const ComplexTensor a = call.complex_tensor("self"), b = call.complex_tensor("B");
@@ -152,7 +136,7 @@ Results solved_by_triangle_at_right(const Call& call) {
 }
 
 ComplexTensor root(const Call& call) {
-  return cholesky(parts_of(call, "self"), call.flag("upper", false));
+  return cholesky(call.complex_tensor("self"), call.flag("upper", false));
 }
 Results root_with_info(const Call& call) {
   call.flag("check_errors", false);
@@ -179,11 +163,11 @@ Results with_unread(const Call& call, Results results) {
   return results;
 }
 Results determinant_of(const Call& call) {
-  return with_unread(call, {ComplexTensor(determinant(matrix_of(call)))});
+  return with_unread(call, {determinant(matrix_of(call))});
 }
 Results direction_and_log_of_determinant(const Call& call) {
   const ComplexLogDeterminant log = log_determinant(matrix_of(call));
-  return with_unread(call, {ComplexTensor(log.direction), log.log_magnitude});
+  return with_unread(call, {log.direction, log.log_magnitude});
 }
 Value log_of_determinant(const Call& call) {
   const ComplexLogDeterminant log = log_determinant(matrix_of(call));
@@ -195,23 +179,22 @@ Results orthogonal(const Call& call) {
   if (mode != "reduced" && mode != "complete" && mode != "r")
     call.refuse("mode", "is none of reduced, complete and r");
   auto [q, r] = qr(matrix_of(call), mode == "complete");
-  return {mode == "r" ? real_as_complex(zeros({0}, q.real.dtype())) : ComplexTensor(q),
-          ComplexTensor(r)};
+  return {mode == "r" ? real_as_complex(zeros({0}, q.dtype())) : q, r};
 }
 Results reflections_of(const Call& call) {
   auto [factors, tau] = geqrf(matrix_of(call));
-  return {ComplexTensor(factors), ComplexTensor(tau)};
+  return {factors, tau};
 }
 Value product_of_reflections(const Call& call) {
-  return ComplexTensor(householder_product(parts_of(call, "input"), parts_of(call, "tau")));
+  return householder_product(call.complex_tensor("input"), call.complex_tensor("tau"));
 }
 // The product of reflections at the left or right, as it is or its adjoint.
 Value multiplied(const Call& call) {
-  const ComplexParts vectors = parts_of(call, "self"), tau = parts_of(call, "input2");
+  const ComplexTensor vectors = call.complex_tensor("self"), tau = call.complex_tensor("input2");
   const ComplexTensor x = call.complex_tensor("input3");
   const bool undone = call.flag("transpose", false);
-  if (call.flag("left", true)) return ComplexTensor(reflected(vectors, tau, parts_of(x), undone));
-  return adjoint(reflected(vectors, tau, parts_of(adjoint(x)), !undone));
+  if (call.flag("left", true)) return reflected(vectors, tau, x, undone);
+  return adjoint(reflected(vectors, tau, adjoint(x), !undone));
 }
 
 bool reads_upper(const Call& call) {
@@ -222,56 +205,52 @@ bool reads_upper(const Call& call) {
 Results hermitian_spectrum(const Call& call) {
   call.flag("compute_v", true);
   auto [values, vectors] = eigh(matrix_of(call), reads_upper(call));
-  return {values, ComplexTensor(vectors)};
+  return {values, vectors};
 }
 template <bool is_full_by_default>
 Results singular_vectors(const Call& call) {
   call.has("driver");
   const bool is_full = call.flag("full_matrices", is_full_by_default);
-  const ComplexParts a = matrix_of(call);
+  const ComplexTensor a = matrix_of(call);
   if (!call.flag("compute_uv", true)) {
-    const ComplexTensor none = real_as_complex(zeros({0}, a.real.dtype()));
+    const ComplexTensor none = real_as_complex(zeros({0}, a.dtype()));
     return {none, svdvals(a), none};
   }
   const ComplexSingularValues parts = svd(a, is_full);
-  return {ComplexTensor(parts.left), parts.values, adjoint(parts.right)};
+  return {parts.left, parts.values, adjoint(parts.right)};
 }
 Results singular_columns(const Call& call) {
   if (!call.flag("compute_uv", true)) call.refuse("compute_uv", "is false; use linalg.svdvals");
   const ComplexSingularValues parts = svd(matrix_of(call), !call.flag("some", true));
-  return {ComplexTensor(parts.left), parts.values, ComplexTensor(parts.right)};
+  return {parts.left, parts.values, parts.right};
 }
 // A = U H, of the singular values: U is the nearest matrix with orthonormal columns.
 Results polar_factors(const Call& call) {
-  const ComplexParts a = matrix_of(call);
-  const Shape& shape = a.real.shape();
-  if (shape.rank() < 2 || a.real.size(-2) < a.real.size(-1))
+  const ComplexTensor a = matrix_of(call);
+  const Shape& shape = a.shape();
+  if (shape.rank() < 2 || a.size(-2) < a.size(-1))
     call.refuse("A", concat("is [", shape, "]; at least as many rows as columns are wanted"));
   const ComplexSingularValues parts = svd(a);
-  const ComplexTensor right(parts.right);
-  return {product_of(parts.left, adjoint(right)),
-          product_of(scaled(right, parts.values.unsqueeze(-2)), adjoint(right))};
+  const ComplexTensor& right = parts.right;
+  return {matmul(parts.left, adjoint(right)),
+          matmul(right * parts.values.unsqueeze(-2), adjoint(right))};
 }
 // The square root of a Hermitian matrix, by its eigenvalues, of which those below 0 count as 0.
 Value square_root_of_matrix(const Call& call) {
-  auto [values, parts] = eigh(matrix_of(call));
-  const ComplexTensor vectors(parts);
+  auto [values, vectors] = eigh(matrix_of(call));
   const Tensor roots = sqrt(clamp_min(values, 0.0)).unsqueeze(-2);
-  return product_of(scaled(vectors, roots), adjoint(vectors));
+  return matmul(vectors * roots, adjoint(vectors));
 }
 Tensor values_of_singular(const Call& call) {
   call.has("driver");
   return svdvals(matrix_of(call));
 }
 
-ComplexParts any_matrix_of(const Call& call) {
-  return call.is_complex("self") ? parts_of(call, "self") : ComplexParts{call.tensor("self"), {}};
-}
 Results spectrum(const Call& call) {
-  auto [values, vectors] = eig(any_matrix_of(call));
-  return {ComplexTensor(values), ComplexTensor(vectors)};
+  auto [values, vectors] = eig(call.complex_factor("self"));
+  return {values, vectors};
 }
-Value values_of_spectrum(const Call& call) { return ComplexTensor(eigvals(any_matrix_of(call))); }
+Value values_of_spectrum(const Call& call) { return eigvals(call.complex_factor("self")); }
 
 constexpr Operator complex_factor_rows[] = {
     {"aten._linalg_det.default", by<determinant_of>},

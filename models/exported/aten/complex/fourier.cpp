@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "graph/functions/convolving/padding.h"
+#include "graph/functions/fourier/fourier.h"
 #include "graph/functions/indexing/strided_parts.h"
 #include "models/exported/aten/operators.h"
-#include "models/exported/complex/arithmetic.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -59,7 +59,7 @@ Tensor of_size(const Tensor& x, int axis, std::int64_t size) {
 }
 ComplexTensor of_size(const ComplexTensor& z, int axis, std::int64_t size) {
   if (z.shape()[axis] == size) return z;
-  return {of_size(z.real(), axis, size), of_size(z.imaginary(), axis, size)};
+  return {of_size(z.real(), axis, size), of_size(z.imag(), axis, size)};
 }
 
 // A number of points that a transform may have.
@@ -76,7 +76,7 @@ FourierOptions options(bool is_forward, double scale) {
 ComplexTensor over_axes(ComplexTensor z, const std::vector<int>& axes, bool is_forward,
                         double scale) {
   for (std::size_t i = axes.size(); i-- > 0; scale = 1)
-    z = fourier({z.real(), z.imaginary()}, axes[i], options(is_forward, scale));
+    z = fourier(z, axes[i], options(is_forward, scale));
   return z;
 }
 ComplexTensor of_reals(const Tensor& x, std::vector<int> axes, bool is_half, double scale) {
@@ -91,7 +91,7 @@ Tensor to_reals(const ComplexTensor& z, std::vector<int> axes, std::int64_t poin
   const int last = axes.back();
   axes.pop_back();
   const ComplexTensor half = of_size(over_axes(z, axes, is_forward, 1), last, points / 2 + 1);
-  return real_fourier({half.real(), half.imaginary()}, last, points, options(is_forward, scale));
+  return real_fourier(half, last, points, options(is_forward, scale));
 }
 
 // aten._fft_r2c, _fft_c2c, _fft_c2r.

@@ -1,110 +1,92 @@
-// Rows for operators of one complex operand: elementary functions, and what is spread around means.
-#include "models/exported/complex/functions.h"
-
-#include <cmath>
-#include <numbers>
-
-#include "graph/functions/pointwise/elementary.h"
-#include "graph/functions/reducing/reductions.h"
-#include "models/exported/aten/operators.h"
-#include "models/exported/complex/arithmetic.h"
+// Rows for functions of one complex operand, and for its products, variances and norms along axes.
+#include "graph/functions/complex/elementary.h"
+#include "graph/functions/complex/reductions.h"
+#include "models/exported/aten/complex/rows.h"
+#include "models/exported/aten/matrix_norms.h"
 
 namespace tilewright::exported {
 namespace complex_function_rows {
 namespace {
 
-using Function = ComplexTensor (*)(const ComplexTensor& z);
-template <Function function>
-constexpr auto of_one = [](const Call& c) -> Value { return function(c.complex_tensor("self")); };
-
-ComplexTensor scaled(const ComplexTensor& z, double by) {
-  return {z.real() * by, z.imaginary() * by};
+double correction_of(const Call& call) {
+  return call.has("unbiased") ? call.flag("unbiased", true) : call.number("correction", 1);
 }
-ComplexTensor square(const ComplexTensor& z) { return product(z, z); }
-ComplexTensor inverse_root(const ComplexTensor& z) { return reciprocal(square_root(z)); }
-template <int base>
-ComplexTensor logarithm_to(const ComplexTensor& z) {
-  return scaled(logarithm(z), 1 / std::log(static_cast<double>(base)));
+template <typename R>
+using Spread = R (*)(const ComplexTensor& z, const std::vector<int>& axes, double correction,
+                     bool keep_dims);
+template <Spread<Tensor> function>
+Tensor spread(const Call& call) {
+  return function(call.complex_tensor("self"), call.axes("dim"), correction_of(call),
+                  call.flag("keepdim", false));
 }
-ComplexTensor power_of_two(const ComplexTensor& z) {
-  return exponential(scaled(z, std::numbers::ln2));
-}
-ComplexTensor weighted_by_sigmoid(const ComplexTensor& z) { return product(z, sigmoid(z)); }
-// sin(pi z) / (pi z), 1 of 0.
-ComplexTensor sine_quotient(const ComplexTensor& z) {
-  const ComplexTensor angle = scaled(z, std::numbers::pi), y = quotient(sine(angle), angle);
-  const Tensor is_zero = magnitude(z) == 0.0;
-  return {where(is_zero, 1.0, y.real()), where(is_zero, 0.0, y.imaginary())};
+template <Spread<std::pair<Tensor, ComplexTensor>> function>
+Results spread_and_mean(const Call& call) {
+  const auto [real, mean] = function(call.complex_tensor("self"), call.axes("dim"),
+                                     correction_of(call), call.flag("keepdim", false));
+  return {real, mean};
 }
 
-// Around the mean, of both parts together.
-struct Spread {
-  explicit Spread(const Call& call) : z(call.complex_tensor("self")) {
-    const double correction =
-        call.has("unbiased") ? call.flag("unbiased", true) : call.number("correction", 1);
-    axes = call.axes("dim");
-    keeps = call.flag("keepdim", false);
-    variance = var(z.real(), axes, correction, keeps) + var(z.imaginary(), axes, correction, keeps);
-  }
-  ComplexTensor centre() const {
-    return {mean(z.real(), axes, keeps), mean(z.imaginary(), axes, keeps)};
-  }
-  ComplexTensor z;
-  std::vector<int> axes;
-  bool keeps;
-  Tensor variance;
-};
-Tensor variance(const Call& call) { return Spread(call).variance; }
-Tensor deviation(const Call& call) { return sqrt(Spread(call).variance); }
-Results variance_and_mean(const Call& call) {
-  const Spread spread(call);
-  return {spread.variance, spread.centre()};
+ComplexTensor self_as_type(const Call& call) {
+  const ComplexTensor z = call.complex_tensor("self");
+  const auto type = call.complex_type();
+  return type ? z.to(type->parts) : z;
 }
-Results deviation_and_mean(const Call& call) {
-  const Spread spread(call);
-  return {sqrt(spread.variance), spread.centre()};
+Value product(const Call& call) {
+  const ComplexTensor z = self_as_type(call);
+  return call.has("dim") ? prod(z, call.axis("dim"), call.flag("keepdim", false)) : prod(z);
+}
+Value cumulative_product(const Call& call) { return cumprod(self_as_type(call), call.axis("dim")); }
+
+// Without an order that of all elements, or of vectors; one of matrices where an order is given.
+Tensor norm(const Call& call) {
+  const ComplexTensor z = call.complex_tensor("self");
+  const std::vector<int> axes = call.axes("dim");
+  const bool are_vectors = axes.size() == 1 || (axes.empty() && z.rank() == 1);
+  if (call.has("ord") && !are_vectors) return norm_of_matrices(call);
+  return linalg_vector_norm(z, call.number("ord", 2), axes, call.flag("keepdim", false));
 }
 
 constexpr Operator rows[] = {
-    {"aten.acos.default", of_one<inverse_cosine>},
-    {"aten.acosh.default", of_one<inverse_hyperbolic_cosine>},
-    {"aten.asin.default", of_one<inverse_sine>},
-    {"aten.asinh.default", of_one<inverse_hyperbolic_sine>},
-    {"aten.atan.default", of_one<inverse_tangent>},
-    {"aten.atanh.default", of_one<inverse_hyperbolic_tangent>},
-    {"aten.cos.default", of_one<cosine>},
-    {"aten.cosh.default", of_one<hyperbolic_cosine>},
-    {"aten.exp.default", of_one<exponential>},
-    {"aten.exp2.default", of_one<power_of_two>},
-    {"aten.expm1.default", of_one<exponential_less_one>},
-    {"aten.log.default", of_one<logarithm>},
-    {"aten.log10.default", of_one<logarithm_to<10>>},
-    {"aten.log1p.default", of_one<logarithm_of_one_plus>},
-    {"aten.log2.default", of_one<logarithm_to<2>>},
-    {"aten.reciprocal.default", of_one<reciprocal>},
-    {"aten.rsqrt.default", of_one<inverse_root>},
-    {"aten.sgn.default", of_one<direction>},
-    {"aten.sigmoid.default", of_one<sigmoid>},
-    {"aten.silu.default", of_one<weighted_by_sigmoid>},
-    {"aten.sin.default", of_one<sine>},
-    {"aten.sinc.default", of_one<sine_quotient>},
-    {"aten.sinh.default", of_one<hyperbolic_sine>},
-    {"aten.sqrt.default", of_one<square_root>},
-    {"aten.square.default", of_one<square>},
-    {"aten.std.correction", by<deviation>},
-    {"aten.std.default", by<deviation>},
-    {"aten.std.dim", by<deviation>},
-    {"aten.std_mean.correction", by<deviation_and_mean>},
-    {"aten.std_mean.default", by<deviation_and_mean>},
-    {"aten.std_mean.dim", by<deviation_and_mean>},
-    {"aten.tan.default", of_one<tangent>},
-    {"aten.tanh.default", of_one<hyperbolic_tangent>},
-    {"aten.var.correction", by<variance>},
-    {"aten.var.default", by<variance>},
-    {"aten.var.dim", by<variance>},
-    {"aten.var_mean.correction", by<variance_and_mean>},
-    {"aten.var_mean.default", by<variance_and_mean>},
-    {"aten.var_mean.dim", by<variance_and_mean>},
+    {"aten.acos.default", of_self<acos>},
+    {"aten.acosh.default", of_self<acosh>},
+    {"aten.asin.default", of_self<asin>},
+    {"aten.asinh.default", of_self<asinh>},
+    {"aten.atan.default", of_self<atan>},
+    {"aten.atanh.default", of_self<atanh>},
+    {"aten.cos.default", of_self<cos>},
+    {"aten.cosh.default", of_self<cosh>},
+    {"aten.cumprod.default", by<cumulative_product>},
+    {"aten.exp.default", of_self<exp>},
+    {"aten.exp2.default", of_self<exp2>},
+    {"aten.expm1.default", of_self<expm1>},
+    {"aten.linalg_norm.default", by<norm>},
+    {"aten.log.default", of_self<log>},
+    {"aten.log10.default", of_self<log10>},
+    {"aten.log1p.default", of_self<log1p>},
+    {"aten.log2.default", of_self<log2>},
+    {"aten.prod.default", by<product>},
+    {"aten.prod.dim_int", by<product>},
+    {"aten.rsqrt.default", of_self<rsqrt>},
+    {"aten.sigmoid.default", of_self<sigmoid>},
+    {"aten.silu.default", of_self<silu>},
+    {"aten.sin.default", of_self<sin>},
+    {"aten.sinc.default", of_self<sinc>},
+    {"aten.sinh.default", of_self<sinh>},
+    {"aten.sqrt.default", of_self<sqrt>},
+    {"aten.std.correction", by<spread<stddev>>},
+    {"aten.std.default", by<spread<stddev>>},
+    {"aten.std.dim", by<spread<stddev>>},
+    {"aten.std_mean.correction", by<spread_and_mean<std_mean>>},
+    {"aten.std_mean.default", by<spread_and_mean<std_mean>>},
+    {"aten.std_mean.dim", by<spread_and_mean<std_mean>>},
+    {"aten.tan.default", of_self<tan>},
+    {"aten.tanh.default", of_self<tanh>},
+    {"aten.var.correction", by<spread<var>>},
+    {"aten.var.default", by<spread<var>>},
+    {"aten.var.dim", by<spread<var>>},
+    {"aten.var_mean.correction", by<spread_and_mean<var_mean>>},
+    {"aten.var_mean.default", by<spread_and_mean<var_mean>>},
+    {"aten.var_mean.dim", by<spread_and_mean<var_mean>>},
 };
 
 }  // namespace

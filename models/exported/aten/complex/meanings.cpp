@@ -194,7 +194,7 @@ const Table& own_rows() {
   static const Table table = [] {
     Table rows;
     for (auto family :
-         {complex_operators(), complex_function_operators(), complex_linear_algebra_operators(),
+         {complex_operators(), complex_function_operators(), complex_product_operators(),
           complex_convolution_operators(), fourier_operators(), short_time_operators(),
           complex_factor_operators(), spectrum_operators(), matrix_norm_operators()})
       for (const Operator& row : family) rows.emplace(row.name, &row);

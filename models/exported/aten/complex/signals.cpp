@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "graph/functions/convolving/padding.h"
+#include "graph/functions/fourier/fourier.h"
 #include "graph/functions/indexing/strided_parts.h"
 #include "models/exported/aten/operators.h"
-#include "models/exported/complex/arithmetic.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -48,11 +48,11 @@ Results short_time(const Call& call) {
     return unfold(part, -1, frames.points, frames.step) * frames.window;
   };
   const FourierOptions options{FourierSign::forward, frames.scale};
-  const ComplexParts y =
-      is_half ? half_fourier(cut(signal.real()), -1, options)
-              : fourier({cut(signal.real()), is_complex ? cut(signal.imaginary()) : Tensor()}, -1,
-                        options);
-  const ComplexTensor turned(y.real.transpose(-2, -1), y.imaginary.transpose(-2, -1));
+  const ComplexTensor y =
+      is_half
+          ? half_fourier(cut(signal.real()), -1, options)
+          : fourier({cut(signal.real()), is_complex ? cut(signal.imag()) : Tensor()}, -1, options);
+  const ComplexTensor turned = y.transpose(-2, -1);
   if (call.flag("return_complex", false)) return {turned};
   return {turned.pairs()};
 }
@@ -88,14 +88,12 @@ Results from_short_time(const Call& call) {
     call.refuse("self", concat("is [", spectrum.shape(), "]; ", wanted, " bins are wanted"));
   if (frames.points / frames.step > most_pieces)
     call.refuse("hop_length", concat("is ", frames.step, "; n_fft is ", frames.points));
-  const ComplexParts turned{spectrum.real().transpose(-2, -1),
-                            spectrum.imaginary().transpose(-2, -1)};
+  const ComplexTensor turned = spectrum.transpose(-2, -1);
   const double points = static_cast<double>(frames.points);
   const FourierOptions options{FourierSign::inverse, 1 / (points * frames.scale)};
-  const ComplexParts y = is_half
-                             ? ComplexParts{real_fourier(turned, -1, frames.points, options), {}}
-                             : fourier(turned, -1, options);
-  const std::int64_t count = turned.real.size(-2);
+  const ComplexTensor y = is_half ? ComplexTensor(real_fourier(turned, -1, frames.points, options))
+                                  : fourier(turned, -1, options);
+  const std::int64_t count = turned.size(-2);
   const Tensor weights = overlapped(
       (frames.window * frames.window).expand({count, frames.points}).contiguous(), frames.step);
   const std::int64_t all = (count - 1) * frames.step + frames.points;
@@ -109,8 +107,8 @@ Results from_short_time(const Call& call) {
     const Tensor taken = (sum.slice(sum.rank() - 1, start, end) / weights.slice(0, start, end));
     return end > all ? pad(taken, {0, end - all}) : taken;
   };
-  if (gives_complex) return {ComplexTensor(given(y.real), given(y.imaginary))};
-  return {given(y.real)};
+  if (gives_complex) return {ComplexTensor(given(y.real()), given(y.imag()))};
+  return {given(y.real())};
 }
 
 constexpr Operator rows[] = {

@@ -3,9 +3,9 @@
 
 #include <functional>
 
+#include "graph/functions/complex/products.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/aten/windows.h"
-#include "models/exported/complex/arithmetic.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -90,21 +90,20 @@ constexpr auto of_reals = [](const Call& c) {
   const Tensor weight = c.tensor("weight");
   return kind(c, rank_of(weight))(c.tensor("input"), weight, c.optional_tensor("bias"));
 };
-// Of the parts, a bias being added to each channel of the result.
+// A bias is added to each channel of the result.
 template <Kind kind>
 constexpr auto of_complex = [](const Call& c) -> Value {
   const ComplexTensor weight = c.complex_tensor("weight");
   const int rank = rank_of(weight.real());
   const Run run = kind(c, rank);
   const ComplexTensor y =
-      of_bilinear(c.complex_operand("input"), weight,
-                  [&](const Tensor& x, const Tensor& by) { return run(x, by, {}); });
+      multiply_parts(c.complex_factor("input"), weight,
+                     [&](const Tensor& x, const Tensor& by) { return run(x, by, {}); });
   if (!c.has("bias")) return y;
   const ComplexTensor bias = c.complex_tensor("bias");
   Shape sizes(static_cast<std::size_t>(rank + 1), 1);
-  sizes[0] = bias.real().count();
-  return ComplexTensor(y.real() + bias.real().reshape(sizes),
-                       y.imaginary() + bias.imaginary().reshape(sizes));
+  sizes[0] = bias.count();
+  return y + bias.reshape(sizes);
 };
 
 constexpr Operator rows[] = {
