@@ -45,6 +45,7 @@
 #include "graph/functions/custom/custom_op.h"
 #include "graph/functions/dlpack.h"
 #include "graph/functions/fourier/fourier.h"
+#include "graph/functions/fourier/short_time.h"
 #include "graph/functions/fourier/transforms.h"
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/arranging.h"
