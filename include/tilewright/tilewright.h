@@ -56,6 +56,7 @@
 #include "graph/functions/indexing/scatters.h"
 #include "graph/functions/indexing/searching.h"
 #include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/linear_algebra/complex_equations.h"
 #include "graph/functions/linear_algebra/complex_matrices.h"
 #include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/linear_algebra/solving.h"
