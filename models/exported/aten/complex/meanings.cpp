@@ -1,8 +1,8 @@
-// The meaning of operators with a complex argument: by rows of their own (operators.cpp), or by
-// their rows for real tensors. These are named without overloads, "sum" of "aten.sum.default",
-// where all of them are meant.
-#include <algorithm>
-#include <array>
+// The meaning of operators with a complex argument: a function of their own (the rows of this
+// folder), or their meaning for real tensors, applied to the parts that the lists below say. These
+// have names without the library, and without overloads, "sum" for "aten.sum.default", where all of
+// them are meant.
+#include <span>
 #include <string_view>
 #include <unordered_map>
 
@@ -11,8 +11,10 @@
 namespace tilewright::exported {
 namespace {
 
+using How = ComplexMeaning::How;
+
 // Linear in all arguments that are complex, or where elements lie alone.
-constexpr auto of_parts = std::to_array<std::string_view>({
+constexpr std::string_view of_parts[] = {
     "_chunk_cat",
     "_unsafe_index",
     "_unsafe_index_put",
@@ -66,13 +68,13 @@ constexpr auto of_parts = std::to_array<std::string_view>({
     "full",
     "full_like",
     "gather",
-    "hsplit",
-    "hstack",
     "gradient.array",
     "gradient.scalararray",
     "gradient.scalarint",
     "gradient.scalarrayarray",
     "gradient.scalarrayint",
+    "hsplit",
+    "hstack",
     "im2col",
     "index",
     "index_add",
@@ -159,64 +161,64 @@ constexpr auto of_parts = std::to_array<std::string_view>({
     "zero",
     "zeros",
     "zeros_like",
-});
-constexpr auto same = std::to_array<std::string_view>(
-    {"higher_order.wrap_with_autocast", "higher_order.wrap_with_set_grad_enabled"});
-constexpr auto of_real_parts = std::to_array<std::string_view>(
-    {"numel", "real", "sym_numel", "sym_size", "sym_storage_offset", "sym_stride"});
-constexpr auto without_imaginary =
-    std::to_array<std::string_view>({"eye", "new_ones", "ones", "ones_like"});
-constexpr auto of_magnitudes =
-    std::to_array<std::string_view>({"frobenius_norm", "linalg_vector_norm", "norm"});
+};
+constexpr std::string_view of_real_parts[] = {
+    "numel", "real", "sym_numel", "sym_size", "sym_storage_offset", "sym_stride"};
+constexpr std::string_view without_imaginary[] = {"eye", "new_ones", "ones", "ones_like"};
+constexpr std::string_view of_magnitudes[] = {"frobenius_norm", "linalg_vector_norm", "norm"};
+constexpr std::string_view of_truth[] = {
+    "all",        "any",         "argwhere", "count_nonzero", "logical_and",
+    "logical_or", "logical_xor", "nonzero",  "nonzero_numpy", "nonzero_static"};
+constexpr std::string_view same[] = {"higher_order.wrap_with_autocast",
+                                     "higher_order.wrap_with_set_grad_enabled"};
 
-constexpr auto of_truth = std::to_array<std::string_view>(
-    {"all", "any", "argwhere", "count_nonzero", "logical_and", "logical_or", "logical_xor",
-     "nonzero", "nonzero_numpy", "nonzero_static"});
+struct SameMeaning {
+  How how;
+  std::span<const std::string_view> names;
+};
+constexpr SameMeaning same_meanings[] = {
+    {How::of_parts, of_parts},
+    {How::of_real_parts, of_real_parts},
+    {How::of_real_part_without_imaginary, without_imaginary},
+    {How::of_magnitudes, of_magnitudes},
+    {How::of_truth, of_truth},
+    {How::same, same},
+};
 
-template <std::size_t count>
-bool has(const std::array<std::string_view, count>& names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
-}
-
-// Behind the first dot.
-std::string_view without_library(std::string_view row) {
-  constexpr std::string_view library = "aten.";
-  return row.starts_with(library) ? row.substr(library.size()) : std::string_view();
-}
-// Between the dots.
-std::string_view function_of(std::string_view row) {
-  row = without_library(row);
-  return row.substr(0, row.find('.'));
-}
-
-using Table = std::unordered_map<std::string_view, const Operator*>;
-const Table& own_rows() {
-  static const Table table = [] {
-    Table rows;
+// By the name of a row, or by what is left of it without the library, or without an overload, too.
+using Meanings = std::unordered_map<std::string_view, ComplexMeaning>;
+const Meanings& meanings_by_name() {
+  static const Meanings by_name = [] {
+    Meanings meanings;
     for (auto family :
          {complex_operators(), complex_function_operators(), complex_product_operators(),
           complex_convolution_operators(), fourier_operators(), short_time_operators(),
           complex_factor_operators(), spectrum_operators(), matrix_norm_operators()})
-      for (const Operator& row : family) rows.emplace(row.name, &row);
-    return rows;
+      for (const Operator& row : family) meanings.emplace(row.name, ComplexMeaning{How::row, &row});
+    for (const SameMeaning& each : same_meanings)
+      for (std::string_view name : each.names) meanings.emplace(name, ComplexMeaning{each.how});
+    return meanings;
   }();
-  return table;
+  return by_name;
+}
+
+// "sum.default" of "aten.sum.default".
+std::string_view without_library(std::string_view row) {
+  constexpr std::string_view library = "aten.";
+  return row.starts_with(library) ? row.substr(library.size()) : std::string_view();
 }
 
 }  // namespace
 
 ComplexMeaning complex_meaning(std::string_view row, bool is_known_of_reals) {
-  using How = ComplexMeaning::How;
-  if (auto found = own_rows().find(row); found != own_rows().end())
-    return {How::row, found->second};
-  const std::string_view function = function_of(row);
-  if (!is_known_of_reals) return {};
-  if (has(same, row)) return {How::same};
-  if (has(of_parts, function) || has(of_parts, without_library(row))) return {How::of_parts};
-  if (has(of_truth, function)) return {How::of_truth};
-  if (has(of_real_parts, function)) return {How::of_real_parts};
-  if (has(without_imaginary, function)) return {How::of_real_part_without_imaginary};
-  return has(of_magnitudes, function) ? ComplexMeaning{How::of_magnitudes} : ComplexMeaning{};
+  const std::string_view overload = without_library(row);
+  for (std::string_view name : {row, overload, overload.substr(0, overload.find('.'))}) {
+    const auto found = meanings_by_name().find(name);
+    if (found == meanings_by_name().end()) continue;
+    const ComplexMeaning& meaning = found->second;
+    if (meaning.how == How::row || is_known_of_reals) return meaning;
+  }
+  return {};
 }
 
 }  // namespace tilewright::exported
