@@ -20,6 +20,8 @@
 namespace tilewright::graph::background_test {
 namespace {
 
+using tilewright::Mode;
+
 using ::testing::HasSubstr;
 using Tensors = std::vector<Tensor>;
 

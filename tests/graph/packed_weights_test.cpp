@@ -19,6 +19,8 @@
 namespace tilewright::graph::packed_weights_test {
 namespace {
 
+using tilewright::Mode;
+
 using Tensors = std::vector<Tensor>;
 
 const Options frozen{.fullgraph = true, .device = Device::cpu(), .freezing = true};

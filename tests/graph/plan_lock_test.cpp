@@ -20,6 +20,8 @@
 namespace tilewright::graph::plan_lock_test {
 namespace {
 
+using tilewright::Mode;
+
 using ::testing::HasSubstr;
 
 std::vector<float> noise(std::size_t count) {

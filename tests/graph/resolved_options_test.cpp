@@ -10,6 +10,8 @@
 namespace tilewright::graph::resolved_options_test {
 namespace {
 
+using tilewright::Mode;
+
 ResolvedOptions resolved(Options options) {
   options.device = Device::cpu();
   return resolve(options);

@@ -12,6 +12,7 @@ namespace tilewright::graph::result_memory_test {
 namespace {
 
 using tilewright::Mode;
+
 using Floats = std::vector<float>;
 using Tensors = std::vector<Tensor>;
 

@@ -23,6 +23,8 @@
 namespace tilewright::graph::tuned_plan_test {
 namespace {
 
+using tilewright::Mode;
+
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Tensors = std::vector<Tensor>;
