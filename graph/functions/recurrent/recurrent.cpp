@@ -1,0 +1,151 @@
+#include "graph/functions/recurrent/recurrent.h"
+
+#include "graph/functions/control/control_flow.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "graph/tensor/index_ranges.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::RecurrentCell;
+using graph::RecurrentKind;
+using std::source_location;
+
+namespace {
+
+constexpr std::int64_t few_steps = 16;  // that are no loop of the graph
+
+const char* name_of(RecurrentKind kind) {
+  return kind == RecurrentKind::lstm ? "lstm" : kind == RecurrentKind::gru ? "gru" : "rnn";
+}
+
+// The hidden states of all steps, and the last state.
+std::pair<Tensor, Tensors> through_time(const Tensor& x, const Tensors& state,
+                                        const RecurrentCell& cell, const Tensor& lengths,
+                                        bool is_reverse, source_location w) {
+  auto turn = [&](const Tensors& before, const Tensors& now) -> Turn {
+    Tensors next = cell.next(now[0], before);
+    Tensor output = next[0];
+    if (lengths.defined()) {
+      const Tensor is_inside = (lengths.to(DType::i64) > now[1]).unsqueeze(1);
+      output = where(is_inside, output, zeros({}, output.dtype()));
+      for (std::size_t i = 0; i < next.size(); ++i) next[i] = where(is_inside, next[i], before[i]);
+    }
+    return {next, {output}};
+  };
+  Tensors sliced = {cell.from_input(x)};
+  if (lengths.defined()) sliced.push_back(arange(0, x.size(0)));
+  auto [last, all] = scan(turn, state, sliced, {.reverse = is_reverse, .few_turns = few_steps}, w);
+  return {all[0], last};
+}
+
+void require_lengths(const Tensor& lengths, std::int64_t steps, std::int64_t batch,
+                     const RecurrentOptions& options, const char* name, source_location w) {
+  require((lengths.dtype() == DType::i32 || lengths.dtype() == DType::i64) &&
+              lengths.shape() == Shape{batch},
+          "[", name, "] the lengths are ", lengths.dtype(), " [", lengths.shape(), "] (at ", At{w},
+          "); integers [", batch, "] are wanted, a length for each row of the batch");
+  if (options.lengths_are_inside) return;
+  const std::string named = options.lengths_are_of.empty() ? name : options.lengths_are_of;
+  graph::require_inside(lengths, {named, graph::IndexRange::Noun::length, 0, steps + 1, w});
+}
+
+// Those of one direction, where activations are given for each.
+CellOptions of_direction(RecurrentKind kind, const RecurrentOptions& options,
+                         std::size_t direction) {
+  CellOptions result = options;
+  const std::size_t count = graph::activation_count(kind);
+  if (options.activations.size() != 2 * count) return result;
+  const auto middle = options.activations.begin() + static_cast<std::ptrdiff_t>(count);
+  if (direction == 0)
+    result.activations.assign(options.activations.begin(), middle);
+  else
+    result.activations.assign(middle, options.activations.end());
+  return result;
+}
+
+// The output, and each part of the last states.
+Tensors layers(RecurrentKind kind, const TensorOperand& operand, const Tensors& initial,
+               const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options) {
+  const source_location w = operand.where;
+  const char* name = name_of(kind);
+  Tensor x = graph::tensor_of(operand, name);
+  require(x.rank() == 3 && is_floating(x.dtype()), "[", name, "] x is ", x.dtype(), " [", x.shape(),
+          "] (at ", At{w}, "); floats of three axes are wanted: steps, batch and inputs");
+  const std::size_t directions = options.bidirectional ? 2 : 1;
+  require(!weights.empty() && weights.size() % directions == 0, "[", name, "] ", weights.size(),
+          " weights (at ", At{w}, "); ", directions, " for each layer are wanted");
+  if (options.batch_first) x = x.transpose(0, 1);
+  const std::int64_t batch = x.size(1);
+  require(x.size(0) > 0, "[", name, "] x has no steps (at ", At{w},
+          "); there must be at least one");
+  if (options.lengths.defined())
+    require_lengths(options.lengths, x.size(0), batch, options, name, w);
+  std::vector<Tensors> last(initial.size());
+  for (std::size_t layer = 0; layer < weights.size(); layer += directions) {
+    Tensors outputs;
+    for (std::size_t i = layer; i < layer + directions; ++i) {
+      const RecurrentCell cell(kind, weights[i], of_direction(kind, options, i - layer), w);
+      require(x.size(2) == weights[i].input.size(1), "[", name, "] a layer's inputs are [",
+              x.shape(), "], its weight [", weights[i].input.shape(), "] (at ", At{w},
+              "); as many columns as inputs are wanted");
+      Tensors state;
+      for (std::size_t part = 0; part < initial.size(); ++part) {
+        const Shape sizes = {batch, part == 0 ? cell.state_size() : cell.hidden_size()};
+        const Tensor& given = initial[part];
+        require(
+            !given.defined() || given.shape() == Shape({std::ssize(weights), sizes[0], sizes[1]}),
+            "[", name, "] an initial state is [", given.defined() ? given.shape() : Shape{},
+            "] (at ", At{w}, "); [", Shape({std::ssize(weights), sizes[0], sizes[1]}),
+            "] is wanted");
+        state.push_back(given.defined() ? given.select(0, static_cast<std::int64_t>(i))
+                                        : zeros(sizes, x.dtype()));
+      }
+      const bool is_reverse = options.bidirectional ? i > layer : options.reverse;
+      auto [all, end] = through_time(x, state, cell, options.lengths, is_reverse, w);
+      outputs.push_back(all);
+      for (std::size_t k = 0; k < end.size(); ++k) last[k].push_back(end[k].unsqueeze(0));
+    }
+    x = outputs.size() > 1 ? cat(outputs, 2) : outputs[0];
+  }
+  Tensors results = {options.batch_first ? x.transpose(0, 1).contiguous() : x};
+  for (const Tensors& parts : last) results.push_back(cat(parts, 0));
+  return results;
+}
+
+std::pair<Tensor, Tensor> as_pair(const Tensors& results) { return {results[0], results[1]}; }
+RecurrentOptions with_activation(const RecurrentOptions& options, const GateFunction& activation) {
+  RecurrentOptions result = options;
+  if (result.activations.empty()) result.activations = {activation};
+  return result;
+}
+
+}  // namespace
+
+LstmResult lstm(const TensorOperand& x, const LstmState& initial,
+                const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options) {
+  const Tensors results =
+      layers(RecurrentKind::lstm, x, {initial.hidden, initial.cell}, weights, options);
+  return {results[0], results[1], results[2]};
+}
+std::pair<Tensor, Tensor> gru(const TensorOperand& x, const Tensor& initial,
+                              const std::vector<RecurrentWeights>& weights,
+                              const RecurrentOptions& options) {
+  return as_pair(layers(RecurrentKind::gru, x, {initial}, weights, options));
+}
+std::pair<Tensor, Tensor> rnn_tanh(const TensorOperand& x, const Tensor& initial,
+                                   const std::vector<RecurrentWeights>& weights,
+                                   const RecurrentOptions& options) {
+  return as_pair(layers(RecurrentKind::rnn, x, {initial}, weights,
+                        with_activation(options, [](const Tensor& t) { return tanh(t); })));
+}
+std::pair<Tensor, Tensor> rnn_relu(const TensorOperand& x, const Tensor& initial,
+                                   const std::vector<RecurrentWeights>& weights,
+                                   const RecurrentOptions& options) {
+  return as_pair(layers(RecurrentKind::rnn, x, {initial}, weights,
+                        with_activation(options, [](const Tensor& t) { return relu(t); })));
+}
+
+}  // namespace tilewright
