@@ -255,6 +255,7 @@ TEST(ExportedQuantisation, SaysWhatDoesNotFit) {
               HasSubstr("there are 4 blocks"));
   EXPECT_THAT(error(OneCall("torchao.quantize_affine.default")
                         .with("input", x())
+                        .with("scale", scales({1}, {1}))
                         .with("block_size", integers({1, 3}))
                         .with("output_dtype", i8)),
               HasSubstr("has 3 along an axis of 4"));
@@ -265,11 +266,12 @@ TEST(ExportedQuantisation, SaysWhatDoesNotFit) {
                       .with("mapping_type", std::string("SYMMETRIC"))
                       .with("keepdim", true)),
             "no error");
-  EXPECT_THAT(error(in_range("quantized_decomposed.quantize_per_channel.default", i8, -128, 127)
-                        .with("input", x())
-                        .with("scales", scales({1, 2, 3}, {3}))
-                        .with("axis", std::int64_t{0})),
-              HasSubstr("is [3]; [2] is wanted"));
+  EXPECT_THAT(
+      error(in_range("quantized_decomposed.quantize_per_channel.default", i8, -128, 127)
+                .with("input", x())
+                .with("scales", scales({1, 2, 3}, {3}))
+                .with("axis", std::int64_t{0})),
+      HasSubstr("[quantize_per_channel] scales or zero points are [3], for axis 0 of [2x4]"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/special.h"
+#include "graph/functions/quantisation/linear.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -80,12 +81,6 @@ constexpr Operator rows[] = {
 
 }  // namespace
 }  // namespace function_rows
-
-Tensor saturated(const Tensor& x, DType dtype) {
-  check(is_float8(dtype), "only floats of 8 bits are saturated");
-  double most = dtype == f8e4m3 ? 448 : dtype == f8e4m3fnuz ? 240 : 57344;
-  return clamp(x.to(f32), -most, most).to(dtype);
-}
 
 std::span<const Operator> function_operators() { return function_rows::rows; }
 

@@ -53,15 +53,6 @@ std::vector<std::string_view> operator_names();
 // programs compute sizes; else nothing.
 std::optional<Results> folded(const Call& call);
 
-// x as floats of 8 bits; what is beyond their range, infinities too, becomes its ends.
-Tensor saturated(const Tensor& x, DType dtype);
-// x rounded to 8 bits by the range that it has, as DynamicQuantizeLinear does.
-struct ByRange {
-  Tensor steps;        // 0 to 255, as f32
-  Tensor scale, zero;  // f32, without axes; the zero point is one of the steps
-};
-ByRange rounded_by_range(const Tensor& x);
-
 // The families, each defined in the file of its name, those of attention in models/onnx/attention,
 // those of control flow and sequences in models/onnx/control, those of ai.onnx.ml in
 // models/onnx/learners, those of com.microsoft, which are ONNX Runtime's own, in

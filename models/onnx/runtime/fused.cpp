@@ -164,7 +164,9 @@ struct Table {
 };
 Tensor numbers_of(const Call& call, const Tensor& found, const Table& table) {
   if (table.scale == 0) return found;
-  return (found.to(f32) - zero_of(call, table.zero, found.dtype())) * scale_of(call, table.scale);
+  return ScaledIntegers{found, scale_of(call, table.scale),
+                        zero_of(call, table.zero, found.dtype())}
+      .numbers();
 }
 Tensor all_of(const Call& call, const Table& table) {
   return numbers_of(

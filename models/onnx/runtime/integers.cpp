@@ -35,30 +35,31 @@ Tensor zero_of(const Call& call, std::size_t input, DType dtype) {
   return call.tensor(input).reshape({}).to(f32);
 }
 
+ScaledIntegers integers_from(const Call& call, std::size_t input) {
+  const Tensor integers = integers_of(call, input);
+  return {integers, scale_of(call, input + 1), zero_of(call, input + 2, integers.dtype())};
+}
+
 Tensor scales_of_columns(const Call& call, std::size_t input, std::int64_t columns) {
   require(call.dtype(input) == f32, "[onnx] input ", input, ", a scale, is ", call.dtype(input),
           "; f32 is wanted");
   return of_columns(call, input, columns);
 }
-Tensor less_zero_of_columns(const Call& call, const Tensor& matrix, std::size_t zero_input) {
-  if (!call.has(zero_input)) return matrix.to(i32);
+Tensor zeros_of_columns(const Call& call, const Tensor& matrix, std::size_t zero_input) {
+  if (!call.has(zero_input)) return {};
   require(call.dtype(zero_input) == matrix.dtype(), "[onnx] input ", zero_input,
           ", a zero point, is ", call.dtype(zero_input), "; ", matrix.dtype(), " is wanted");
-  return matrix.to(i32) - of_columns(call, zero_input, matrix.size(-1)).to(i32);
-}
-void require_matrices(const Tensor& a, const Tensor& b) {
-  require(a.rank() >= 2 && b.rank() >= 2 && a.size(-1) == b.size(-2), "[onnx] [", a.shape(),
-          "] times [", b.shape(), "]; matrices are wanted, as wide as the second is high");
+  return of_columns(call, zero_input, matrix.size(-1));
 }
 
-Tensor product_of_integers(const Call& call, const ProductInputs& inputs) {
+Tensor product_of_integers(const Call& call, const ProductInputs& inputs, const Tensor& bias) {
   const Tensor a = integers_of(call, inputs.a), b = integers_of(call, inputs.b);
-  require_matrices(a, b);
-  const Tensor zero = zero_of(call, inputs.a_zero, a.dtype());
-  const Tensor sums =
-      matmul(a.to(i32) - zero.to(i32), less_zero_of_columns(call, b, inputs.b_zero));
-  return sums.to(f32) *
-         (scale_of(call, inputs.a_scale) * scales_of_columns(call, inputs.b_scale, b.size(-1)));
+  const ScaledIntegers left{a, scale_of(call, inputs.a_scale),
+                            zero_of(call, inputs.a_zero, a.dtype())};
+  return scaled_matmul(left,
+                       {b, scales_of_columns(call, inputs.b_scale, b.size(-1)),
+                        zeros_of_columns(call, b, inputs.b_zero)},
+                       bias);
 }
 
 }  // namespace tilewright::onnx

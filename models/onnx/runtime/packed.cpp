@@ -3,24 +3,13 @@
 #include <bit>
 
 #include "graph/functions/indexing/advanced_indexing.h"
+#include "graph/functions/quantisation/packed_bits.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
 namespace runtime_packed_rows {
 namespace {
-
-// bytes [.., n] as [.., n * 8 / bits], i32.
-Tensor unpacked(const Tensor& bytes, std::int64_t bits) {
-  if (bits == 8) return bytes.to(i32);
-  const std::int64_t each = 8 / bits;
-  Shape apart = bytes.shape(), whole = bytes.shape();
-  apart.push_back(1);
-  whole[whole.rank() - 1] *= each;
-  const Tensor shifts = arange(0, 8, bits, i32);
-  return bitwise_and(shift_right(bytes.to(i32).reshape(apart), shifts), (1 << bits) - 1)
-      .reshape(whole);
-}
 
 std::int64_t bits_of(const Call& call) {
   const std::int64_t bits = call.integer("bits", 4);
@@ -39,7 +28,7 @@ struct Blocks {
   std::int64_t rows, blocks, block, bits;
 };
 
-// [rows, blocks, 1] of the same number of elements, or packed along the blocks, or undefined.
+// [rows, blocks] of the same number of elements, or packed along the blocks, or undefined.
 Tensor zeros_of(const Call& call, const Blocks& b, DType dtype) {
   if (!call.has(3)) return {};
   const Tensor given = call.tensor(3);
@@ -47,12 +36,12 @@ Tensor zeros_of(const Call& call, const Blocks& b, DType dtype) {
     require(given.count() == b.rows * b.blocks && given.dtype() == dtype, "[onnx] zero points ",
             given.dtype(), " [", given.shape(), "]; ", dtype, " [", Shape({b.rows, b.blocks}),
             "] are wanted");
-    return given.reshape({b.rows, b.blocks, 1});
+    return given.reshape({b.rows, b.blocks});
   }
   const std::int64_t packed = (b.blocks * b.bits + 7) / 8;
   require(given.dtype() == u8 && given.count() == b.rows * packed, "[onnx] zero points ",
           given.dtype(), " [", given.shape(), "]; u8 [", Shape({b.rows, packed}), "] are wanted");
-  return unpacked(given.reshape({b.rows, packed}), b.bits).slice(1, 0, b.blocks).unsqueeze(2);
+  return unpacked_bits(given.reshape({b.rows, packed}), b.bits).slice(1, 0, b.blocks);
 }
 
 // A [.., K] times the transpose of a weight [N, K]. accuracy_level is a hint about the intermediate
@@ -77,13 +66,9 @@ Tensor product_of_packed(const Call& call) {
           "; as many floats of its type as ", n, " rows of ", b.blocks, " blocks are wanted");
   require(a.rank() >= 1 && a.size(-1) == k, "[onnx] a matrix [", a.shape(),
           "] times a weight of K = ", k);
-  const Tensor zero = zeros_of(call, b, a.dtype());
-  const Tensor steps = unpacked(bytes, bits);
-  const Tensor centred = zero.defined() && is_floating(zero.dtype()) ? steps.to(f32) - zero.to(f32)
-                         : zero.defined()                            ? (steps - zero).to(f32)
-                                          : (steps - (std::int64_t{1} << (bits - 1))).to(f32);
-  Tensor weight = (centred * scales.to(f32).reshape({n, b.blocks, 1})).to(a.dtype());
-  weight = weight.reshape({n, b.blocks * block});
+  const Tensor steps = unpacked_bits(bytes.reshape({n, b.blocks * blob}), bits);
+  Tensor weight = dequantized_blocks(
+      {steps, scales.reshape({n, b.blocks}), zeros_of(call, b, a.dtype()), block, bits});
   if (b.blocks * block != k) weight = weight.slice(1, 0, k);
   const Tensor bias = call.optional_tensor(5);
   if (bias.defined())
@@ -109,25 +94,16 @@ Tensor rows_of_packed(const Call& call) {
           " [", scales.shape(), "]; floats [", wanted, "] are wanted");
   const Tensor ids = call.tensor(1);
   require(is_integer(ids.dtype()), "[onnx] indices are ", ids.dtype(), "; integers are wanted");
-  auto of_blocks = [&](const Tensor& values) {  // one for each element
-    Shape apart = values.shape(), wide = apart, whole = apart;
-    apart.push_back(1);
-    wide.push_back(block);
-    whole[whole.rank() - 1] *= block;
-    return values.reshape(apart).expand(wide).reshape(whole).slice(-1, 0, size);
-  };
-  const Tensor found = unpacked(tilewright::index(bytes, {ids}), bits);
-  Tensor steps = found - (std::int64_t{1} << (bits - 1));
+  const Tensor found = unpacked_bits(tilewright::index(bytes, {ids}), bits);
+  Tensor zero;
   if (call.has(3)) {
     wanted[wanted.rank() - 1] = (blocks * bits + 7) / 8;
     const Tensor zeros = call.tensor(3);
     require(zeros.dtype() == u8 && zeros.shape() == wanted, "[onnx] zero points ", zeros.dtype(),
             " [", zeros.shape(), "]; u8 [", wanted, "] are wanted");
-    const Tensor zero = unpacked(tilewright::index(zeros, {ids}), bits).slice(-1, 0, blocks);
-    steps = found - of_blocks(zero);
+    zero = unpacked_bits(tilewright::index(zeros, {ids}), bits).slice(-1, 0, blocks);
   }
-  const Tensor scale = of_blocks(tilewright::index(scales, {ids}));
-  return (steps.to(f32) * scale.to(f32)).to(scales.dtype());
+  return dequantized_blocks({found, tilewright::index(scales, {ids}), zero, block, bits});
 }
 
 constexpr Operator rows[] = {
