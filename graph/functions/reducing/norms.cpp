@@ -6,6 +6,7 @@
 
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/formula.h"
+#include "graph/functions/reducing/reductions.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
@@ -406,6 +407,37 @@ Tensor softmin(const TensorOperand& x, int axis) {
         return Formula(softmax({(-t[0]).tensor(), t[0].where()}, axis), t[0].where());
       },
       {axis});
+}
+
+Tensor instance_norm(const TensorOperand& x, Tensor running_mean, Tensor running_variance,
+                     const Tensor& weight, const Tensor& bias, bool use_input_stats,
+                     const BatchNormOptions& options) {
+  if (!use_input_stats)
+    return batch_norm_inference(x, running_mean, running_variance, weight, bias, options.eps);
+  const Tensor y = instance_norm(x, weight, bias, options.eps);
+  if (!running_mean.defined() || !running_variance.defined()) return y;
+  std::vector<int> axes;
+  for (int axis = 2; axis < x.tensor.rank(); ++axis) axes.push_back(axis);
+  auto [variances, means] = var_mean(x, axes, 1);
+  auto move = [&](Tensor& learned, const Tensor& seen) {
+    learned.copy_from(
+        (learned * (1 - options.momentum) + mean(seen, {0}) * options.momentum).to(learned.dtype()),
+        x.where);
+  };
+  move(running_mean, means);
+  move(running_variance, variances);
+  return y;
+}
+Tensor weight_norm(const TensorOperand& v, const Tensor& g, int axis) {
+  const Tensor& given = graph::tensor_of(v, "weight_norm");
+  std::vector<int> others;
+  for (int i = 0; i < given.rank(); ++i)
+    if (i != axis) others.push_back(i);
+  return v * TensorOperand(g / linalg_vector_norm(v, 2, others, true), v.where);
+}
+Tensor safe_softmax(const TensorOperand& x, int axis) {
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  return where(all({x == none, x.where}, {axis}, true), 0.0, softmax(x, axis));
 }
 
 }  // namespace tilewright

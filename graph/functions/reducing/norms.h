@@ -74,4 +74,14 @@ Tensor softmax(const TensorOperand& x, int axis, DType dtype);
 Tensor log_softmax(const TensorOperand& x, int axis, DType dtype);
 Tensor softmin(const TensorOperand& x, int axis);
 
+// torch.nn.functional.instance_norm: by the statistics of each instance, towards whose mean over
+// the batch those that were learned move, or by these. Either may be undefined.
+Tensor instance_norm(const TensorOperand& x, Tensor running_mean, Tensor running_variance,
+                     const Tensor& weight, const Tensor& bias, bool use_input_stats,
+                     const BatchNormOptions& options = {});
+// PyTorch's _weight_norm: v scaled to the norm g of each part along the axis; -1: of all of it.
+Tensor weight_norm(const TensorOperand& v, const Tensor& g, int axis = 0);
+// softmax, but 0 where a row is -infinity everywhere.
+Tensor safe_softmax(const TensorOperand& x, int axis);
+
 }  // namespace tilewright

@@ -97,9 +97,9 @@ Results attention(const Call& call) {
     call.refuse("qk_matmul_output_mode", concat("is ", mode, "; 0 to 3 are wanted"));
   auto as_given = [&](const Tensor& y) { return call.rank(0) == 3 ? out_of_heads(y) : y; };
   if (!call.wants(3)) return {Value(as_given(attended(o, s))), Value(o.k), Value(o.v)};
-  const Weighing w = weighing(o, s);
-  const Tensor shown[] = {w.products, w.bent, w.masked, w.weights};
-  return {Value(as_given(weighed(w.weights, o))), Value(o.k), Value(o.v),
+  const AttentionSteps w = weighing(o, s);
+  const Tensor shown[] = {w.products, w.capped, w.masked, w.weights};
+  return {Value(as_given(attention_of_weights(w.weights, o.v))), Value(o.k), Value(o.v),
           Value(shown[mode].to(o.q.dtype()))};
 }
 
@@ -122,7 +122,7 @@ Tensor rotary(const Call& call) {
             places.shape(), "]; [", x.size(0), "x", split.size(2), "] are wanted");
     result = rotated(split, places, by);
   } else {
-    result = turned(split, by.cos, by.sin, by.interleaved);
+    result = rotary_embedding(split, by.cos, by.sin, by.interleaved);
   }
   return x.rank() == 4 ? result : out_of_heads(result);
 }

@@ -1,10 +1,13 @@
-// Attention of many heads, shared by ONNX's own operators and those of ONNX Runtime: tensors in
-// heads, scores and their changes, rotary positions.
+// Attention of many heads, as ONNX's own operators and those of ONNX Runtime have it in common:
+// tensors in heads, and what changes scores. What is computed of these is in
+// graph/functions/attending.
 #pragma once
 
 #include <optional>
 #include <string_view>
 
+#include "graph/functions/attending/general_attention.h"
+#include "graph/functions/attending/rotary.h"
 #include "graph/tensor/tensor.h"
 #include "models/onnx/program/call.h"
 
@@ -39,24 +42,18 @@ struct Scores {
 Tensor attended(const Operands& o, const Scores& s);
 
 // The same step by step: [batch, heads, steps, total], no narrower than f32.
-struct Weighing {
-  Tensor products, bent, masked, weights;
-};
-Weighing weighing(const Operands& o, const Scores& s);
-Tensor weighed(const Tensor& weights, const Operands& o);  // of v
+AttentionSteps weighing(const Operands& o, const Scores& s);
 
 // Keys or values behind those of former steps, which may be undefined.
 Tensor behind(const Tensor& past, const Tensor& x, std::string_view what);
 
-// Pairs of elements of x [batch, heads, steps, size], turned by angles whose cosines and sines are
-// [batch or 1, steps, half]: of the first `2 * half` of the last axis, neighbours, or those of two
-// halves.
-Tensor turned(const Tensor& x, const Tensor& cos, const Tensor& sin, bool interleaved);
-// Those of places [batch or 1, steps] in tables [places, half].
+// Tables [places, half] of cosines and sines, and whether neighbours are turned.
 struct Rotation {
   Tensor cos, sin;
   bool interleaved;
 };
-Tensor rotated(const Tensor& x, const Tensor& places, const Rotation& by);
+inline Tensor rotated(const Tensor& x, const Tensor& places, const Rotation& by) {
+  return rotary_embedding(x, places, by.cos, by.sin, by.interleaved);
+}
 
 }  // namespace tilewright::onnx

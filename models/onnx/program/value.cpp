@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -65,11 +64,6 @@ Known known_of(const Tensor& tensor) {
     }
   });
   return known;
-}
-
-Tensor as_constant(Tensor tensor) {
-  tensor.body()->is_constant = true;
-  return tensor;
 }
 
 Value Value::absent() {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "graph/functions/pointwise/host_constants.h"
 #include "graph/tensor/number.h"
 #include "graph/tensor/tensor.h"
 
@@ -70,13 +71,8 @@ class Value {
 // Tensors, of one type, along a new first axis; numbers of the host stay such.
 Value stacked(const std::vector<Value>& parts);
 
-// Says that operations may bring the tensor, which lies on the host, to where their others lie.
-Tensor as_constant(Tensor tensor);
-// A tensor of numbers that the host has made.
-template <typename T>
-Tensor constant_of(const std::vector<T>& elements, const Shape& shape) {
-  return as_constant(Tensor::from(elements, shape));
-}
+using graph::as_constant;
+using graph::constant_of;
 
 // The elements of a tensor that lies on the host, read.
 Known known_of(const Tensor& tensor);

@@ -1,16 +1,13 @@
 // Layers of networks under the names of torch.nn.functional, as programs have them that were
 // exported without run_decompositions().
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
+#include "graph/functions/attending/general_attention.h"
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/indexing/scattering.h"
 #include "graph/functions/pointwise/activations.h"
 #include "graph/functions/reducing/norms.h"
-#include "graph/functions/reducing/reductions.h"
+#include "graph/functions/shaping/axes.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -32,67 +29,27 @@ Tensor as_other(const Call& call) { return converted(call, call.tensor("other").
 template <Tensor (*function)(const TensorOperand&, int)>
 constexpr auto along_axis = [](const Call& c) { return function(with_dtype(c), c.axis("dim")); };
 
-// The mask is added to the scores, or says which of them count.
-Tensor masked(const Tensor& scores, const Tensor& mask) {
-  if (!is_boolean(mask.dtype())) return scores + mask;
-  return where(mask, scores, -std::numeric_limits<double>::infinity());
-}
-
-// Each head of keys or values as often as there are queries of it.
-Tensor for_each_query(const Tensor& x, std::int64_t heads) {
-  const std::int64_t own = x.size(-3);
-  if (own == heads) return x;
-  require(own > 0 && heads % own == 0, "[exported] ", heads, " heads of queries share ", own,
-          " heads of keys; the one must be a multiple of the other");
-  Shape spread = x.shape(), sizes = x.shape();
-  spread.insert(spread.end() - 2, heads / own);
-  sizes[x.rank() - 3] = heads;
-  return x.unsqueeze(-3).expand(spread).reshape(sizes);
-}
-
 Tensor mask_of(const Call& call) {
   return call.optional_tensor(call.has("attn_bias") ? "attn_bias" : "attn_mask");
 }
 
-Tensor attended(const Call& call) {
-  Tensor q = call.tensor("query"), k = call.tensor("key"), v = call.tensor("value"),
-         mask = mask_of(call);
-  if (call.number("dropout_p", 0) != 0) call.refuse("dropout_p", "is not 0, which is for training");
-  bool is_causal = call.flag("is_causal", false), is_grouped = call.flag("enable_gqa", false);
-  std::optional<double> scale;
-  if (call.has("scale")) scale = call.number("scale");
-  if (is_causal && mask.defined()) call.refuse("is_causal", "is true, with a mask");
-  bool has_form = q.rank() == 4 && k.rank() == 4 && k.shape() == v.shape() &&
-                  q.size(0) == k.size(0) && q.size(3) == k.size(3);
-  if (has_form && (is_grouped || q.size(1) == k.size(1)))
-    return scaled_dot_product_attention(q, k, v,
-                                        {.causal = is_causal, .scale = scale, .mask = mask});
-  if (is_grouped) {
-    k = for_each_query(k, q.size(-3));
-    v = for_each_query(v, q.size(-3));
-  }
-  if (is_causal) mask = arange(0, q.size(-2)).unsqueeze(1) >= arange(0, k.size(-2));
-  double factor = scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1))));
-  // Of 16 bits too in f32, until they are multiplied again.
-  const DType wide = size_bytes(q.dtype()) == 2 ? f32 : q.dtype();
-  Tensor scores = matmul(q, k.transpose(-2, -1), wide) * factor;
-  if (!mask.defined()) return matmul(softmax(scores, -1).to(v.dtype()), v);
-  // A row that sees nothing is 0.
-  scores = masked(scores, mask);
-  Tensor sees_nothing = amax(scores, {-1}, true) == -std::numeric_limits<double>::infinity();
-  return matmul(where(sees_nothing, 0.0, softmax(scores, -1)).to(v.dtype()), v);
+GeneralAttentionOptions options_of(const Call& call) {
+  GeneralAttentionOptions options{.mask = mask_of(call)};
+  if (call.flag("is_causal", false)) options.first_place = 0;
+  if (call.has("scale")) options.scale = call.number("scale");
+  return options;
 }
-
+Tensor attended(const Call& call) {
+  if (call.number("dropout_p", 0) != 0) call.refuse("dropout_p", "is not 0, which is for training");
+  call.flag("enable_gqa", false);  // which the heads say
+  const GeneralAttentionOptions options = options_of(call);
+  if (options.first_place && options.mask.defined())
+    call.refuse("is_causal", "is true, with a mask");
+  return general_attention(call.tensor("query"), call.tensor("key"), call.tensor("value"), options);
+}
 // Of each query the logarithm of the sum of its exponentials, f32 [N, heads, queries].
 Tensor log_sums(const Call& call) {
-  Tensor q = call.tensor("query"), k = call.tensor("key"), mask = mask_of(call);
-  const double factor =
-      call.has("scale") ? call.number("scale") : 1 / std::sqrt(static_cast<double>(q.size(-1)));
-  Tensor scores = matmul(q, k.transpose(-2, -1), f32) * factor;
-  if (call.flag("is_causal", false))
-    scores = masked(scores, arange(0, q.size(-2)).unsqueeze(1) >= arange(0, k.size(-2)));
-  if (mask.defined()) scores = masked(scores, mask);
-  return logsumexp(scores, {-1});
+  return attention_logsumexp(call.tensor("query"), call.tensor("key"), options_of(call));
 }
 
 // As devices have it: beside the result what training wants, of which the first is there.
@@ -108,19 +65,7 @@ Results attended_on_device(const Call& call) {
 }
 
 Tensor flattened(const Call& call) {
-  Tensor x = call.tensor("self");
-  int rank = std::max(x.rank(), 1), first = call.axis("start_dim", 0),
-      last = call.axis("end_dim", -1);
-  auto start = normalise_axis(first, rank), end = normalise_axis(last, rank);
-  require(start && end && *start <= *end, "[exported] axes ", first, " to ", last, " of [",
-          x.shape(), "] cannot be flattened");
-  if (x.rank() == 0) return x.reshape({1});
-  Shape sizes(x.shape().begin(), x.shape().begin() + *start);
-  std::int64_t together = 1;
-  for (int axis = *start; axis <= *end; ++axis) together *= x.shape()[axis];
-  sizes.push_back(together);
-  sizes.insert(sizes.end(), x.shape().begin() + *end + 1, x.shape().end());
-  return x.reshape(sizes);
+  return flatten(call.tensor("self"), call.axis("start_dim", 0), call.axis("end_dim", -1));
 }
 
 Tensor layer_normalised(const Call& call) {
@@ -143,31 +88,12 @@ Tensor batch_normalised(const Call& call) {
                     call.optional_tensor("bias"), call.flag("training", false),
                     {.momentum = call.number("momentum", 0.1), .eps = call.number("eps", 1e-5)});
 }
-// What was learned moves on to the mean, over the batch, of each instance's statistics.
-void learn_instances(const Tensor& x, Tensor mean, Tensor variance, double momentum) {
-  std::vector<int> axes;
-  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-  auto [variances, means] = var_mean(x, axes, 1);
-  auto move = [&](Tensor& learned, const Tensor& seen) {
-    learned.copy_from(
-        (learned * (1 - momentum) + tilewright::mean(seen, {0}) * momentum).to(learned.dtype()));
-  };
-  move(mean, means);
-  move(variance, variances);
-}
 Tensor instance_normalised(const Call& call) {
   call.flag("cudnn_enabled", true);
-  const double momentum = call.number("momentum", 0.1);
-  Tensor x = call.tensor("input"), weight = call.optional_tensor("weight"),
-         bias = call.optional_tensor("bias");
-  const double eps = call.number("eps", 1e-5);
-  Tensor mean = call.optional_tensor("running_mean"),
-         variance = call.optional_tensor("running_var");
-  if (!call.flag("use_input_stats", true))
-    return batch_norm_inference(x, mean, variance, weight, bias, eps);
-  Tensor y = instance_norm(x, weight, bias, eps);
-  if (mean.defined() && variance.defined()) learn_instances(x, mean, variance, momentum);
-  return y;
+  return instance_norm(call.tensor("input"), call.optional_tensor("running_mean"),
+                       call.optional_tensor("running_var"), call.optional_tensor("weight"),
+                       call.optional_tensor("bias"), call.flag("use_input_stats", true),
+                       {.momentum = call.number("momentum", 0.1), .eps = call.number("eps", 1e-5)});
 }
 Tensor rms_normalised(const Call& call) {
   std::optional<double> eps;
