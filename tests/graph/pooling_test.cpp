@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "graph/functions/derivatives/pooling.h"
 #include "graph/functions/pooling/adaptive_pooling.h"
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"

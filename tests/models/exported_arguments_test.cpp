@@ -75,7 +75,7 @@ TEST(OperatorArguments, OfWindows) {
                     .with("output_size", integers({8, 8}))
                     .all();
               }),
-              HasSubstr("\"output_size\" is [8x8], for a tensor [1x4x4] and indices [1x4x2]"));
+              HasSubstr("[max_unpool2d] the sizes are [8x8], x [1x4x4] and the indices [1x4x2]"));
   auto at_random = [&](const Tensor& samples, std::int64_t kernel) {
     return error_of([&] {
       OneCall("aten.fractional_max_pool2d.default")
@@ -86,8 +86,10 @@ TEST(OperatorArguments, OfWindows) {
           .all();
     });
   };
-  EXPECT_THAT(at_random(ones({1, 1, 3}), 2), HasSubstr("\"random_samples\" is [1x1x3]"));
-  EXPECT_THAT(at_random(ones({1, 1, 2}), 4), HasSubstr("\"kernel_size\" is 4, for 2 of 4"));
+  EXPECT_THAT(at_random(ones({1, 1, 3}), 2),
+              HasSubstr("[fractional_max_pool2d] the random samples are [1x1x3]"));
+  EXPECT_THAT(at_random(ones({1, 1, 2}), 4),
+              HasSubstr("[fractional_max_pool2d] 2 windows of 4 along an axis of 4"));
 }
 
 TEST(OperatorArguments, OfNumbersAlongAnAxis) {

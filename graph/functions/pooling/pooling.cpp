@@ -256,60 +256,6 @@ std::pair<Tensor, Tensor> max_pool3d_with_indices(const TensorOperand& x, const 
   return as_pair(greatest(graph::named::max_pool3d_function, 3, x, kernel, options, true));
 }
 
-Tensor max_pool2d_with_indices_backward(const TensorOperand& gradient, const Tensor& x,
-                                        const Tensor& indices, const Shape& kernel,
-                                        const MaxPoolOptions& options) {
-  auto w = gradient.where;
-  constexpr std::string_view name = "max_pool2d_with_indices_backward";
-  const Tensor whole = graph::tensor_of({x, w}, name), given = graph::tensor_of(gradient, name);
-  const Tensor places = graph::index_operand(indices, name, w);
-  const PooledAxes axes = graph::pooled_axes(
-      name, 2, whole,
-      {kernel, options.stride, options.padding, options.dilation, options.ceil_mode}, w);
-  const Shape sizes = graph::pooled_sizes(whole, axes.counts);
-  require(given.shape() == sizes && places.shape() == sizes, "[", name, "] the gradient is ",
-          given.shape(), ", the indices are ", places.shape(), " (at ", At{w}, "); both must be ",
-          sizes);
-  const std::int64_t count = element_count(axes.counts), area = element_count(axes.sizes);
-  Shape flat(sizes.begin(), sizes.end() - 2);
-  flat.push_back(count);
-  const Tensor operands[] = {given, places};
-  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    // [places of the kernel, elements]: the window that has the element there, or -1.
-    const std::int64_t of_kernel = element_count(axes.windows.kernel);
-    const Shape table = {of_kernel, area};
-    Formula place = graph::places_along(table, 0, w), element = graph::places_along(table, 1, w);
-    std::optional<Formula> window, meets;
-    for (int i = 0; i < 2; ++i) {
-      auto along = [&](const Formula& all, const Shape& of) {
-        Formula outer = all / all.number(of[1]);
-        return i == 0 ? outer : all - outer * all.number(of[1]);
-      };
-      Formula start =
-          along(element, axes.sizes) + static_cast<double>(axes.before[i]) -
-          along(place, axes.windows.kernel) * static_cast<double>(axes.windows.dilation[i]);
-      Formula own = start / start.number(axes.windows.stride[i]);
-      Formula is = (start >= 0) & (own * start.number(axes.windows.stride[i]) == start) &
-                   (own < static_cast<double>(axes.counts[i]));
-      meets = meets ? *meets & is : is;
-      window = window ? *window * static_cast<double>(axes.counts[i]) + own : own;
-    }
-    Tensor from = choice(*meets, *window, 0).tensor();
-    const int last = flat.rank() - 1;
-    auto met = [&](const Tensor& all) {
-      return Formula(graph::parts_at(graph::reshape_operand(all, flat, w), last, from, w), w);
-    };
-    Formula sources = met(t[0].to(accumulator(t[0].dtype()), w)),
-            named = met(t[1].to(DType::i64, w));
-    const Shape& spread = sources.tensor().shape();
-    Formula own = (named == graph::spread(element.tensor(), spread, w)) &
-                  graph::spread(meets->tensor(), spread, w);
-    Tensor sums = sum({choice(own, sources, 0).tensor(), w}, {last});
-    return {sums.to(t[0].dtype(), w).reshape(whole.shape(), w)};
-  };
-  return graph::apply_function(name, operands, axes.settings(), function, w)[0];
-}
-
 Tensor lp_pool1d(const TensorOperand& x, double order, const Shape& kernel,
                  const NormPoolOptions& options) {
   return norm_pooled("lp_pool1d", 1, x, order, kernel, options);

@@ -49,11 +49,6 @@ std::pair<Tensor, Tensor> max_pool2d_with_indices(const TensorOperand& x, const 
                                                   const MaxPoolOptions& options = {});
 std::pair<Tensor, Tensor> max_pool3d_with_indices(const TensorOperand& x, const Shape& kernel,
                                                   const MaxPoolOptions& options = {});
-// What flows back through max_pool2d_with_indices: of x's shape the sums of those elements of
-// `gradient` whose index names the element.
-Tensor max_pool2d_with_indices_backward(const TensorOperand& gradient, const Tensor& x,
-                                        const Tensor& indices, const Shape& kernel,
-                                        const MaxPoolOptions& options = {});
 
 // (sum of x^order)^(1 / order) over windows, without padding; floats.
 struct NormPoolOptions {

@@ -203,8 +203,7 @@ std::vector<std::span<const Operator>> operator_families() {
           size_operators(),
           special_operators(),
           spectrum_operators(),
-          vision_operators(),
-          window_gradient_operators()};
+          vision_operators()};
 }
 
 std::vector<std::string_view> operator_names() {

@@ -144,7 +144,6 @@ std::span<const Operator> signal_window_operators();
 std::span<const Operator> size_operators();
 std::span<const Operator> special_operators();
 std::span<const Operator> vision_operators();
-std::span<const Operator> window_gradient_operators();
 
 // Those in complex/: of real operands that give complex ones, and the rows for complex operands.
 std::span<const Operator> complex_creation_operators();
