@@ -24,6 +24,7 @@ struct Tap {
 struct SampledAxis {
   std::int64_t size;
   GridSampleOptions options;
+  bool moves_positions = false;  // inside before elements are taken, as ONNX has it
 
   Formula last(const Formula& x) const { return x.number(size - 1); }
   // -1 and 1 as elements.
@@ -53,24 +54,43 @@ struct SampledAxis {
     }
     __builtin_unreachable();
   }
-  std::vector<Tap> taps(const Formula& given) const {
-    Formula at = position(given);
-    if (options.mode != SampleMode::bicubic) at = kept_inside(at);
-    if (options.mode == SampleMode::nearest) return {{round(at), at.number(1)}};
-    Formula below = floor(at), share = at - below;
-    if (options.mode == SampleMode::bilinear) return {{below, 1 - share}, {below + 1, share}};
+  // A position beyond the ends, which are those of elements or of edges.
+  Formula moved_inside(const Formula& x) const {
+    if (options.padding == SamplePadding::zeros) return x;
+    const double low = options.align_corners ? 0 : -0.5;
+    Formula is_outside = (x < low) | (x > static_cast<double>(size - 1) - low);
+    return choice(is_outside, options.padding == SamplePadding::border ? clamped(x) : reflected(x),
+                  x);
+  }
+  std::vector<Tap> moved_taps(const Formula& given) const {
+    const Formula at = position(given);
+    if (options.mode == SampleMode::nearest)
+      return {{kept_inside(moved_inside(round(at))), at.number(1)}};
+    const Formula inside = moved_inside(at), below = floor(inside), share = inside - below;
+    if (options.mode == SampleMode::bilinear)
+      return {{kept_inside(below), 1 - share}, {kept_inside(below + 1), share}};
+    return cubic_taps(below, share);
+  }
+  std::vector<Tap> cubic_taps(const Formula& below, const Formula& share) const {
     std::vector<Tap> all;
     for (int i = -1; i <= 2; ++i)
       all.push_back(
           {kept_inside(below + i), graph::cubic_weight(abs(share - i), graph::sharpness_of_cubic)});
     return all;
   }
+  std::vector<Tap> taps(const Formula& given) const {
+    if (moves_positions) return moved_taps(given);
+    Formula at = position(given);
+    if (options.mode != SampleMode::bicubic) at = kept_inside(at);
+    if (options.mode == SampleMode::nearest) return {{round(at), at.number(1)}};
+    Formula below = floor(at), share = at - below;
+    if (options.mode == SampleMode::bilinear) return {{below, 1 - share}, {below + 1, share}};
+    return cubic_taps(below, share);
+  }
 };
 
 void require_sampled(const Tensor& x, const Tensor& grid, source_location w) {
   const int axes = x.rank() - 2;
-  require(axes == 2 || axes == 3, "[grid_sample] x is ", x.shape(), " (at ", At{w},
-          "); it must have four or five axes");
   Shape wanted = grid.shape();
   bool fits = grid.rank() == x.rank();
   if (fits) {
@@ -146,7 +166,8 @@ struct Sampler {
 
 }  // namespace
 
-Tensor grid_sample(const TensorOperand& x, const Tensor& grid, const GridSampleOptions& options) {
+Tensor graph::sampled_at(const TensorOperand& x, const Tensor& grid,
+                         const GridSampleOptions& options, bool moves_positions) {
   auto w = x.where;
   const Tensor given = graph::tensor_of(x, "grid_sample"),
                positions = graph::tensor_of({grid, w}, "grid_sample");
@@ -161,29 +182,43 @@ Tensor grid_sample(const TensorOperand& x, const Tensor& grid, const GridSampleO
     std::vector<std::vector<Tap>> taps;
     for (int i = 0; i < sizes.rank(); ++i) {
       Formula coordinate(wide_grid.select(-1, sizes.rank() - 1 - i, w), w);
-      taps.push_back(SampledAxis{sizes[i], options}.taps(coordinate));
+      taps.push_back(SampledAxis{sizes[i], options, moves_positions}.taps(coordinate));
     }
     return {Sampler{wide_x, sizes, points, w}.sum_of(taps).tensor().to(own, w)};
   };
-  return graph::apply_function(
-      "grid_sample", operands,
-      {static_cast<int>(options.mode), static_cast<int>(options.padding), options.align_corners},
-      function, w)[0];
+  return graph::apply_function("grid_sample", operands,
+                               {static_cast<int>(options.mode), static_cast<int>(options.padding),
+                                options.align_corners, moves_positions},
+                               function, w)[0];
+}
+
+Tensor grid_sample(const TensorOperand& x, const Tensor& grid, const GridSampleOptions& options) {
+  const int axes = graph::tensor_of(x, "grid_sample").rank() - 2;
+  require(axes == 2 || axes == 3, "[grid_sample] x is ", x.tensor.shape(), " (at ", At{x.where},
+          "); it must have four or five axes");
+  return graph::sampled_at(x, grid, options, false);
 }
 
 Tensor affine_grid(const TensorOperand& theta, const Shape& sizes, bool align_corners) {
+  require(sizes.rank() == 4 || sizes.rank() == 5, "[affine_grid] the sizes are ", sizes, " (at ",
+          At{theta.where}, "); there must be four or five");
+  return graph::affine_positions(theta, sizes, align_corners, 0);
+}
+
+Tensor graph::affine_positions(const TensorOperand& theta, const Shape& sizes, bool align_corners,
+                               double single) {
   auto w = theta.where;
   const Tensor given = graph::tensor_of(theta, "affine_grid");
   const int axes = sizes.rank() - 2;
-  require(axes == 2 || axes == 3, "[affine_grid] the sizes are ", sizes, " (at ", At{w},
-          "); there must be four or five");
+  require(axes >= 1, "[affine_grid] the sizes are ", sizes, " (at ", At{w},
+          "); there must be at least three");
   for (std::int64_t size : sizes)
     require(size > 0, "[affine_grid] the sizes are ", sizes, " (at ", At{w},
             "); they must be positive");
   require(is_floating(given.dtype()) && given.shape() == Shape({sizes[0], axes, axes + 1}),
           "[affine_grid] theta is ", given.dtype(), " ", given.shape(), " (at ", At{w},
           "); it must be floating, ", Shape({sizes[0], axes, axes + 1}));
-  std::vector<Number> settings = {align_corners};
+  std::vector<Number> settings = {align_corners, single};
   graph::add_settings(settings, sizes);
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
     const DType own = t[0].dtype(), wide = accumulator(own);
@@ -203,7 +238,7 @@ Tensor affine_grid(const TensorOperand& theta, const Shape& sizes, bool align_co
       const std::int64_t size = sizes[i + 2];
       const double span = static_cast<double>(align_corners ? size - 1 : size);
       Formula place = graph::places_along(result, i + 1, w).to(wide);
-      Formula at = size == 1 ? place.number(0)
+      Formula at = size == 1 ? place.number(single)
                              : (place * 2 - static_cast<double>(size - 1)) / place.number(span);
       total = total + at * column(axes - 1 - i);
     }

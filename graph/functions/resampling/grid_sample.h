@@ -38,4 +38,15 @@ Tensor grid_sample(const TensorOperand& x, const Tensor& grid,
 // are [N, C, H, W] or [N, C, D, H, W]. Gives [N, H, W, 2] or [N, D, H, W, 3].
 Tensor affine_grid(const TensorOperand& theta, const Shape& sizes, bool align_corners = false);
 
+namespace graph {
+
+// grid_sample of one axis or more. Where `moves_positions`, positions are brought inside before the
+// elements around them are taken, whatever the mode, and rounded before that, as ONNX has it.
+Tensor sampled_at(const TensorOperand& x, const Tensor& grid, const GridSampleOptions& options,
+                  bool moves_positions);
+// affine_grid of one axis or more, the position of the only element of one being `single`.
+Tensor affine_positions(const TensorOperand& theta, const Shape& sizes, bool align_corners,
+                        double single);
+
+}  // namespace graph
 }  // namespace tilewright

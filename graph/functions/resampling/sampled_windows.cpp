@@ -46,14 +46,18 @@ Corners held_at_edges(const Tensor& at, std::int64_t size) {
           Corner{clamp_max(low + 1.0, last).to(DType::i64), part * counts}};
 }
 
-// Elements of x [.., H, W] in the planes that begin at these numbers of elements, weighted.
-Tensor between(const Tensor& x, const Tensor& planes, const Corners& rows, const Corners& columns) {
+// Elements of x [.., H, W] in the planes that begin at these numbers of elements, weighted: their
+// sum, or the greatest of them.
+Tensor between(const Tensor& x, const Tensor& planes, const Corners& rows, const Corners& columns,
+               RoiReduction reduction = RoiReduction::mean) {
   Tensor result;
   for (const Corner& row : rows)
     for (const Corner& column : columns) {
       Tensor met = take(x, planes + (row.place * x.size(-1) + column.place)).to(DType::f32);
       Tensor term = met * (row.weight * column.weight);
-      result = result.defined() ? result + term : term;
+      result = !result.defined()                     ? term
+               : reduction == RoiReduction::greatest ? maximum(result, term)
+                                                     : result + term;
     }
   return result;
 }
@@ -153,19 +157,27 @@ Tensor roi_align(const TensorOperand& x_operand, const Tensor& given,
                                   : sampled(start, size, bins, options.samples);
   };
   const Sampled rows = along(2, 4, options.size[0]), columns = along(1, 3, options.size[1]);
+  const Shape down = {count, 1, rows.at.size(1), 1}, across = {count, 1, 1, columns.at.size(1)},
+              bins = {count,        x.size(1),       options.size[0],
+                      rows.samples, options.size[1], columns.samples};
+  const bool is_mean = options.reduction == RoiReduction::mean;
   auto corners = [&](const Sampled& of, std::int64_t size, const Shape& shape) {
     Corners both = held_at_edges(of.at, size);
     for (Corner& corner : both)
-      corner = {corner.place.reshape(shape), (corner.weight * of.share).reshape(shape)};
+      corner = {corner.place.reshape(shape),
+                (is_mean ? corner.weight * of.share : corner.weight).reshape(shape)};
     return both;
   };
-  Tensor all =
-      between(x, planes_of(regions, x), corners(rows, x.size(2), {count, 1, rows.at.size(1), 1}),
-              corners(columns, x.size(3), {count, 1, 1, columns.at.size(1)}));
-  return sum(all.reshape({count, x.size(1), options.size[0], rows.samples, options.size[1],
-                          columns.samples}),
-             {3, 5})
-      .to(x.dtype());
+  const Tensor all = between(x, planes_of(regions, x), corners(rows, x.size(2), down),
+                             corners(columns, x.size(3), across), options.reduction);
+  if (is_mean) return sum(all.reshape(bins), {3, 5}).to(x.dtype());
+  auto exist = [](const Sampled& of, const Shape& shape) {
+    return (of.share > 0.0).expand(of.at.shape()).reshape(shape);
+  };
+  const double least = -std::numeric_limits<double>::infinity();
+  const Tensor counted = where(logical_and(exist(rows, down), exist(columns, across)), all, least);
+  const Tensor greatest = amax(counted.reshape(bins), {3, 5});
+  return where(greatest == least, 0.0, greatest).to(x.dtype());
 }
 
 Tensor roi_pool(const TensorOperand& x_operand, const Tensor& given,

@@ -14,6 +14,9 @@
 
 namespace tilewright {
 
+// What a bin is of its samples: their mean, or the greatest of the elements around them, each times
+// its weight in the sample (ONNX's).
+enum class RoiReduction : std::uint8_t { mean, greatest };
 struct RoiAlignOptions {
   Shape size = {1, 1};       // bins: rows and columns, of each from 1 to 4096
   double scale = 1;          // of coordinates, to those of x
@@ -22,6 +25,7 @@ struct RoiAlignOptions {
   // A bin has as many samples along an axis as it has elements there, at most 4096, instead of
   // `samples`. The largest region is then read on the host, where a captured graph breaks.
   bool as_many_as_fit = false;
+  RoiReduction reduction = RoiReduction::mean;
 };
 // x [N, C, H, W], floats; regions [K, 5], each the number of its image, then left, top, right and
 // bottom. Gives [K, C, rows, columns] in the dtype of x, computed in f32. A sample further than an

@@ -235,7 +235,7 @@ const Wrong wrong_nodes[] = {
     {"Col2Im",
      {{{1, 5, 9}}, list({4, 4}), list({2, 2})},
      "",
-     "three axes are wanted, of which the second is a multiple of a block's elements",
+     "[fold] columns are f32 [1x5x9] of windows [2x2]",
      18},
     {"NonMaxSuppression",
      {{{1, 6, 4}}, {{1, 1, 5}}},

@@ -212,7 +212,7 @@ TEST(OnnxResize, RefusesMoreWeightsThanMemoryHolds) {
   EXPECT_THAT(error_of([&] {
                 module->forward({waves({1, 1, 8})});
               }),
-              HasSubstr("[onnx] axis 2, of 8 elements, is resized to 1073741824, of 2 weights "
+              HasSubstr("[resize] axis 2, of 8 elements, is resized to 1073741824, of 2 weights "
                         "each; at most 268435456 weights are supported"));
 }
 

@@ -2,6 +2,7 @@
 // pick elements by a rule: diagonals, windows, strides.
 #include <algorithm>
 
+#include "graph/functions/convolving/folding.h"
 #include "graph/functions/convolving/windows.h"
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/arranging.h"
@@ -72,72 +73,18 @@ Tensor elements_repeated(const Call& call) {
   return index_select(x, axis, numbers_repeated(repeats, call.integer("output_size", -1)));
 }
 
-// What im2col and col2im go through: places of a kernel of two axes.
-struct Patches {
-  Shape kernel, stride, padding, dilation;
-  explicit Patches(const Call& call)
-      : kernel(positive(call, "kernel_size", 2, {})),
-        stride(positive(call, "stride", 2, {1, 1})),
-        padding(not_negative(call, "padding", 2)),
-        dilation(positive(call, "dilation", 2, {1, 1})) {}
-  // Of windows along an axis of that size, without the padding.
-  std::int64_t count(int axis, std::int64_t size) const {
-    const std::int64_t reach = dilation[axis] * (kernel[axis] - 1);
-    return (size + 2 * padding[axis] - reach - 1) / stride[axis] + 1;
-  }
-  std::int64_t first(int axis, std::int64_t place) const { return place * dilation[axis]; }
-  std::int64_t end(int axis, std::int64_t place, std::int64_t windows) const {
-    return first(axis, place) + (windows - 1) * stride[axis] + 1;
-  }
-};
-
-// [N, C, H, W] to [N, C kh kw, windows].
-Tensor columns_of_windows(const Call& call) {
-  Tensor x = call.tensor("self");
-  const Patches of(call);
-  const bool has_batch = x.rank() == 4;
-  if (!has_batch) x = x.unsqueeze(0);
-  if (x.rank() != 4) call.refuse("self", "has neither three axes nor four");
-  const std::int64_t rows = of.count(0, x.size(2)), columns = of.count(1, x.size(3));
-  if (rows < 1 || columns < 1) call.refuse("kernel_size", "is larger than the padded image");
-  Tensor around = graph::padded(x, {of.padding[1], of.padding[1], of.padding[0], of.padding[0]}, 0);
-  std::vector<Tensor> places;
-  for (std::int64_t i = 0; i < of.kernel[0]; ++i)
-    for (std::int64_t j = 0; j < of.kernel[1]; ++j)
-      places.push_back(around.slice(2, of.first(0, i), of.end(0, i, rows), of.stride[0])
-                           .slice(3, of.first(1, j), of.end(1, j, columns), of.stride[1])
-                           .unsqueeze(2));
-  Tensor all =
-      cat(places, 2).reshape({x.size(0), x.size(1) * of.kernel[0] * of.kernel[1], rows * columns});
-  return has_batch ? all : all.select(0, 0);
+// What im2col and col2im say of a kernel of two axes.
+FoldOptions patches_of(const Call& call) {
+  return {.stride = positive(call, "stride", 2, {1, 1}),
+          .padding = not_negative(call, "padding", 2),
+          .dilation = positive(call, "dilation", 2, {1, 1})};
 }
-
-// Back: elements of several windows are added.
+Tensor columns_of_windows(const Call& call) {
+  return unfold(call.tensor("self"), positive(call, "kernel_size", 2, {}), patches_of(call));
+}
 Tensor sum_of_windows(const Call& call) {
-  Tensor x = call.tensor("self");
-  const Patches of(call);
-  const Shape sizes = positive(call, "output_size", 2, {});
-  const bool has_batch = x.rank() == 3;
-  if (!has_batch) x = x.unsqueeze(0);
-  const std::int64_t places = of.kernel[0] * of.kernel[1], rows = of.count(0, sizes[0]),
-                     columns = of.count(1, sizes[1]);
-  if (x.rank() != 3 || x.size(1) % places != 0 || x.size(2) != rows * columns)
-    call.refuse("self", concat("is [", x.shape(), "], which are no columns of these windows"));
-  const std::int64_t channels = x.size(1) / places;
-  Tensor parts = x.reshape({x.size(0), channels, places, rows, columns});
-  Tensor sum = zeros(
-      {x.size(0), channels, sizes[0] + 2 * of.padding[0], sizes[1] + 2 * of.padding[1]}, x.dtype());
-  for (std::int64_t place = 0; place < places; ++place) {
-    const std::int64_t i = place / of.kernel[1], j = place % of.kernel[1];
-    Tensor band = sum.slice(2, of.first(0, i), of.end(0, i, rows), of.stride[0]);
-    Tensor at = band.slice(3, of.first(1, j), of.end(1, j, columns), of.stride[1]);
-    band = slice_scatter(band, at + parts.select(2, place), 3, of.first(1, j),
-                         of.end(1, j, columns), of.stride[1]);
-    sum = slice_scatter(sum, band, 2, of.first(0, i), of.end(0, i, rows), of.stride[0]);
-  }
-  Tensor inner = sum.slice(2, of.padding[0], of.padding[0] + sizes[0])
-                     .slice(3, of.padding[1], of.padding[1] + sizes[1]);
-  return has_batch ? inner : inner.select(0, 0);
+  return fold(call.tensor("self"), positive(call, "output_size", 2, {}),
+              positive(call, "kernel_size", 2, {}), patches_of(call));
 }
 
 // The rows of a table that the indices name, scaled to a norm of at most `max_norm`.

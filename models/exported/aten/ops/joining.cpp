@@ -9,6 +9,7 @@
 #include "graph/functions/shaping/axes.h"
 #include "graph/functions/shaping/joining.h"
 #include "graph/functions/shaping/parts.h"
+#include "graph/functions/shaping/pixels.h"
 #include "graph/functions/shaping/repeating.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
@@ -135,51 +136,6 @@ Tensor diagonal_or_matrix(const Call& call) {
   return x.rank() == 1 ? diag_embed(x, offset, 0, 1) : diagonal(x, offset);
 }
 
-// How many images [C, H, W] the tensor has, and the shape of as many others.
-std::int64_t images(const Tensor& x) {
-  return element_count(Shape(x.shape().begin(), x.shape().end() - 3));
-}
-Shape of_images(const Tensor& x, const Shape& image) {
-  Shape sizes(x.shape().begin(), x.shape().end() - 3);
-  sizes.insert(sizes.end(), image.begin(), image.end());
-  return sizes;
-}
-
-// [.., C r r, H, W] to [.., C, H r, W r], and back.
-Tensor spread_over_pixels(const Call& call) {
-  Tensor x = call.tensor("self");
-  const std::int64_t r = call.integer("upscale_factor");
-  if (x.rank() < 3 || r < 1 || x.size(-3) % (r * r) != 0)
-    call.refuse("upscale_factor", concat("is ", r, ", for a tensor [", x.shape(), "]"));
-  const std::int64_t channels = x.size(-3) / (r * r), height = x.size(-2), width = x.size(-1);
-  const std::int64_t count = images(x);
-  const Shape result = of_images(x, {channels, height * r, width * r});
-  return x.reshape({count, channels, r, r, height, width})
-      .permute({0, 1, 4, 2, 5, 3})
-      .reshape(result);
-}
-Tensor gathered_from_pixels(const Call& call) {
-  Tensor x = call.tensor("self");
-  const std::int64_t r = call.integer("downscale_factor");
-  if (x.rank() < 3 || r < 1 || x.size(-2) % r != 0 || x.size(-1) % r != 0)
-    call.refuse("downscale_factor", concat("is ", r, ", for a tensor [", x.shape(), "]"));
-  const std::int64_t channels = x.size(-3), height = x.size(-2) / r, width = x.size(-1) / r;
-  const std::int64_t count = images(x);
-  const Shape result = of_images(x, {channels * r * r, height, width});
-  return x.reshape({count, channels, height, r, width, r})
-      .permute({0, 1, 3, 5, 2, 4})
-      .reshape(result);
-}
-Tensor channels_shuffled(const Call& call) {
-  Tensor x = call.tensor("self");
-  const std::int64_t groups = call.integer("groups");
-  if (x.rank() < 2 || groups < 1 || x.size(1) % groups != 0)
-    call.refuse("groups", concat("is ", groups, ", for a tensor [", x.shape(), "]"));
-  Shape sizes(x.shape().begin() + 2, x.shape().end());
-  sizes.insert(sizes.begin(), {x.size(0), groups, x.size(1) / groups});
-  return x.reshape(sizes).transpose(1, 2).reshape(x.shape());
-}
-
 // By half of each axis; back by what is left of it.
 template <bool is_back>
 Tensor halves_exchanged(const Call& call) {
@@ -274,10 +230,16 @@ constexpr Operator rows[] = {
        return diagonal(c.tensor("A"), c.integer("offset", 0), c.axis("dim1", -2),
                        c.axis("dim2", -1));
      }},
-    {"aten.pixel_shuffle.default", by<spread_over_pixels>},
-    {"aten.pixel_unshuffle.default", by<gathered_from_pixels>},
-    {"aten.channel_shuffle.default", by<channels_shuffled>},
-    {"aten.native_channel_shuffle.default", by<channels_shuffled>},
+    {"aten.pixel_shuffle.default",
+     [](const Call& c) { return pixel_shuffle(c.tensor("self"), c.integer("upscale_factor")); }},
+    {"aten.pixel_unshuffle.default",
+     [](const Call& c) {
+       return pixel_unshuffle(c.tensor("self"), c.integer("downscale_factor"));
+     }},
+    {"aten.channel_shuffle.default",
+     [](const Call& c) { return channel_shuffle(c.tensor("self"), c.integer("groups")); }},
+    {"aten.native_channel_shuffle.default",
+     [](const Call& c) { return channel_shuffle(c.tensor("self"), c.integer("groups")); }},
     {"aten.fft_fftshift.default", by<halves_exchanged<false>>},
     {"aten.fft_ifftshift.default", by<halves_exchanged<true>>},
     {"aten.argwhere.default", [](const Call& c) { return nonzero(c.tensor("self")); }},
