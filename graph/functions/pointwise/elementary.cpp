@@ -6,9 +6,12 @@
 
 #include "dsl/math/angles.h"
 #include "dsl/math/hyperbolic.h"
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/formula.h"
+#include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
 
 namespace tilewright {
 
@@ -116,6 +119,35 @@ Tensor logit(const TensorOperand& x, std::optional<double> eps) {
     return choice(abs(p - 0.5) < 0.25, near, log(p / rest));
   };
   return graph::computed("logit", floating("logit", {&x}), formula, {eps.value_or(nan)});
+}
+
+Tensor angle(const TensorOperand& x) {
+  graph::tensor_of(x, "angle");
+  return graph::computed("angle", floating("angle", {&x}), [](const Terms& t) {
+    return choice(is_nan(t[0]), t[0], choice(t[0] < 0, pi, t[0].number(0)));
+  });
+}
+
+// Scaling by powers of two is exact; numbers without a full significand are scaled up before.
+std::pair<Tensor, Tensor> frexp(const TensorOperand& operand) {
+  const Tensor& given = graph::tensor_of(operand, "frexp");
+  require(is_floating(given.dtype()), "[frexp] the operand is ", given.dtype(), " (at ",
+          graph::At{operand.where}, "); it must be floating: convert with to(f32)");
+  const Tensor x = given.dtype() == DType::f64 ? given : given.to(DType::f32);
+  const int digits_up = x.dtype() == DType::f64 ? 64 : 32;
+  const double least = x.dtype() == DType::f64 ? 0x1p-1000 : 0x1p-100;
+  const Tensor is_usual = logical_and(isfinite(x), x != 0), is_small = abs(x) < least;
+  const Tensor a = where(is_usual, abs(where(is_small, x * std::ldexp(1.0, digits_up), x)), 0.5);
+  Tensor e = floor(log2(a)) + 1.0;
+  const Tensor half = floor(e / 2.0);
+  Tensor m = a * exp2(-half) * exp2(half - e);
+  // By one more or less where the logarithm was rounded over an integer.
+  const Tensor is_over = m >= 1.0, is_under = m < 0.5;
+  m = where(is_over, m / 2.0, where(is_under, m * 2.0, m));
+  e = where(is_over, e + 1.0, where(is_under, e - 1.0, e));
+  e = where(is_small, e - static_cast<double>(digits_up), e);
+  return {where(is_usual, copysign(m, x), x).to(given.dtype()),
+          where(is_usual, e, 0.0).to(DType::i32)};
 }
 
 }  // namespace tilewright

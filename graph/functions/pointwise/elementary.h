@@ -7,6 +7,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "graph/tensor/tensor.h"
 
@@ -23,6 +24,9 @@ Tensor pow(const TensorOperand& base, const TensorOperand& exponent);
 Tensor float_power(const TensorOperand& base, const TensorOperand& exponent);
 // x 2^exponent, PyTorch's: infinite where the power alone is.
 Tensor ldexp(const TensorOperand& x, const TensorOperand& exponent);
+// {m, e}, the latter i32: x is m 2^e with |m| from 0.5 to 1; 0 and what is not finite as they are,
+// with e = 0. Floats.
+std::pair<Tensor, Tensor> frexp(const TensorOperand& x);
 
 Tensor tan(const TensorOperand& x);
 Tensor asin(const TensorOperand& x);
@@ -30,6 +34,8 @@ Tensor acos(const TensorOperand& x);
 Tensor atan(const TensorOperand& x);
 // The angle of the point (x, y) from the first axis, in [-pi, pi]; also `arctan2`.
 Tensor atan2(const TensorOperand& y, const TensorOperand& x);
+// That of a real number: 0, or pi where it is negative; a NaN stays.
+Tensor angle(const TensorOperand& x);
 Tensor sinh(const TensorOperand& x);
 Tensor cosh(const TensorOperand& x);
 Tensor asinh(const TensorOperand& x);

@@ -8,6 +8,7 @@
 #include "dsl/math/log_gamma.h"
 #include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/formula.h"
+#include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -124,6 +125,18 @@ Tensor hurwitz_zeta(const TensorOperand& s, const TensorOperand& q) {
   return graph::computed("hurwitz_zeta", floating("hurwitz_zeta", {&s, &q}), [](const Terms& t) {
     return zeta(t[0].to(DType::f64), t[1].to(DType::f64));
   });
+}
+
+Tensor mvlgamma(const TensorOperand& x, std::int64_t p) {
+  graph::tensor_of(x, "mvlgamma");
+  require(p >= 1 && p <= 1000, "[mvlgamma] p is ", p, " (at ", graph::At{x.where},
+          "); 1 to 1000 is wanted");
+  const graph::Terms terms = floating("mvlgamma", {&x});
+  const Tensor wide = terms[0].tensor().to(DType::f64, x.where);
+  const auto count = static_cast<double>(p);
+  Tensor sum = full({}, count * (count - 1) / 4 * std::log(pi), DType::f64);
+  for (std::int64_t i = 0; i < p; ++i) sum = sum + lgamma(wide - static_cast<double>(i) / 2);
+  return sum.to(terms.dtype, x.where);
 }
 
 }  // namespace tilewright

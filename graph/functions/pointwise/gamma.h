@@ -19,4 +19,9 @@ Tensor polygamma(std::int64_t n, const TensorOperand& x);
 // no integer; infinite where s is 1, or q is 0, -1, -2, ..
 Tensor hurwitz_zeta(const TensorOperand& s, const TensorOperand& q);
 
+// The logarithm of the multivariate gamma function: of the product of gamma functions of x, x -
+// 1/2,
+// .., x - (p - 1) / 2, and a power of pi. Raises `Error` unless p is from 1 to 1000.
+Tensor mvlgamma(const TensorOperand& x, std::int64_t p);
+
 }  // namespace tilewright

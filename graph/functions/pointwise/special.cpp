@@ -122,4 +122,19 @@ Tensor i0(const TensorOperand& x) {
   return graph::computed("i0", floating("i0", {&x}), [](const Terms& t) { return bessel(t[0]); });
 }
 
+Tensor entr(const TensorOperand& x) {
+  graph::tensor_of(x, "entr");
+  return graph::computed("entr", floating("entr", {&x}), [](const Terms& t) {
+    const Formula& e = t[0];
+    Formula value = choice(e == 0, 0, -(e * log(e)));
+    return choice(graph::is_nan(e), e, choice(e < 0, -infinity, value));
+  });
+}
+Tensor xlog1py(const TensorOperand& x, const TensorOperand& y) {
+  return graph::computed("xlog1py", floating("xlog1py", {&x, &y}), [](const Terms& t) {
+    const Formula logarithm = log1p(t[1]);
+    return choice((t[0] == 0) & !graph::is_nan(t[1]), 0, t[0] * logarithm);
+  });
+}
+
 }  // namespace tilewright

@@ -24,4 +24,9 @@ Tensor ndtri(const TensorOperand& p);
 // The modified Bessel function of the first kind of order 0.
 Tensor i0(const TensorOperand& x);
 
+// -x log(x), 0 at 0 and -infinity below.
+Tensor entr(const TensorOperand& x);
+// x log(1 + y), and 0 where x is 0, unless y is NaN. Of tensors and numbers, not of two numbers.
+Tensor xlog1py(const TensorOperand& x, const TensorOperand& y);
+
 }  // namespace tilewright

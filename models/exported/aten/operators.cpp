@@ -178,7 +178,6 @@ std::vector<std::span<const Operator>> operator_families() {
           function_operators(),
           gradient_operators(),
           histogram_operators(),
-          incomplete_gamma_operators(),
           indexing_operators(),
           joining_operators(),
           linear_algebra_operators(),

@@ -120,7 +120,6 @@ std::span<const Operator> creation_operators();
 std::span<const Operator> function_operators();
 std::span<const Operator> gradient_operators();
 std::span<const Operator> histogram_operators();
-std::span<const Operator> incomplete_gamma_operators();
 std::span<const Operator> indexing_operators();
 std::span<const Operator> joining_operators();
 std::span<const Operator> linear_algebra_operators();

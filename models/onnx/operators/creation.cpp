@@ -3,9 +3,9 @@
 // not those of others (graph/functions/random/random.h).
 #include <bit>
 #include <cmath>
-#include <numbers>
 
 #include "graph/functions/random/random.h"
+#include "graph/functions/signal/signal_windows.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -67,20 +67,22 @@ Tensor range(const Call& call) {
   return (arange(0, size).to(f64) * step.as_double() + start.as_double()).to(dtype);
 }
 
-// Windows of cosines: a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N).
-Tensor window(const Call& call, double a0, double a1, double a2) {
-  std::int64_t size = call.scalar(0).as_integer();
-  bool is_periodic = call.flag("periodic", true);
-  DType dtype = call.dtype("output_datatype", f32);
-  require(size >= 0 && size < INT32_MAX, "[onnx] a window of ", size, " elements; from 0 to ",
-          INT32_MAX - 1, " are supported");
-  std::vector<double> values;
-  double period = static_cast<double>(is_periodic ? size : size - 1);
-  for (std::int64_t n = 0; n < size; ++n) {
-    double angle = 2 * std::numbers::pi * static_cast<double>(n) / period;
-    values.push_back(a0 - a1 * std::cos(angle) + a2 * std::cos(2 * angle));
-  }
-  return constant_of(values, {size}).to(dtype);
+// A window as options of all windows say, of one element too.
+std::pair<std::int64_t, WindowOptions> window_of(const Call& call) {
+  return {call.scalar(0).as_integer(),
+          {.periodic = call.flag("periodic", true),
+           .dtype = call.dtype("output_datatype", f32),
+           .single_is_one = false}};
+}
+using Window = Tensor (*)(std::int64_t, const WindowOptions&, std::source_location);
+template <Window window>
+constexpr auto windowed = [](const Call& c) {
+  const auto [size, options] = window_of(c);
+  return window(size, options, std::source_location::current());
+};
+Tensor hamming(const Call& call) {
+  const auto [size, options] = window_of(call);
+  return hamming_window(size, {options, 25.0 / 46, 21.0 / 46});
 }
 
 // Of sizes, which the host always knows.
@@ -140,12 +142,12 @@ constexpr Operator rows[] = {
      [](const Call& c) { return uniform_numbers(c, c.integers("shape"), c.dtype("dtype", f32)); }},
     {"RandomUniformLike", 1,
      [](const Call& c) { return uniform_numbers(c, c.shape(0), dtype_like(c)); }},
-    {"BlackmanWindow", 17, [](const Call& c) { return window(c, 0.42, 0.5, 0.08); }},
+    {"BlackmanWindow", 17, windowed<blackman_window>},
     {"Constant", 1, by<constant>},
     {"ConstantOfShape", 9, by<filled>},
     {"EyeLike", 9, by<identity>},
-    {"HammingWindow", 17, [](const Call& c) { return window(c, 25.0 / 46, 21.0 / 46, 0); }},
-    {"HannWindow", 17, [](const Call& c) { return window(c, 0.5, 0.5, 0); }},
+    {"HammingWindow", 17, by<hamming>},
+    {"HannWindow", 17, windowed<hann_window>},
     {"Range", 11, by<range<true>>},
     {"com.microsoft.Range", 1, by<range<false>>},
     {"Shape", 1, by<facts_of_sizes>},

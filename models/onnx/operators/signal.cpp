@@ -1,18 +1,14 @@
 // Operators of signals: Fourier transforms, and what is made of them.
-#include <cmath>
-#include <numbers>
-
 #include "graph/functions/convolving/padding.h"
 #include "graph/functions/fourier/fourier.h"
 #include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/signal/signal_windows.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
 namespace signal_rows {
 namespace {
-
-constexpr std::int64_t most_points = 8192;  // of matrices of mels
 
 // Of as many points, zeros added or elements left out at the end.
 Tensor of_size(const Tensor& x, int axis, std::int64_t points) {
@@ -71,41 +67,13 @@ Tensor short_time(const Call& call) {
   return transformed(frames, 2, length, is_onesided ? length / 2 + 1 : length, false);
 }
 
-// [bins, mels], triangles that lie regularly on the scale of mels.
 Tensor mel_weights(const Call& call) {
-  std::int64_t mels = call.scalar(0).as_integer(), points = call.scalar(1).as_integer();
-  auto rate = static_cast<double>(call.scalar(2).as_integer());
-  double lower = call.scalar(3).as_double(), upper = call.scalar(4).as_double();
-  DType dtype = call.dtype("output_datatype", f32);
-  require(mels > 0 && points > 0 && mels <= most_points && points <= most_points, "[onnx] ", mels,
-          " mels of ", points, " points; 1 to ", most_points, " of both are supported");
-  std::int64_t bins = points / 2 + 1;
-  auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
-  double least = mel(lower), step = (mel(upper) - least) / static_cast<double>(mels + 2);
-  std::vector<std::int64_t> edges;
-  for (std::int64_t i = 0; i < mels + 2; ++i) {
-    double hertz = 700 * (std::pow(10, (least + step * static_cast<double>(i)) / 2595) - 1);
-    edges.push_back(
-        static_cast<std::int64_t>(std::floor(static_cast<double>(points + 1) * hertz / rate)));
-  }
-  std::vector<double> weights(static_cast<std::size_t>(bins * mels));
-  auto at = [&](std::int64_t bin, std::int64_t m) -> double& {
-    require(bin >= 0 && bin < bins,
-            "[onnx] frequencies beyond half the sample rate; from 0 to that are wanted");
-    return weights[static_cast<std::size_t>(bin * mels + m)];
-  };
-  for (std::int64_t m = 0; m < mels; ++m) {
-    auto low = edges[static_cast<std::size_t>(m)], centre = edges[static_cast<std::size_t>(m) + 1],
-         high = edges[static_cast<std::size_t>(m) + 2];
-    if (low == centre)
-      at(centre, m) = 1;
-    else
-      for (std::int64_t j = low; j <= centre; ++j)
-        at(j, m) = static_cast<double>(j - low) / static_cast<double>(centre - low);
-    for (std::int64_t j = centre; j < high; ++j)
-      at(j, m) = static_cast<double>(high - j) / static_cast<double>(high - centre);
-  }
-  return constant_of(weights, {bins, mels}).to(dtype);
+  return mel_weight_matrix({.mels = call.scalar(0).as_integer(),
+                            .points = call.scalar(1).as_integer(),
+                            .sample_rate = call.scalar(2).as_integer(),
+                            .lower = call.scalar(3).as_double(),
+                            .upper = call.scalar(4).as_double()},
+                           call.dtype("output_datatype", f32));
 }
 
 constexpr Operator rows[] = {

@@ -1,8 +1,5 @@
-// The incomplete gamma functions of torch.special, regularised: P (igamma) and Q = 1 - P (igammac).
-//
-// Computed in f64 and rounded once. Where a is below 50 or x is far from it, by the series of P or
-// the continued fraction of Q, whichever is the smaller, until all elements are done; else by the
-// expansion for great a, whose turning point is at x = a.
+#include "graph/functions/special/incomplete_gamma.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,18 +8,21 @@
 
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/pointwise/arithmetic.h"
+#include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/gamma.h"
 #include "graph/functions/pointwise/special.h"
-#include "models/exported/aten/operators.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
-namespace tilewright::exported {
-namespace incomplete_gamma_rows {
-namespace {
+namespace tilewright {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+using graph::At;
+using graph::infinity;
+using graph::nan;
+
+namespace {
 
 struct Both {
   Tensor lower, upper;  // P and Q
@@ -138,24 +138,24 @@ Both incomplete_gamma(const Tensor& a, const Tensor& x) {
 }
 
 template <Tensor Both::*part>
-Tensor of_both(const Call& call) {
-  const Tensor a = call.tensor("self"), x = call.tensor("other");
-  DType dtype = promote(a.dtype(), x.dtype());
+Tensor of_both(const TensorOperand& a, const TensorOperand& x, const char* name) {
+  const Tensor &first = graph::tensor_of(a, name), &second = graph::tensor_of(x, name);
+  DType dtype = promote(first.dtype(), second.dtype());
   if (!is_floating(dtype)) dtype = f32;
-  const auto shape = broadcast_shapes(a.shape(), x.shape());
-  require(shape.has_value(), "[exported] ", call.node().target, " is of tensors [", a.shape(),
-          "] and [", x.shape(), "]; they must broadcast");
-  return (incomplete_gamma(a.to(f64).expand(*shape), x.to(f64).expand(*shape)).*part).to(dtype);
+  const auto shape = broadcast_shapes(first.shape(), second.shape());
+  require(shape.has_value(), "[", name, "] the operands are [", first.shape(), "] and [",
+          second.shape(), "] (at ", At{a.where}, "); they must broadcast");
+  return (incomplete_gamma(first.to(f64).expand(*shape), second.to(f64).expand(*shape)).*part)
+      .to(dtype);
 }
 
-constexpr Operator rows[] = {
-    {"aten.igamma.default", by<of_both<&Both::lower>>},
-    {"aten.igammac.default", by<of_both<&Both::upper>>},
-};
-
 }  // namespace
-}  // namespace incomplete_gamma_rows
 
-std::span<const Operator> incomplete_gamma_operators() { return incomplete_gamma_rows::rows; }
+Tensor igamma(const TensorOperand& a, const TensorOperand& x) {
+  return of_both<&Both::lower>(a, x, "igamma");
+}
+Tensor igammac(const TensorOperand& a, const TensorOperand& x) {
+  return of_both<&Both::upper>(a, x, "igammac");
+}
 
-}  // namespace tilewright::exported
+}  // namespace tilewright
