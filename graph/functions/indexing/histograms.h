@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "graph/tensor/tensor.h"
 
@@ -32,5 +33,28 @@ struct HistogramOptions {
 // are 0 and 1.
 std::pair<Tensor, Tensor> histogram(const TensorOperand& x, std::int64_t bins,
                                     const HistogramOptions& options = {});
+
+// The same between edges that are given, [bins + 1], ascending: counts [bins].
+Tensor histogram(const TensorOperand& x, const Tensor& edges, const Tensor& weight = {},
+                 bool density = false);
+
+// Of points [.., axes], as many bins along each axis, or between edges that are given for each:
+// {counts [bins of each axis], edges}. `weight` has an element for each point, or is undefined.
+struct HistogramOfAxes {
+  Tensor counts;
+  std::vector<Tensor> edges;
+};
+struct HistogramOfAxesOptions {
+  std::vector<std::pair<double, double>> ranges = {};  // of each axis; empty: of its elements
+  Tensor weight = {};
+  bool density = false;  // divided by the sum and by the volumes of bins
+};
+HistogramOfAxes histogramdd(const TensorOperand& points, const Shape& bins,
+                            const HistogramOfAxesOptions& options = {});
+HistogramOfAxes histogramdd(const TensorOperand& points, const std::vector<Tensor>& edges,
+                            const HistogramOfAxesOptions& options = {});
+// The edges alone.
+std::vector<Tensor> histogramdd_bin_edges(const TensorOperand& points, const Shape& bins,
+                                          const HistogramOfAxesOptions& options = {});
 
 }  // namespace tilewright

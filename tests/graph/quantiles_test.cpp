@@ -1,0 +1,148 @@
+// Quantiles, runs of equal elements and histograms between edges, by hand and against loops.
+#include "graph/functions/ordering/quantiles.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "graph/compile/compile.h"
+#include "graph/functions/indexing/histograms.h"
+#include "graph/functions/ordering/runs.h"
+#include "tests/errors.h"
+#include "tests/graph/at_once_and_compiled.h"
+
+namespace tilewright::quantiles_test {
+namespace {
+
+using testing_loops::expect_at_once_and_compiled;
+using testing_loops::Floats;
+using testing_loops::Integers;
+using testing_loops::Tensors;
+
+const float none = std::nanf("");
+
+TEST(Quantiles, LieBetweenTwoElements) {
+  const Tensor x = Tensor::from(Floats{3, 1, 2, 10}, {4});
+  using enum QuantileInterpolation;
+  for (const auto& [way, wanted] :
+       {std::pair{linear, 1.9F}, {lower, 1.0F}, {higher, 2.0F}, {nearest, 2.0F}, {midpoint, 1.5F}})
+    EXPECT_NEAR(quantile(x, 0.3, {.interpolation = way}).item<float>(), wanted, 1e-6F);
+  const Tensor q = Tensor::from(Floats{0, 0.5F, 1}, {3});
+  EXPECT_EQ(quantile(x, q).to_vector<float>(), (Floats{1, 2.5F, 10}));
+}
+
+TEST(Quantiles, ArePerRowWhereAnAxisIsNamed) {
+  const Tensor x = Tensor::from(Floats{4, 1, 2, 3, none, 5}, {2, 3});
+  expect_at_once_and_compiled(
+      [](const Tensors& t) -> Tensors {
+        const Tensor q = t[1];
+        return {quantile(t[0], q, {.axis = 0}), nanquantile(t[0], q, {.axis = -1}),
+                quantile(t[0], 0.5, {.axis = 1, .keep_dims = true}),
+                nanquantile(t[0], 1.0, {.keep_dims = true})};
+      },
+      {x, Tensor::from(Floats{0, 0.5F}, {2})},
+      [](const Tensors& got) {
+        EXPECT_EQ(got[0].shape(), (Shape{2, 3}));
+        const Floats rows = got[0].to_vector<float>();
+        EXPECT_EQ(rows[0], 3);
+        EXPECT_TRUE(std::isnan(rows[1]));
+        EXPECT_EQ(rows[5], 3.5F);
+        EXPECT_EQ(got[1].to_vector<float>(), (Floats{1, 3, 2, 4}));
+        EXPECT_EQ(got[2].shape(), (Shape{2, 1}));
+        EXPECT_EQ(got[2].to_vector<float>()[0], 2);
+        EXPECT_EQ(got[3].shape(), (Shape{1, 1}));
+        EXPECT_EQ(got[3].to_vector<float>()[0], 5);
+      });
+}
+
+TEST(Quantiles, RefuseWhatIsNoProbability) {
+  const Tensor x = zeros({2, 3});
+  expect_contains(error_of([&] { quantile(x, 1.5); }), "[quantile] q is 1.5");
+  expect_contains(error_of([&] { nanquantile(x, x); }), "[nanquantile] q is [2x3]");
+  expect_contains(error_of([&] { quantile(x.to(i64), 0.5); }), "[quantile] x is i64");
+  expect_contains(error_of([&] { quantile(zeros({0}), 0.5); }),
+                  "[quantile] the axis has no elements");
+  expect_contains(error_of([&] { quantile(x, 0.5, {.axis = 2}); }), "[quantile]");
+}
+
+TEST(Runs, OfEqualNeighboursAreOne) {
+  const Tensor x = Tensor::from(Integers{1, 1, 2, 2, 2, 1}, {2, 3});
+  const UniqueResult all = unique_consecutive(x);
+  EXPECT_EQ(all.values.to_vector<std::int64_t>(), (Integers{1, 2, 1}));
+  EXPECT_EQ(all.inverse.shape(), (Shape{2, 3}));
+  EXPECT_EQ(all.inverse.to_vector<std::int64_t>(), (Integers{0, 0, 1, 1, 1, 2}));
+  EXPECT_EQ(all.counts.to_vector<std::int64_t>(), (Integers{2, 3, 1}));
+  const Tensor rows = Tensor::from(Integers{1, 1, 1, 1, 2, 2}, {3, 2});
+  const UniqueResult of_rows = unique_consecutive(rows, 0);
+  EXPECT_EQ(of_rows.values.to_vector<std::int64_t>(), (Integers{1, 1, 2, 2}));
+  EXPECT_EQ(of_rows.counts.to_vector<std::int64_t>(), (Integers{2, 1}));
+  EXPECT_EQ(unique_consecutive(rows, -1).values.shape(), (Shape{3, 1}));
+  EXPECT_EQ(unique_consecutive(zeros({0})).values.shape(), Shape{0});
+  expect_contains(error_of([&] { unique_consecutive(rows, 2); }), "[unique_consecutive]");
+}
+
+TEST(Runs, OfSortedElementsAreUnique) {
+  const Tensor x = Tensor::from(Integers{3, 1, 3, 2}, {2, 2});
+  const UniqueResult all = unique(x);
+  EXPECT_EQ(all.values.to_vector<std::int64_t>(), (Integers{1, 2, 3}));
+  EXPECT_EQ(all.inverse.to_vector<std::int64_t>(), (Integers{2, 0, 2, 1}));
+  EXPECT_EQ(all.counts.to_vector<std::int64_t>(), (Integers{1, 1, 2}));
+}
+
+TEST(Runs, TheLongestIsTheMode) {
+  const Tensor x = Tensor::from(Integers{5, 2, 2, 5, 1, 7, 7, 9, 9, 9}, {2, 5});
+  expect_at_once_and_compiled(
+      [](const Tensors& t) -> Tensors {
+        auto [value, place] = mode(t[0], 1);
+        return {value, place, mode(t[0], 1, true).first};
+      },
+      {x},
+      [](const Tensors& got) {
+        EXPECT_EQ(got[0].to_vector<std::int64_t>(), (Integers{2, 9}));
+        EXPECT_EQ(got[1].to_vector<std::int64_t>(), (Integers{2, 4}));
+        EXPECT_EQ(got[2].shape(), (Shape{2, 1}));
+      });
+  EXPECT_EQ(mode(full({}, 3.0)).first.item<float>(), 3);
+  expect_contains(error_of([] { mode(zeros({2, 0})); }), "[mode] the axis has no elements");
+}
+
+TEST(HistogramsOfAxes, CountBetweenEdgesOfEach) {
+  const Tensor points = Tensor::from(Floats{0, 0, 1, 1, 2, 4, 0.5F, 3, 9, 0}, {5, 2});
+  const Tensor edges[] = {Tensor::from(Floats{0, 1, 2}, {3}), Tensor::from(Floats{0, 2, 4}, {3})};
+  expect_at_once_and_compiled(
+      [](const Tensors& t) -> Tensors {
+        return {histogramdd(t[0], std::vector{t[1], t[2]}).counts,
+                histogramdd(t[0], std::vector{t[1], t[2]}, {.density = true}).counts,
+                histogram(t[0], t[1])};
+      },
+      {points, edges[0], edges[1]},
+      [](const Tensors& got) {
+        EXPECT_EQ(got[0].to_vector<float>(), (Floats{1, 1, 1, 1}));  // 9 is in none
+        EXPECT_EQ(got[1].to_vector<float>(), Floats(4, 0.125F));
+        EXPECT_EQ(got[2].to_vector<float>(), (Floats{4, 3}));
+      });
+  const HistogramOfAxes even = histogramdd(points, Shape{2, 1}, {.ranges = {{0, 2}, {0, 4}}});
+  EXPECT_EQ(even.edges[0].to_vector<float>(), (Floats{0, 1, 2}));
+  EXPECT_EQ(even.counts.to_vector<float>(), (Floats{2, 2}));
+  EXPECT_EQ(histogram(points, edges[1], full({10}, 2.0)).to_vector<float>(), (Floats{12, 6}));
+}
+
+TEST(HistogramsOfAxes, RefuseOtherNumbersOfAxes) {
+  const Tensor points = zeros({5, 2}), edges = Tensor::from(Floats{0, 1}, {2});
+  expect_contains(error_of([&] { histogramdd(points, Shape{2}); }),
+                  "[histogramdd] the bins are [2]");
+  expect_contains(error_of([&] { histogramdd(points, std::vector{edges}); }),
+                  "[histogramdd] edges of 1 axes");
+  expect_contains(error_of([&] { histogramdd(zeros({5}), Shape{2}); }),
+                  "[histogramdd] the points are f32 [5]");
+  expect_contains(error_of([&] {
+                    histogramdd(points, Shape{2, 2}, {.ranges = {{0, 1}}});
+                  }),
+                  "[histogramdd] 1 ranges");
+  expect_contains(error_of([&] { histogram(points, zeros({1})); }), "[histogram] edges are [1]");
+  expect_contains(error_of([&] { histogram(points, edges, zeros({3})); }),
+                  "[histogram] the weight is [3], of 10 points");
+}
+
+}  // namespace
+}  // namespace tilewright::quantiles_test
