@@ -1,7 +1,5 @@
 // Products of matrices, with what is added to them, and of integers.
-#include <algorithm>
-
-#include "graph/functions/indexing/advanced_indexing.h"
+#include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/reducing/products.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
@@ -45,31 +43,15 @@ Tensor summed(const Call& call) {
   return einsum(equation, call.tensors());
 }
 
-// Of matrices [.., N, N], by elimination with the greatest element of a column as its pivot.
-Tensor determinant(const Call& call) {
-  Tensor x = call.tensor(0);
-  require(x.rank() >= 2 && x.size(-1) == x.size(-2) && x.size(-1) <= 64, "[onnx] [", x.shape(),
-          "] are no square matrices of up to 64 rows, which are supported");
-  Shape lead(x.shape().begin(), x.shape().end() - 2);
-  std::int64_t count = element_count(lead), size = x.size(-1);
-  Tensor rest = x.reshape({count, size, size}), result = ones({count}, x.dtype());
-  for (std::int64_t rows = size; rows > 0; --rows) {
-    Tensor place = argmax(abs(rest.select(2, 0)), 1);
-    Tensor row = tilewright::index(rest, {arange(0, count), place});  // [count, rows]
-    Tensor pivot = row.select(1, 0);
-    result = result * where(place == 0, pivot, -pivot);
-    Tensor is_pivot = (arange(0, rows) == place.unsqueeze(1)).unsqueeze(2);
-    Tensor others = where(is_pivot, rest.slice(1, 0, 1), rest).slice(1, 1, rows);
-    if (rows == 1) break;
-    Tensor divisor = where(pivot == 0.0, 1.0, pivot).reshape({count, 1, 1});
-    rest = others.slice(2, 1, rows) -
-           others.slice(2, 0, 1) / divisor * row.slice(1, 1, rows).unsqueeze(1);
-  }
-  return result.reshape(lead);
+Tensor determinant_of(const Call& call) {
+  const Tensor x = call.tensor(0);
+  require(x.rank() >= 2 && x.size(-1) == x.size(-2), "[onnx] [", x.shape(),
+          "] are no square matrices");
+  return determinant(x);
 }
 
 constexpr Operator rows[] = {
-    {"Det", 11, by<determinant>},
+    {"Det", 11, by<determinant_of>},
     {"Einsum", 12, by<summed>},
     {"Gemm", 7, by<general>},
     {"MatMul", 1, [](const Call& c) { return matmul(c.tensor(0), c.tensor(1)); }},
