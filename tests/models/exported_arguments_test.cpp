@@ -105,7 +105,7 @@ TEST(OperatorArguments, OfNumbersAlongAnAxis) {
   EXPECT_THAT(said("aten.gradient.scalarint", x, {{"edge_order", number(3)}}),
               HasSubstr("\"edge_order\" is 3, not 1 or 2"));
   EXPECT_THAT(said("aten.gradient.scalarint", ones({1}), {}),
-              HasSubstr("a derivative along 1 elements; at least 2 are wanted"));
+              HasSubstr("[gradient] along 1 elements"));
   EXPECT_THAT(said("aten.gradient.scalarint", x, {{"dim", number(7)}}), HasSubstr("\"dim\" is 7"));
   EXPECT_THAT(said("aten.linalg_vander.default", x, {{"N", number(0)}}, "x"),
               HasSubstr("[linalg_vander] 0 powers"));

@@ -159,7 +159,7 @@ TEST(RandomOperators, DrawnWithoutReplacementAreNoTwoOfARow) {
   auto said = [&](const Tensor& x, std::int64_t count) {
     return error_of([&] { drawn(x, count).one(); });
   };
-  EXPECT_THAT(said(weights, 8), HasSubstr("\"num_samples\" is 8, of 7 elements"));
+  EXPECT_THAT(said(weights, 8), HasSubstr("[multinomial] 8 draws of 7 elements"));
   EXPECT_THAT(said(ones({2}, i64), 1), HasSubstr("floats with one axis or two are wanted"));
 }
 

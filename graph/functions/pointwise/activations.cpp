@@ -149,4 +149,35 @@ Tensor glu(const TensorOperand& x, int axis) {
   return graph::computed("glu", terms, [](const Terms& t) { return t[0] * sigmoid(t[1]); });
 }
 
+Tensor prelu_kernel(const TensorOperand& x, const TensorOperand& weight) {
+  return graph::computed("prelu_kernel", graph::promoted("prelu_kernel", {&x, &weight}),
+                         [](const Terms& t) { return choice(t[0] > 0, t[0], t[0] * t[1]); });
+}
+Tensor hardsigmoid(const TensorOperand& x, double alpha, double beta) {
+  return activated("hardsigmoid of a slope", x,
+                   [&](const Formula& t) { return clamped(t * alpha + beta, 0, 1); },
+                   {alpha, beta});
+}
+Tensor swish(const TensorOperand& x, double alpha) {
+  return activated("swish", x, [&](const Formula& t) { return t * sigmoid(t * alpha); }, {alpha});
+}
+Tensor shrink(const TensorOperand& x, double lambd, double bias) {
+  const Tensor& given = graph::tensor_of(x, "shrink");
+  if (!is_floating(given.dtype()))
+    return shrink({given.to(DType::f64, x.where), x.where}, lambd, bias).to(given.dtype(), x.where);
+  return graph::computed("shrink", graph::widened("shrink", {&x}),
+                         [&](const Terms& t) {
+                           const Formula inner = choice(t[0] > lambd, t[0] - bias, t[0].number(0));
+                           return choice(t[0] < -lambd, t[0] + bias, inner);
+                         },
+                         {lambd, bias});
+}
+Tensor hardmax(const TensorOperand& x, int axis) {
+  const Tensor& given = graph::tensor_of(x, "hardmax");
+  const int along = graph::axis_of(axis, given.shape(), "hardmax", x.where);
+  Shape sizes(static_cast<std::size_t>(given.rank()), 1);
+  sizes[along] = given.size(along);
+  return (argmax(x, along, true) == arange(0, given.size(along)).reshape(sizes)).to(given.dtype());
+}
+
 }  // namespace tilewright

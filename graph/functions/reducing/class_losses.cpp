@@ -142,6 +142,21 @@ Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
                       {ignored, static_cast<int>(reduction)}, loss_of);
 }
 
+std::pair<Tensor, Tensor> nll_loss_forward(const TensorOperand& scores, const Tensor& targets,
+                                           const ClassLossOptions& options) {
+  const Tensor loss = nll_loss(scores, targets, options);
+  const DType dtype = scores.tensor.dtype(), wide = accumulator(dtype);
+  if (options.reduction == LossReduction::none) return {loss, zeros({}, dtype)};
+  const Tensor named = targets.to(DType::i64), counts = named != options.ignore_index;
+  Tensor each = counts.to(wide);
+  if (options.weight.defined()) {
+    const Tensor table = options.weight.reshape({options.weight.count(), 1});
+    const Tensor weights = embedding(where(counts, named, 0), table).reshape(named.shape());
+    each = each * weights.to(wide);
+  }
+  return {loss, sum(each).to(dtype)};
+}
+
 namespace {
 
 // (1 - s) of the target's part and s of the mean of all classes.

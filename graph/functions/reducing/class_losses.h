@@ -7,6 +7,8 @@
 // several threads.
 #pragma once
 
+#include <utility>
+
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
@@ -19,6 +21,10 @@ struct ClassLossOptions {
 // Minus the score of each target, which is a logarithm; scores [N, C, ..], targets [N, ..].
 Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
                 const ClassLossOptions& options = {});
+// With what a mean divides by, the sum of the weights of the targets, without axes, as the loss'
+// derivative wants it; 0 where nothing is reduced. PyTorch's nll_loss_forward.
+std::pair<Tensor, Tensor> nll_loss_forward(const TensorOperand& scores, const Tensor& targets,
+                                           const ClassLossOptions& options = {});
 
 // The cross entropy of scores [N, C, ..], of which log_softmax is taken over the classes, with
 // targets [N, ..], or with floating ones of the scores' shape, which are probabilities; beside

@@ -1,5 +1,6 @@
 #include "graph/functions/reducing/distances.h"
 
+#include "graph/functions/pointwise/host_constants.h"
 #include "graph/functions/reducing/loss_reduction.h"
 #include "graph/functions/reducing/reductions.h"
 #include "graph/ir/location.h"
@@ -98,6 +99,30 @@ Tensor triplet_margin_loss(const TensorOperand& anchor, const TensorOperand& pos
   };
   return graph::computed_loss("triplet_margin_loss", terms, formula, options.reduction,
                               {options.margin, options.order, options.eps, options.swap});
+}
+
+Tensor cdist(const TensorOperand& x1, const Tensor& x2, double order) {
+  const Tensor& a = graph::tensor_of(x1, "cdist");
+  require(a.rank() >= 2 && x2.rank() >= 2 && a.size(-1) == x2.size(-1),
+          "[cdist] the operands are [", a.shape(), "] and [", x2.shape(), "] (at ", At{x1.where},
+          "); rows of one width are wanted");
+  return linalg_vector_norm({a.unsqueeze(-2) - x2.unsqueeze(-3), x1.where}, order, {-1});
+}
+Tensor pdist(const TensorOperand& x, double order) {
+  const Tensor& given = graph::tensor_of(x, "pdist");
+  require(given.rank() == 2, "[pdist] x is [", given.shape(), "] (at ", At{x.where},
+          "); two axes are wanted");
+  std::vector<std::int64_t> rows, later;
+  for (std::int64_t i = 0; i < given.size(0); ++i)
+    for (std::int64_t j = i + 1; j < given.size(0); ++j) {
+      rows.push_back(i);
+      later.push_back(j);
+    }
+  if (rows.empty()) return zeros({0}, given.dtype());
+  auto of = [&](const std::vector<std::int64_t>& numbers) {
+    return embedding(graph::constant_of(numbers, {std::ssize(numbers)}), given);
+  };
+  return linalg_vector_norm({of(rows) - of(later), x.where}, order, {-1});
 }
 
 }  // namespace tilewright

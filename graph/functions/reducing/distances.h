@@ -28,4 +28,9 @@ struct TripletOptions {
 Tensor triplet_margin_loss(const TensorOperand& anchor, const TensorOperand& positive,
                            const TensorOperand& negative, const TripletOptions& options = {});
 
+// Of each row of x1 [.., P, M] to each of x2 [.., R, M]: [.., P, R]; and of each row of a matrix to
+// each later one: [N (N - 1) / 2].
+Tensor cdist(const TensorOperand& x1, const Tensor& x2, double order = 2);
+Tensor pdist(const TensorOperand& x, double order = 2);
+
 }  // namespace tilewright

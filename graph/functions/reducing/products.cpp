@@ -1,5 +1,7 @@
 #include "graph/functions/reducing/products.h"
 
+#include "graph/functions/reducing/cumulative.h"
+
 #include <algorithm>
 
 #include "graph/functions/pointwise/formula.h"
@@ -208,6 +210,47 @@ Tensor bilinear(const TensorOperand& a, const Tensor& b, const Tensor& weight, c
   Tensor result =
       einsum("...i,oij,...j->...o", {graph::tensor_of(a, "bilinear"), weight, b}, a.where);
   return bias.defined() ? TensorOperand(result, a.where) + TensorOperand(bias, a.where) : result;
+}
+
+Tensor linalg_multi_dot(const std::vector<Tensor>& matrices, source_location w) {
+  require(matrices.size() >= 2, "[linalg_multi_dot] ", matrices.size(), " matrices (at ", At{w},
+          "); two or more are wanted");
+  Tensor product = matrices[0];
+  for (std::size_t i = 1; i < matrices.size(); ++i)
+    product = matmul({product, w}, {matrices[i], w});
+  return product;
+}
+Tensor linalg_vecdot(const TensorOperand& a, const Tensor& b, int axis) {
+  return sum({a * TensorOperand(b, a.where), a.where}, {axis});
+}
+Tensor linalg_vander(const TensorOperand& operand, std::optional<std::int64_t> given) {
+  Tensor x = graph::tensor_of(operand, "linalg_vander");
+  if (x.rank() == 0) x = x.reshape({1});
+  const std::int64_t count = given.value_or(x.size(-1));
+  require(count >= 1, "[linalg_vander] ", count, " powers (at ", At{operand.where},
+          "); at least 1 is wanted");
+  if (is_boolean(x.dtype())) x = x.to(DType::i64);
+  Shape first = x.shape(), others = x.shape();
+  first.push_back(1);
+  others.push_back(count - 1);
+  const Tensor one = ones(first, x.dtype());
+  if (count == 1) return one;
+  return cat({one, cumprod(x.unsqueeze(-1).expand(others), -1)}, -1);
+}
+Tensor grouped_mm(const TensorOperand& operand, const Tensor& matrices, const Tensor& ends,
+                  const Tensor& bias) {
+  const Tensor& x = graph::tensor_of(operand, "grouped_mm");
+  require(x.rank() == 2 && matrices.rank() == 3 && ends.shape() == Shape{matrices.size(0)},
+          "[grouped_mm] rows [", x.shape(), "], matrices [", matrices.shape(), "] and ends [",
+          ends.shape(), "] (at ", At{operand.where}, "); [S, K], [G, K, N] and [G] are wanted");
+  const Tensor row = arange(0, x.size(0)), end = ends.to(DType::i64);
+  Tensor result = zeros({x.size(0), matrices.size(2)}, x.dtype());
+  for (std::int64_t group = 0; group < matrices.size(0); ++group) {
+    Tensor is_here = row < end.select(0, group);
+    if (group > 0) is_here = logical_and(is_here, row >= end.select(0, group - 1));
+    result = where(is_here.unsqueeze(1), matmul(x, matrices.select(0, group)), result);
+  }
+  return bias.defined() ? result + bias : result;
 }
 
 }  // namespace tilewright

@@ -76,4 +76,18 @@ Tensor trace(const TensorOperand& x);
 // error grows with the norm of x; PyTorch's linalg.matrix_exp.
 Tensor matrix_exp(const TensorOperand& x);
 
+// From the left, whatever the sizes: of two matrices or more.
+Tensor linalg_multi_dot(const std::vector<Tensor>& matrices,
+                        std::source_location w = std::source_location::current());
+// The sum of products along an axis.
+Tensor linalg_vecdot(const TensorOperand& a, const Tensor& b, int axis = -1);
+// Powers of x from 0 on, so many along a new last axis; as many as the last axis of x has if none
+// are named.
+Tensor linalg_vander(const TensorOperand& x, std::optional<std::int64_t> count = {});
+// Rows [S, K], each times the matrix of its group of [G, K, N]: ends, integers [G], say behind
+// which row a group ends. A bias broadcasts to [S, N], or is undefined. PyTorch's _grouped_mm; a
+// product for each group of all rows, of which the group's are taken.
+Tensor grouped_mm(const TensorOperand& x, const Tensor& matrices, const Tensor& ends,
+                  const Tensor& bias = {});
+
 }  // namespace tilewright

@@ -4,11 +4,7 @@
 #include <map>
 #include <set>
 
-#include "graph/functions/indexing/advanced_indexing.h"
-#include "graph/functions/indexing/gathering.h"
-#include "graph/functions/pointwise/arithmetic.h"
-#include "graph/functions/pointwise/elementary.h"
-#include "graph/functions/pointwise/special.h"
+#include "graph/functions/learners/forest.h"
 #include "models/files/reader.h"
 #include "runtime/base/error.h"
 
@@ -19,12 +15,8 @@ using Places = std::vector<std::int64_t>;
 
 constexpr std::int64_t most_levels = 256;
 
-struct Trees {
-  Places features, if_true, if_false, roots;
-  Places if_missing;  // where a missing value, which is no number, is true; empty: nowhere
-  std::vector<float> values;
+struct Trees : Forest {
   std::string mode;
-  std::int64_t levels = 0;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> places;  // by tree and node
 };
 
@@ -114,22 +106,16 @@ Trees trees_of(const Call& call) {
   return trees;
 }
 
-Tensor comparison(const Tensor& x, const std::string& mode, const Tensor& value) {
-  if (mode == "BRANCH_LEQ") return x <= value;
-  if (mode == "BRANCH_LT") return x < value;
-  if (mode == "BRANCH_GTE") return x >= value;
-  if (mode == "BRANCH_GT") return x > value;
-  if (mode == "BRANCH_EQ") return x == value;
-  if (mode == "BRANCH_NEQ") return x != value;
+BranchComparison comparison_of(const std::string& mode) {
+  using enum BranchComparison;
+  for (const auto& [name, comparison] : {std::pair{"BRANCH_LEQ", leq},
+                                         {"BRANCH_LT", less},
+                                         {"BRANCH_GTE", geq},
+                                         {"BRANCH_GT", greater},
+                                         {"BRANCH_EQ", equal},
+                                         {"BRANCH_NEQ", not_equal}})
+    if (mode == name) return comparison;
   raise_error(concat("[onnx] a branch of the mode ", json::excerpt(mode), " is not supported"));
-}
-
-template <typename T>
-Tensor listed(const std::vector<T>& elements) {
-  return constant_of(elements, {std::ssize(elements)});
-}
-Tensor at_places(const Tensor& list, const Tensor& places) {
-  return tilewright::index(list, {places});
 }
 
 }  // namespace
@@ -137,7 +123,8 @@ Tensor at_places(const Tensor& list, const Tensor& places) {
 Tensor forest_weights(const Call& call, const std::string& weights, std::int64_t columns) {
   const Tensor x = call.tensor(0).to(f32);
   require(x.rank() == 2, "[onnx] samples [", x.shape(), "]; [samples, features] is wanted");
-  const Trees trees = trees_of(call);
+  Trees trees = trees_of(call);
+  if (trees.levels > 0) trees.comparison = comparison_of(trees.mode);
   for (std::int64_t feature : trees.features)
     require(feature >= 0 && feature < x.size(1), "[onnx] a forest asks for feature ", feature,
             " of samples that have ", x.size(1));
@@ -163,19 +150,7 @@ Tensor forest_weights(const Call& call, const std::string& weights, std::int64_t
         static_cast<float>(given[i]);
   }
 
-  const auto roots = std::ssize(trees.roots);
-  const Tensor features = listed(trees.features), values = listed(trees.values),
-               if_true = listed(trees.if_true), if_false = listed(trees.if_false);
-  const Tensor missing = trees.if_missing.empty() ? Tensor() : listed(trees.if_missing);
-  Tensor place = listed(trees.roots).reshape({1, roots}).expand({x.size(0), roots});
-  for (std::int64_t level = 0; level < trees.levels; ++level) {
-    Tensor seen = gather(x, 1, at_places(features, place));
-    Tensor is_true = comparison(seen, trees.mode, at_places(values, place));
-    if (missing.defined())
-      is_true = logical_or(is_true, logical_and(isnan(seen), at_places(missing, place) != 0));
-    place = where(is_true, at_places(if_true, place), at_places(if_false, place));
-  }
-  return at_places(constant_of(of_leaves, {count, columns}), place);
+  return tilewright::forest_weights(x, trees, of_leaves, columns);
 }
 
 }  // namespace tilewright::onnx

@@ -39,30 +39,6 @@ Tensor gelu_of(const Call& call) {
   if (form != "none" && form != "tanh") call.refuse("approximate", "is neither none nor tanh");
   return gelu(call.tensor(0), form == "tanh" ? GeluForm::tanh : GeluForm::erf);
 }
-Tensor hard_sigmoid(const Call& call) {
-  Tensor x = call.tensor(0);
-  return clamp(x * call.number("alpha", 0.2) + call.number("beta", 0.5), 0, 1).to(x.dtype());
-}
-// The slope broadcasts from the last axes on.
-Tensor sloped(const Call& call) {
-  Tensor x = call.tensor(0), slope = call.tensor(1);
-  return where(x < 0, x * slope, x);
-}
-Tensor shrunk(const Call& call) {
-  Tensor x = call.tensor(0);
-  double lambd = call.number("lambd", 0.5), bias = call.number("bias", 0);
-  return where(x < -lambd, x + bias, where(x > lambd, x - bias, 0)).to(x.dtype());
-}
-Tensor beyond(const Call& call) {
-  Tensor x = call.tensor(0);
-  return where(x > call.number("alpha", 1), x, 0).to(x.dtype());
-}
-
-Tensor swish(const Call& call) {
-  const Tensor x = call.tensor(0), wide = x.to(accumulator(x.dtype()));
-  return (wide * sigmoid(wide * call.number("alpha", 1))).to(x.dtype());
-}
-
 // Before operator set 13 over all axes from the named one on.
 using AlongAxis = Tensor (*)(const Tensor& x, int axis);
 template <AlongAxis function>
@@ -78,11 +54,7 @@ constexpr auto along_rest = [](const Call& c) {
 };
 Tensor softmax_of(const Tensor& x, int axis) { return softmax(x, axis); }
 Tensor log_softmax_of(const Tensor& x, int axis) { return log_softmax(x, axis); }
-Tensor hardmax_of(const Tensor& x, int axis) {
-  Shape along(static_cast<std::size_t>(x.rank()), 1);
-  along[axis] = x.size(axis);
-  return (argmax(x, axis, true) == arange(0, x.size(axis)).reshape(along)).to(x.dtype());
-}
+Tensor hardmax_of(const Tensor& x, int axis) { return hardmax(x, axis); }
 
 constexpr Operator rows[] = {
     {"Celu", 12, [](const Call& c) { return celu(c.tensor(0), c.number("alpha", 1)); }},
@@ -90,7 +62,10 @@ constexpr Operator rows[] = {
     {"Clip", 11, by<clipped>},
     {"Elu", 6, by<exponential>},
     {"Gelu", 20, by<gelu_of>},
-    {"HardSigmoid", 6, by<hard_sigmoid>},
+    {"HardSigmoid", 6,
+     [](const Call& c) {
+       return hardsigmoid(c.tensor(0), c.number("alpha", 0.2), c.number("beta", 0.5));
+     }},
     {"HardSwish", 14, [](const Call& c) { return hardswish(c.tensor(0)); }},
     {"Hardmax", 1, along_rest<hardmax_of>},
     {"Hardmax", 13, along_axis<hardmax_of>},
@@ -99,9 +74,12 @@ constexpr Operator rows[] = {
     {"LogSoftmax", 1, along_rest<log_softmax_of>},
     {"LogSoftmax", 13, along_axis<log_softmax_of>},
     {"Mish", 18, [](const Call& c) { return mish(c.tensor(0)); }},
-    {"PRelu", 7, by<sloped>},
+    {"PRelu", 7, [](const Call& c) { return prelu_kernel(c.tensor(0), c.tensor(1)); }},
     {"Selu", 6, by<scaled_exponential>},
-    {"Shrink", 9, by<shrunk>},
+    {"Shrink", 9,
+     [](const Call& c) {
+       return shrink(c.tensor(0), c.number("lambd", 0.5), c.number("bias", 0));
+     }},
     {"Softmax", 1, along_rest<softmax_of>},
     {"Softmax", 13, along_axis<softmax_of>},
     {"Softplus", 1,
@@ -110,8 +88,9 @@ constexpr Operator rows[] = {
        return softplus(x);
      }},
     {"Softsign", 1, [](const Call& c) { return softsign(c.tensor(0)); }},
-    {"Swish", 24, by<swish>},
-    {"ThresholdedRelu", 10, by<beyond>},
+    {"Swish", 24, [](const Call& c) { return swish(c.tensor(0), c.number("alpha", 1)); }},
+    {"ThresholdedRelu", 10,
+     [](const Call& c) { return threshold(c.tensor(0), c.number("alpha", 1), 0); }},
 };
 
 }  // namespace

@@ -1,7 +1,4 @@
 // Operators of one operand, element by element.
-#include <cmath>
-#include <numbers>
-
 #include "graph/functions/pointwise/activations.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
@@ -53,39 +50,11 @@ Tensor rrelu_with_noise(const Call& call) {
   return rrelu_of(call);
 }
 
-// Of a real number: 0, or pi where it is negative; a NaN stays.
-Tensor angle_of(const Call& call) {
-  Tensor x = call.tensor("self");
-  if (!is_floating(x.dtype())) x = x.to(f32);
-  return where(isnan(x), x, where(x < 0, std::numbers::pi, 0.0)).to(x.dtype());
-}
-
-// x is m 2^e, with |m| from 0.5 to 1; 0 and what is not finite as they are, with e = 0. Scaling by
-// powers of two is exact; numbers without a full significand are scaled up before.
-std::pair<Tensor, Tensor> parts_of(const Call& call) {
-  Tensor given = call.tensor("self");
-  Tensor x = given.dtype() == f64 ? given : given.to(f32);
-  const int digits_up = x.dtype() == f64 ? 64 : 32;
-  const double least = x.dtype() == f64 ? 0x1p-1000 : 0x1p-100;
-  Tensor is_usual = logical_and(isfinite(x), x != 0);
-  Tensor is_small = abs(x) < least;
-  Tensor a = where(is_usual, abs(where(is_small, x * std::ldexp(1.0, digits_up), x)), 0.5);
-  Tensor e = floor(log2(a)) + 1.0, half = floor(e / 2.0);
-  Tensor m = a * exp2(-half) * exp2(half - e);
-  // By one more or less where the logarithm was rounded over an integer.
-  Tensor is_over = m >= 1.0, is_under = m < 0.5;
-  m = where(is_over, m / 2.0, where(is_under, m * 2.0, m));
-  e = where(is_over, e + 1.0, where(is_under, e - 1.0, e));
-  e = where(is_small, e - static_cast<double>(digits_up), e);
-  Tensor mantissa = where(is_usual, copysign(m, x), x);
-  return {mantissa.to(given.dtype()), where(is_usual, e, 0.0).to(i32)};
-}
-
 constexpr Operator rows[] = {
     {"aten.isreal.default",
      [](const Call& c) { return ones(c.tensor("self").shape(), DType::boolean); }},
-    {"aten.angle.default", by<angle_of>},
-    {"aten.frexp.Tensor", by<parts_of>},
+    {"aten.angle.default", of_one<tilewright::angle>},
+    {"aten.frexp.Tensor", [](const Call& c) { return frexp(c.tensor("self")); }},
     {"aten.abs.default", of_one<abs>},
     {"aten.acos.default", of_one<acos>},
     {"aten.acosh.default", of_one<acosh>},
@@ -161,10 +130,7 @@ constexpr Operator rows[] = {
        return Results{logsigmoid(c.tensor("self")), Value()};
      }},
     {"aten._prelu_kernel.default",
-     [](const Call& c) {
-       Tensor x = c.tensor("self");
-       return where(x > 0.0, x, x * c.tensor("weight"));
-     }},
+     [](const Call& c) { return prelu_kernel(c.tensor("self"), c.tensor("weight")); }},
     {"aten.prelu.default",
      [](const Call& c) { return prelu(c.tensor("self"), c.tensor("weight")); }},
     {"aten.rad2deg.default", of_one<rad2deg>},

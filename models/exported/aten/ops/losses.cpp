@@ -1,5 +1,4 @@
 // Losses, of elements and of classes, and the distances that some of them are made of.
-#include "graph/functions/indexing/gathering.h"
 #include "graph/functions/reducing/class_losses.h"
 #include "graph/functions/reducing/distances.h"
 #include "graph/functions/reducing/element_losses.h"
@@ -32,16 +31,8 @@ ClassLossOptions class_options(const Call& call) {
 Tensor likelihood_loss(const Call& call) {
   return nll_loss(call.tensor("self"), call.tensor("target"), class_options(call));
 }
-// With what a mean divides by, as the loss' gradient wants it.
 std::pair<Tensor, Tensor> likelihood_with_total(const Call& call) {
-  Tensor x = call.tensor("self"), target = call.tensor("target").to(i64);
-  const ClassLossOptions options = class_options(call);
-  Tensor loss = nll_loss(x, target, options);
-  if (options.reduction == LossReduction::none) return {loss, zeros({}, x.dtype())};
-  Tensor counts = target != options.ignore_index, each = counts.to(accumulator(x.dtype()));
-  if (options.weight.defined())
-    each = each * take(options.weight, where(counts, target, 0)).to(each.dtype());
-  return {loss, sum(each).to(x.dtype())};
+  return nll_loss_forward(call.tensor("self"), call.tensor("target"), class_options(call));
 }
 Tensor entropy_loss(const Call& call) {
   ClassLossOptions of_classes = class_options(call);

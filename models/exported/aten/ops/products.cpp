@@ -29,34 +29,15 @@ Tensor contraction(const Call& call) {
   return einsum(call.text("equation", ""), call.tensors("tensors"));
 }
 
-// From the left, whatever the sizes.
-Tensor chain(const Call& call) {
-  const std::vector<Tensor> matrices = call.tensors("tensors");
-  if (matrices.size() < 2) call.refuse("tensors", "has fewer than two matrices");
-  Tensor product = matrices[0];
-  for (std::size_t i = 1; i < matrices.size(); ++i) product = matmul(product, matrices[i]);
-  return product;
-}
-
-// Rows [S, K], each times the matrix of its group: [G, K, N], where `offs` [G] says with which row
-// a group ends. A product for each group of all rows, of which the group's are taken.
 Tensor grouped_product(const Call& call) {
   const bool is_aten = call.node().target.starts_with("aten.");
-  Tensor x = call.tensor(is_aten ? "self" : "input"),
-         weights = call.tensor(is_aten ? "mat2" : "weight"), ends = call.optional_tensor("offs");
+  const Tensor x = call.tensor(is_aten ? "self" : "input"),
+               weights = call.tensor(is_aten ? "mat2" : "weight"),
+               ends = call.optional_tensor("offs");
   if (x.rank() != 2 || weights.rank() != 3 || !ends.defined())
     call.refuse("offs", "is not given, or the operands are not [S, K] and [G, K, N]");
   call.dtype("out_dtype");
-  const std::int64_t groups = weights.size(0), rows = x.size(0);
-  Tensor row = arange(0, rows), end = ends.to(i64);
-  Tensor result = zeros({rows, weights.size(2)}, x.dtype());
-  for (std::int64_t group = 0; group < groups; ++group) {
-    Tensor is_here = row < end.select(0, group);
-    if (group > 0) is_here = logical_and(is_here, row >= end.select(0, group - 1));
-    result = where(is_here.unsqueeze(1), matmul(x, weights.select(0, group)), result);
-  }
-  Tensor bias = call.optional_tensor("bias");
-  return bias.defined() ? result + bias : result;
+  return grouped_mm(x, weights, ends, call.optional_tensor("bias"));
 }
 
 // Summed, and given, in a wider type than the operands have.
@@ -104,9 +85,10 @@ constexpr Operator rows[] = {
     {"aten.inner.default",
      [](const Call& c) { return inner(c.tensor("self"), c.tensor("other")); }},
     {"aten.kron.default", [](const Call& c) { return kron(c.tensor("self"), c.tensor("other")); }},
-    {"aten.linalg_multi_dot.default", by<chain>},
+    {"aten.linalg_multi_dot.default",
+     [](const Call& c) { return linalg_multi_dot(c.tensors("tensors")); }},
     {"aten.linalg_vecdot.default",
-     [](const Call& c) { return sum(c.tensor("x") * c.tensor("y"), {c.axis("dim", -1)}); }},
+     [](const Call& c) { return linalg_vecdot(c.tensor("x"), c.tensor("y"), c.axis("dim", -1)); }},
     {"aten.outer.default", [](const Call& c) { return outer(c.tensor("self"), c.tensor("vec2")); }},
     {"aten.tensordot.default",
      [](const Call& c) {

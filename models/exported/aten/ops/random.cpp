@@ -2,13 +2,7 @@
 // PyTorch's on the host (graph/functions/random/random.h says whose they are).
 #include "graph/functions/random/random.h"
 
-#include <cmath>
-#include <numbers>
-
-#include "graph/functions/indexing/searching.h"
-#include "graph/functions/ordering/sort.h"
-#include "graph/functions/pointwise/elementary.h"
-#include "graph/functions/reducing/cumulative.h"
+#include "graph/functions/random/distributions.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -74,31 +68,29 @@ Tensor normal_around(const Call& call) {
   return normal(call.number("mean", 0), call.number("std", 1), x.shape(), x.dtype());
 }
 
-// By the inverse of each distribution's function, of numbers in (0, 1].
-Tensor above_zero(const Call& call) {
-  refuse_generator(call);
-  return 1.0 - rand(call.tensor("self").shape());
-}
 Tensor exponential_numbers(const Call& call) {
+  refuse_generator(call);
+  const Tensor x = call.tensor("self");
   const double rate = call.number("lambd", 1);
   if (!(rate > 0)) call.refuse("lambd", concat("is ", rate, "; it must be positive"));
-  return (log(above_zero(call)) / -rate).to(call.tensor("self").dtype());
+  return exponential(x.shape(), rate, x.dtype());
 }
 Tensor geometric_numbers(const Call& call) {
+  refuse_generator(call);
+  const Tensor x = call.tensor("self");
   const double p = call.number("p");
   if (!(p > 0 && p < 1)) call.refuse("p", concat("is ", p, "; it must be between 0 and 1"));
-  Tensor trials = ceil(log(above_zero(call)) / std::log1p(-p));
-  return maximum(trials, 1.0).to(call.tensor("self").dtype());
+  return geometric(x.shape(), p, x.dtype());
 }
 Tensor cauchy_numbers(const Call& call) {
-  Tensor angle = (above_zero(call) - 0.5) * std::numbers::pi;
-  return (tan(angle) * call.number("sigma", 1) + call.number("median", 0))
-      .to(call.tensor("self").dtype());
+  refuse_generator(call);
+  const Tensor x = call.tensor("self");
+  return cauchy(x.shape(), call.number("median", 0), call.number("sigma", 1), x.dtype());
 }
 Tensor log_normal_numbers(const Call& call) {
   refuse_generator(call);
-  Tensor x = call.tensor("self");
-  return exp(normal(call.number("mean", 1), call.number("std", 2), x.shape())).to(x.dtype());
+  const Tensor x = call.tensor("self");
+  return log_normal(x.shape(), call.number("mean", 1), call.number("std", 2), x.dtype());
 }
 
 // In place its argument has another name.
@@ -114,30 +106,10 @@ Tensor normal_of_each(const Call& call) {
   refuse_generator(call);
   return normal(call.operand("mean"), call.operand("std"));
 }
-// Numbers of elements, drawn with the elements of a row as their weights. Without replacement by
-// weights over exponential numbers, of which the greatest are taken: that is a draw one after the
-// other (P. Efraimidis and P. Spirakis: Weighted random sampling with a reservoir).
 Tensor drawn_by_weight(const Call& call) {
   refuse_generator(call);
-  Tensor weights = call.tensor("self");
-  const std::int64_t count = call.integer("num_samples");
-  if (weights.rank() < 1 || weights.rank() > 2 || !is_floating(weights.dtype()))
-    call.refuse("self", concat("is ", weights.dtype(), " [", weights.shape(),
-                               "]; floats with one axis or two are wanted"));
-  const std::int64_t size = weights.size(-1);
-  const bool repeats = call.flag("replacement", false);
-  if (count < 1 || size < 1 || (!repeats && count > size))
-    call.refuse("num_samples", concat("is ", count, ", of ", size, " elements"));
-  weights = weights.to(f32);
-  if (!repeats) {
-    Tensor waits = maximum(-log(1.0 - rand(weights.shape())), 1e-30);
-    return topk(where(weights > 0.0, weights / waits, -1.0), count, -1).second;
-  }
-  Shape sizes = weights.shape();
-  sizes[weights.rank() - 1] = count;
-  Tensor sums = cumsum(weights, -1);
-  Tensor at = rand(sizes) * sums.slice(-1, size - 1, size);
-  return minimum(searchsorted(sums, at, {.right = true}), size - 1);
+  return multinomial(call.tensor("self"), call.integer("num_samples"),
+                     call.flag("replacement", false));
 }
 
 // Forms of which a program that is run drops nothing.

@@ -1,10 +1,7 @@
 // Operators that reduce axes, and those that go along one: sums, extrema, softmax.
-#include <cmath>
-#include <limits>
-
-#include "graph/functions/indexing/gathering.h"
-#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/reductions.h"
+#include "graph/functions/reducing/distances.h"
+#include "graph/functions/reducing/norms.h"
 #include "models/exported/aten/matrix_norms.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
@@ -97,46 +94,12 @@ std::pair<Tensor, Tensor> extrema(const Call& call) {
   return aminmax(call.tensor("self"), place_axis(call), keeps(call));
 }
 
-// Of each row of the one to each of the other.
 Tensor distances(const Call& call) {
   call.has("compute_mode");  // says how PyTorch computes it
-  return linalg_vector_norm(call.tensor("x1").unsqueeze(-2) - call.tensor("x2").unsqueeze(-3),
-                            call.number("p", 2), {-1});
+  return cdist(call.tensor("x1"), call.tensor("x2"), call.number("p", 2));
 }
-
-// Of each row to each later one.
 Tensor distances_of_pairs(const Call& call) {
-  Tensor x = call.tensor("self");
-  if (x.rank() != 2) call.refuse("self", concat("is [", x.shape(), "]; two axes are wanted"));
-  std::vector<std::int64_t> rows, later;
-  for (std::int64_t i = 0; i < x.size(0); ++i)
-    for (std::int64_t j = i + 1; j < x.size(0); ++j) {
-      rows.push_back(i);
-      later.push_back(j);
-    }
-  auto of = [&](const std::vector<std::int64_t>& numbers) {
-    return index_select(x, 0, Tensor::from(numbers, {std::ssize(numbers)}));
-  };
-  if (rows.empty()) return zeros({0}, x.dtype());
-  return linalg_vector_norm(of(rows) - of(later), call.number("p", 2), {-1});
-}
-
-// 0 where a row of all -inf is 0 / 0.
-Tensor safe_softmax(const Call& call) {
-  Tensor x = converted(call);
-  const int axis = call.axis("dim");
-  const double none = -std::numeric_limits<double>::infinity();
-  return where(all(x == none, {axis}, true), 0.0, softmax(x, axis));
-}
-
-// Each row divided by its norm, times a factor; -1: the whole.
-Tensor weight_by_norm(const Call& call) {
-  Tensor v = call.tensor("v");
-  const int axis = call.axis("dim", 0);
-  std::vector<int> others;
-  for (int i = 0; i < v.rank(); ++i)
-    if (i != axis) others.push_back(i);
-  return v * (call.tensor("g") / linalg_vector_norm(v, 2, others, true));
+  return pdist(call.tensor("self"), call.number("p", 2));
 }
 
 constexpr Operator rows[] = {
@@ -210,8 +173,10 @@ constexpr Operator rows[] = {
      [](const Call& c) {
        return renorm(c.tensor("self"), c.number("p"), c.axis("dim"), c.number("maxnorm"));
      }},
-    {"aten._safe_softmax.default", by<safe_softmax>},
-    {"aten._weight_norm.default", by<weight_by_norm>},
+    {"aten._safe_softmax.default",
+     [](const Call& c) { return safe_softmax(converted(c), c.axis("dim")); }},
+    {"aten._weight_norm.default",
+     [](const Call& c) { return weight_norm(c.tensor("v"), c.tensor("g"), c.axis("dim", 0)); }},
     {"aten._softmax.default", along_axis<softmax>},
     {"aten._log_softmax.default", along_axis<log_softmax>},
 };
