@@ -137,8 +137,8 @@ CustomDefinition::Formula formula_of(const std::string& name, ShapeRule rule,
         require(captured.captured.empty(), "[", name,
                 "] the function uses a tensor that is not an operand; pass it as one");
         require(captured.graph.mutations.empty(), "[", name,
-                "] the function writes an operand; give what it makes as a result");
-    // The graph that replaces a composite contains no composite.
+                "] the function writes an operand; return the value as a result");
+        // The graph that replaces a composite contains no composite.
         const Graph graph = decompose(captured.graph, target);
         const std::vector<NodeId> ids = splice(graph, builder, operands);
         std::vector<NodeId> results;
