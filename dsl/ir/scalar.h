@@ -9,7 +9,7 @@
 
 #include <span>
 
-#include "dsl/ir/function.h"
+#include "dsl/ir/immediates.h"
 
 namespace tilewright::ir {
 

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "dsl/ir/function.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {

@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "dsl/ir/function.h"
+namespace tilewright::ir {
+struct Function;
+}
 
 namespace tilewright::dsl {
 

@@ -45,7 +45,7 @@
 #include <utility>
 #include <vector>
 
-#include "dsl/ir/function.h"
+#include "dsl/ir/immediates.h"
 
 namespace tilewright::dsl {
 

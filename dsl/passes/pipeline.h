@@ -16,6 +16,7 @@
 
 #include "dsl/ir/function.h"
 #include "dsl/ir/verify.h"
+#include "dsl/passes/pass_time.h"
 #include "dsl/target/target.h"
 
 namespace tilewright::dsl {
@@ -35,12 +36,6 @@ struct PipelineOptions {
   std::string dump;               // "", a pass's name, or "all"; also TILEWRIGHT_DUMP
   // The result becomes code: where a pass is the last, required ones still follow it.
   bool for_code = false;
-};
-
-struct PassTime {
-  std::string_view name;
-  double seconds;
-  bool changed;
 };
 
 std::span<const Pass> passes();                  // of every target

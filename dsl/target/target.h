@@ -32,11 +32,11 @@ struct GpuFacts {
   bool converts_float8 = false;    // between floats of 8 bits and f16, by instructions
   bool multiplies_float8 = false;  // by instructions of a warp (mma.sync)
   bool overlaps_launches =
-      false;                  // a kernel begins before the one before it ended (griddepcontrol)
+      false;  // a kernel begins before the one before it ended (griddepcontrol)
   // Copies by threads (cp.async) that say which data is evicted first. From 9.0 on ptxas (13.1 too)
   // makes illegal instructions of them.
   bool orders_evictions_of_copies = false;
-  bool has_clusters = false;  // of blocks that reach each other's shared memory
+  bool has_clusters = false;            // of blocks that reach each other's shared memory
   bool has_tensor_copies = false;       // of blocks of memory by an engine (TMA)
   bool has_warpgroup_products = false;  // from shared memory, by four warps (wgmma)
 };

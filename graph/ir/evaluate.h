@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "dsl/ir/function.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/ir.h"
 
 namespace tilewright::graph {

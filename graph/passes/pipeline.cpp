@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "dsl/launch/device.h"
+#include "dsl/passes/pipeline.h"
 #include "graph/ir/text.h"
 #include "graph/passes/passes.h"
 #include "runtime/base/env.h"

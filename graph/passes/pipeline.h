@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "dsl/passes/pipeline.h"
+#include "dsl/passes/pass_time.h"
 #include "dsl/target/target.h"
 #include "graph/ir/ir.h"
 

@@ -21,7 +21,7 @@
 #include <optional>
 #include <vector>
 
-#include "dsl/ir/function.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/ir.h"
 #include "graph/ir/strided_view.h"
 #include "graph/regions/storage.h"

@@ -10,6 +10,7 @@
 #include "autotune/measure/interleaved.h"
 #include "dsl/launch/compile.h"
 #include "dsl/launch/launch.h"
+#include "graph/lower/lower.h"
 #include "graph/regions/region_key.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"

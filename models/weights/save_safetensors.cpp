@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "models/files/reader.h"
+#include "models/weights/safetensors.h"
 #include "models/weights/safetensors_header.h"
 #include "runtime/base/error.h"
 #include "runtime/files/atomic_file.h"

@@ -1,6 +1,7 @@
 // The operators of tiles and variables that C++ has beside arithmetic, and what they say to misuse.
 #include <gmock/gmock.h>
 
+#include "dsl/ir/function.h"
 #include "dsl/language/kernel.h"
 #include "tests/errors.h"
 

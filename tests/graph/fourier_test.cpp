@@ -66,7 +66,7 @@ void check(std::int64_t n, std::int64_t inner, DType dtype, bool is_compiled, Di
   const FourierOptions back{FourierSign::inverse, 1.0 / static_cast<double>(n)};
   auto all = [&](const Tensors& x) {
     const ComplexTensor whole = fourier({x[0], x[1]}, 1), half = half_fourier(x[0], -2),
-                       again = fourier(whole, 1, back);
+                        again = fourier(whole, 1, back);
     return Tensors{whole.real(),
                    whole.imag(),
                    half.real(),

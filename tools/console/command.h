@@ -31,7 +31,7 @@ struct RunOptions {
   double tune_seconds = Options{.device = Device::cpu()}.tune_seconds;
   bool tune_in_background = false;
   std::optional<bool> freezing;  // not given: as the command wants
-  int threads = 0;  // 0: all
+  int threads = 0;               // 0: all
 
   void add_to(CLI::App& command);
   // Applies the thread count; raises `Misuse` for unknown names.

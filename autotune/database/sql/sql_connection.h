@@ -72,7 +72,7 @@ class SqlConnection {
 
   // Nothing, or the problems that the database itself finds in its structures.
   virtual std::vector<std::string> problems() = 0;
-  virtual void compact() = 0;       // gives room that rows no longer take back to the file system
+  virtual void compact() = 0;  // gives room that rows no longer take back to the file system
   // Rebuilds them from the tables, if nothing but their entries is wrong. Else raises
   // `SqlError::damaged` and writes nothing.
   virtual void mend_indexes() = 0;

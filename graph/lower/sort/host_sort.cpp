@@ -13,8 +13,8 @@
 #include <functional>
 #include <limits>
 
-#include "graph/lower/sort/sort_programs.h"
 #include "graph/lower/frame.h"
+#include "graph/lower/sort/sort_programs.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 

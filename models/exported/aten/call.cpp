@@ -202,8 +202,7 @@ bool Call::is_complex(std::string_view name) const {
   return is_complex_argument(argument);
 }
 ComplexOperand Call::complex_operand(std::string_view name) const {
-  if (auto* both = std::get_if<std::complex<double>>(&at(name)))
-    return *both;
+  if (auto* both = std::get_if<std::complex<double>>(&at(name))) return *both;
   if (is_complex(name)) return std::get<ComplexTensor>(any_value(name));
   return {operand(name)};
 }

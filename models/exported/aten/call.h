@@ -54,10 +54,10 @@ class Call {
   // These raise `Error` where the argument is missing, unless there is a default, and where it has
   // another kind.
   Tensor tensor(std::string_view name) const;
-  Tensor optional_tensor(std::string_view name) const;       // none: undefined
-  std::vector<Tensor> tensors(std::string_view name) const;  // gaps are undefined
-  std::vector<Value> values(std::string_view name) const;    // a list of tensors and numbers
-  TensorOperand operand(std::string_view name) const;        // a tensor or a number
+  Tensor optional_tensor(std::string_view name) const;          // none: undefined
+  std::vector<Tensor> tensors(std::string_view name) const;     // gaps are undefined
+  std::vector<Value> values(std::string_view name) const;       // a list of tensors and numbers
+  TensorOperand operand(std::string_view name) const;           // a tensor or a number
   ComplexOperand complex_operand(std::string_view name) const;  // or real, or a number
   // A real argument has an imaginary part of zeros, or as a factor none.
   ComplexTensor complex_tensor(std::string_view name) const;

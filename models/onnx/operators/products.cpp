@@ -1,6 +1,6 @@
 // Products of matrices, with what is added to them, and of integers.
-#include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/reducing/products.h"
+#include "graph/functions/linear_algebra/solving.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 

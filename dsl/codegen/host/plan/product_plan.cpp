@@ -1,6 +1,7 @@
 #include "dsl/codegen/host/plan/product_plan.h"
 
 #include "dsl/codegen/llvm/live_rows.h"
+#include "dsl/ir/loop_nests.h"
 #include "dsl/target/packed_product.h"
 
 namespace tilewright::dsl {

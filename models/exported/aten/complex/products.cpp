@@ -1,6 +1,6 @@
 // Rows for products of complex vectors, matrices and tensors.
-#include "graph/functions/complex/arithmetic.h"
 #include "graph/functions/complex/products.h"
+#include "graph/functions/complex/arithmetic.h"
 #include "graph/functions/complex/reductions.h"
 #include "models/exported/aten/complex/rows.h"
 
