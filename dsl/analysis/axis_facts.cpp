@@ -4,7 +4,7 @@
 #include <array>
 #include <numeric>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 
 namespace tilewright::dsl {
 

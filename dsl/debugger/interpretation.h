@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "dsl/debugger/tile_view.h"
+#include "dsl/ir/function.h"
 #include "dsl/language/kernel.h"
 
 namespace tilewright::dsl {

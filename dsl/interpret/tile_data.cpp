@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "runtime/base/error.h"
 #include "runtime/base/tf32.h"
 

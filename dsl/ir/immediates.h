@@ -1,11 +1,13 @@
-// The numbers, bounds, orders and kinds that instructions carry besides their operands, and the ids
-// of values. Apart from function.h, so that whoever writes programs, or speaks of numbers, does not
-// depend on how a program is stored.
+// The numbers, bounds, orders and kinds that instructions carry besides their operands, with the
+// arithmetic of numbers, and the ids of values. Apart from function.h, so that whoever writes
+// programs, or speaks of numbers, does not depend on how a program is stored.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -119,5 +121,24 @@ struct LoopEnd {
 
 using Immediate = std::variant<std::monostate, Scalar, Bounds, Axis, Extent, Permutation, DType,
                                Access, Reduction, Atomic, Text, Precision, BlockAccess, LoopEnd>;
+
+std::string_view name_of(AtomicKind kind);
+std::optional<AtomicKind> parse_atomic_kind(std::string_view name);
+std::string_view name_of(MemoryOrder order);
+std::optional<MemoryOrder> parse_memory_order(std::string_view name);
+std::string_view name_of(MemoryScope scope);
+std::optional<MemoryScope> parse_memory_scope(std::string_view name);
+std::string_view name_of(InputPrecision precision);
+std::optional<InputPrecision> parse_input_precision(std::string_view name);
+std::string_view name_of(CachePolicy policy);
+std::optional<CachePolicy> parse_cache_policy(std::string_view name);
+
+// `result` is the element type of the result (which matters for casts).
+Scalar evaluate(Op op, std::span<const Scalar> operands, DType result);
+// Combines two elements as `reduce` does (not for argmax and argmin).
+Scalar combine(ReduceKind kind, const Scalar& a, const Scalar& b);
+// combine(kind, identity, x) == x; for argmax and argmin a value that is no better than any
+// element.
+Scalar identity(ReduceKind kind, DType dtype);
 
 }  // namespace tilewright::ir

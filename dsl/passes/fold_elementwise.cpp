@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "dsl/passes/effects.h"
 #include "dsl/passes/folding.h"
 

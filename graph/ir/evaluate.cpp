@@ -1,6 +1,6 @@
 #include "graph/ir/evaluate.h"
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/strided_view.h"
 #include "runtime/base/error.h"
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <numbers>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 
 namespace tilewright::graph {
 

@@ -1,4 +1,4 @@
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/index_space.h"
 #include "graph/ops/family.h"
 

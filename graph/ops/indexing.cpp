@@ -1,6 +1,6 @@
 #include "graph/ops/family.h"
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/index_space.h"
 
 namespace tilewright::graph {

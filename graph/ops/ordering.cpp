@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ops/family.h"
 
 namespace tilewright::graph {

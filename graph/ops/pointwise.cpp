@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 
 namespace tilewright::graph {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "dsl/ir/type_rules.h"
 
 namespace tilewright::graph {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/op_dispatch.h"
 
 namespace tilewright::graph {

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/shape_rules.h"
 
 namespace tilewright::graph {

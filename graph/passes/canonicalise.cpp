@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/ir/strided_view.h"
 #include "graph/passes/passes.h"

@@ -1,4 +1,4 @@
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/passes/known_range.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/rewriter.h"

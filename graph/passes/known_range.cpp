@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 
 namespace tilewright::graph {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/custom/definition.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/ops/reductions.h"

@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/memory/memory_overlap.h"

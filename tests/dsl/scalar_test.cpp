@@ -1,4 +1,4 @@
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 
 #include <gtest/gtest.h>
 

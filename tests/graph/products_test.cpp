@@ -186,7 +186,7 @@ TEST(Einsum, RefusesEquationsThatDoNotFit) {
   expect_contains(error_of([&] { einsum("ij,jk", {a}); }), "there are 1 operands");
   expect_contains(error_of([&] { einsum("ij", {a, a}); }), "there are 2 operands");
   expect_contains(error_of([&] { einsum("ijk", {a}); }), "an operand of 2 axes is named 'ijk'");
-  expect_contains(error_of([&] { einsum("i1", {a}); }), "'1' is no letter");
+  expect_contains(error_of([&] { einsum("i1", {a}); }), "'1' is not a letter");
   expect_contains(error_of([&] { einsum("ij->ik", {a}); }), "the result names 'k'");
   expect_contains(error_of([&] { einsum("ij->ii", {a}); }), "the result names 'i'");
   expect_contains(error_of([&] { einsum("ii", {a}); }), "axis 'i' has sizes 2 and 3");

@@ -5,7 +5,7 @@
 
 #include <array>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 
 namespace tilewright::graph::recorded_graph_test {
 namespace {

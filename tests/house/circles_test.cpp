@@ -108,15 +108,8 @@ const std::vector<Knot>& known_knots() {
   static const std::vector<Knot> knots = {
       // Tiles call the tracer of their kernel, which makes tiles.
       {"dsl/language/operands", "dsl/language/tile", "dsl/language/tracer"},
-      {"graph/compile/callable", "graph/compile/structure"},
-      {"graph/compile/compile", "graph/compile/compiled", "graph/compile/padded_calls",
-       "graph/compile/resolved_options", "graph/compile/segmented_call", "graph/compile/segments"},
-      {"graph/compile/sizes/declared_sizes", "graph/compile/sizes/size_marks"},
-      {"graph/tensor/capture", "graph/tensor/eager", "graph/tensor/functional",
-       "graph/tensor/handle_assignments", "graph/tensor/handle_changes",
-       "graph/tensor/index_ranges", "graph/tensor/step", "graph/tensor/tensor",
-       "graph/tensor/tensor_body", "graph/tensor/tensor_copy"},
-      {"models/exported/complex/arithmetic", "models/exported/complex/functions"},
+      {"graph/functions/complex/arithmetic", "graph/functions/complex/elementary"},
+      {"graph/functions/linear_algebra/complex_matrices", "graph/functions/linear_algebra/solving"},
       {"models/exported/program/arguments", "models/exported/program/program"},
   };
   return knots;

@@ -31,7 +31,7 @@ std::map<std::string, std::vector<std::string>> definitions(const std::vector<st
 // out.
 const std::map<std::string, std::vector<std::string>> others = {
     {"Call",
-     {"graph/compile/compile.h", "graph/tensor/eager.cpp", "models/exported/aten/call.h",
+     {"graph/compile/calls/call.h", "graph/tensor/eager.cpp", "models/exported/aten/call.h",
       "models/onnx/program/call.h"}}};
 
 TEST(House, WordsOfManyMeaningsAreDefinedOnce) {

@@ -109,7 +109,7 @@ TEST(Pickle, ThatCallsAnythingElseIsRefused) {
   EXPECT_THAT(said_of(global("collections", "OrderedDict") + "K\x01\x85R"),
               HasSubstr("collections.OrderedDict is called with 1 arguments"));
   EXPECT_THAT(said_of(global("collections", "OrderedDict") + "NR"),
-              HasSubstr("called with is None; a tuple is wanted"));
+              HasSubstr("the argument list of a function is None; a tuple is wanted"));
 }
 
 TEST(Pickle, ThatIsNoDictionaryOfTensorsIsRefused) {

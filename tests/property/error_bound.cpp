@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/index_space.h"
 #include "graph/ir/op_dispatch.h"
 #include "graph/ops/decompositions.h"

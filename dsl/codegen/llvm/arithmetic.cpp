@@ -5,7 +5,7 @@
 
 #include "dsl/assembly/assembly.h"
 #include "dsl/ir/message.h"
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random/philox.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "graph/functions/fourier/complex_parts.h"
+#include "graph/functions/complex/complex_tensor.h"
 
 namespace tilewright::transforms {
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/functions/indexing/numbered.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"

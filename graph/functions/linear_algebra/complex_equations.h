@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "graph/functions/complex/complex_tensor.h"
+#include "graph/functions/linear_algebra/solving.h"
 
 namespace tilewright {
 
@@ -21,10 +22,6 @@ ComplexLuMatrices lu(const ComplexTensor& a);
 // From the results of lu_factor.
 ComplexLuMatrices lu_unpack(const ComplexTensor& factors, const Tensor& pivots);
 
-struct LuSolveOptions {
-  bool left = true;      // X of A X = B, otherwise of X A = B
-  bool adjoint = false;  // with the adjoint of A
-};
 // By the results of lu_factor(A).
 ComplexTensor lu_solve(const ComplexTensor& factors, const Tensor& pivots, const ComplexTensor& b,
                        const LuSolveOptions& options = {});

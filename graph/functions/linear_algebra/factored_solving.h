@@ -19,10 +19,6 @@ struct LuParts {
 LuParts lu(const TensorOperand& a);
 // Of what lu_factor gave.
 LuParts lu_unpack(const TensorOperand& factors, const Tensor& pivots);
-struct LuSolveOptions {
-  bool left = true;      // X of A X = B, else of X A = B
-  bool adjoint = false;  // with the transposed A
-};
 Tensor lu_solve(const TensorOperand& b, const Tensor& factors, const Tensor& pivots,
                 const LuSolveOptions& options = {});
 

@@ -40,4 +40,10 @@ struct LogDeterminant {
 };
 LogDeterminant log_determinant(const TensorOperand& a);
 
+// Of equations that are solved by the factors of lu_factor.
+struct LuSolveOptions {
+  bool left = true;      // X of A X = B, otherwise of X A = B
+  bool adjoint = false;  // with the adjoint of A
+};
+
 }  // namespace tilewright

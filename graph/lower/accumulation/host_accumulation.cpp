@@ -7,7 +7,7 @@
 // of 16 bits, in which the order of many sources shows, keep it.
 #include <algorithm>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/lower/accumulation/accumulation_program.h"
 #include "graph/lower/frame.h"
 #include "runtime/base/divide_up.h"

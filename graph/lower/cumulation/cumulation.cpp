@@ -2,7 +2,7 @@
 // it, so there is nothing to tune.
 #include <algorithm>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/lower/cumulation/cumulation_programs.h"
 #include "graph/lower/lowering.h"
 #include "runtime/base/divide_up.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/ir/index_space.h"
 #include "graph/regions/reference/overlap.h"
 #include "runtime/base/error.h"

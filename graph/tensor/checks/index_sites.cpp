@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "dsl/ir/scalar.h"
+#include "dsl/ir/immediates.h"
 #include "graph/custom/definition.h"
 #include "graph/passes/known_range.h"
 #include "graph/passes/pipeline.h"

@@ -168,7 +168,7 @@ TEST(OnnxMicrosoft, RefuseIntegersThatDoNotFit) {
        {u8_matrix, {{4, 5}, is_u8}, one, u8_zero},
        "",
        "input 3, a scale, is u8; f32 is wanted"},
-      {"DynamicQuantizeMatMul", {u8_matrix, u8_matrix, one}, "", "input 0 is u8; f32 is wanted"},
+      {"DynamicQuantizeMatMul", {u8_matrix, u8_matrix, one}, "", "x is u8"},
       {"DynamicQuantizeLSTM", lstm_inputs(is_float, 1), attribute("hidden_size", 2),
        "input 1 is f32 [1x3x8]; integers of 8 bits"},
       {"DynamicQuantizeLSTM", lstm_inputs(is_u8, 3), attribute("hidden_size", 2),

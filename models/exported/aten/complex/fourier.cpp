@@ -23,7 +23,7 @@ FourierNorm norm_named(const Call& call) {
   const std::string name = call.text("norm", "backward");
   if (name == "ortho") return FourierNorm::ortho;
   if (name == "forward") return FourierNorm::forward;
-  if (name != "backward") call.refuse("norm", "is none of backward, ortho and forward");
+  if (name != "backward") call.refuse("norm", "is not one of backward, ortho and forward");
   return FourierNorm::backward;
 }
 
