@@ -1,4 +1,4 @@
-// The meaning of every elementwise op on columns of elements: what `evaluate` (scalar.h) says of
+// The meaning of every elementwise op on columns of elements: what `evaluate` (immediates.h) says of
 // one element, for many at a time, so that the interpreter decides once per instruction what to do.
 //
 // A column holds doubles if its element type floats (always a number that the type can hold), else
@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "dsl/ir/function.h"
+#include "dsl/ir/immediates.h"
 
 namespace tilewright::ir {
 

@@ -13,6 +13,7 @@
 #include "dsl/language/tracer.h"
 #include "dsl/math/functions.h"
 #include "dsl/passes/passes.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::dsl::expand_math_test {
 namespace {
