@@ -13,7 +13,7 @@ set(left_out
   "^dsl/emulator/"                      # runs GPUs' code on the host; its times say nothing
   "^dsl/interpret/"                     # defines the language; compiled code never runs it
   "^dsl/codegen/gpu/emulate/program_observers\\." # tells tests of programs
-  "^graph/(compile/explain|ir/print|ir/parse|ir/dot)\\.cpp$" # graphs and plans as text
+  "^graph/(compile/reports/plan_report|ir/print|ir/parse|ir/dot)\\.cpp$" # graphs and plans as text
   "^graph/ir/text_line\\.h$"            # how texts are read
   "^graph/regions/text/"                # tasks and regions as text
   "^graph/regions/reference/"           # rules and meaning of tasks: nothing is decided by them

@@ -1,5 +1,6 @@
-// The meaning of every elementwise op on columns of elements: what `evaluate` (immediates.h) says of
-// one element, for many at a time, so that the interpreter decides once per instruction what to do.
+// The meaning of every elementwise op on columns of elements: what `evaluate` (immediates.h) gives
+// for one element, for many at a time, so that the interpreter decides once per instruction what to
+// do.
 //
 // A column holds doubles if its element type floats (always a number that the type can hold), else
 // 64-bit integers: the value for signed and narrow types, the bit pattern for u64, 0 or 1 for bool.

@@ -183,7 +183,7 @@ said 'value "y" is declared as f32 [1x2] and is f32 [3x2]' err
 ends 0 run one_row.onnx --inputs named.safetensors --any-sizes
 said 'out.0: f32 [3x2]' out
 ends 2 run net.pt2 --inputs named.safetensors --any-sizes
-said '--any-sizes is about what an ONNX model declares; net.pt2 is none' err
+said '--any-sizes is about what an ONNX model declares; net.pt2 is not one' err
 ends 0 run net.onnx --inputs named.safetensors --explain --json
 python3 -c 'import json; d = json.load(open("out")); assert "launches" in d["explanation"], d'
 # Weights are frozen where the model is called again, unless that is not wanted.
