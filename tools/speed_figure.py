@@ -53,14 +53,15 @@ def llama_tasks(folder):
     yield "stories260K, decoding", {"llama.cpp": rates["reduce-overhead"] / rates["llama2.c"]}
 
 
-def gpu_panel(folder):
-    device, tasks = "", []
+def gpu_panels(folder):
+    """A panel for each GPU on which a task was measured last."""
+    tasks_of = {}
     for section, task in gpu_tasks.items():
         result = load(folder, f"gpu_{section}.json")
         if result:
-            device = result["device"]
-            tasks.append((task, {"best": mean([r["ratio"] for r in result["results"] if r["ok"] and r["ratio"]])}))
-    return device, tasks
+            ratio = mean([r["ratio"] for r in result["results"] if r["ok"] and r["ratio"]])
+            tasks_of.setdefault(result["device"], []).append((task, {"best": ratio}))
+    return tasks_of.items()
 
 
 def panels(folder):
@@ -69,7 +70,7 @@ def panels(folder):
     yield f"{device}, two threads", tasks + list(llama_tasks(folder)) + ([first] if first else [])
     device, tasks = cpu_panel(folder, "_intel")
     yield f"{device}, two threads", tasks
-    yield gpu_panel(folder)
+    yield from gpu_panels(folder)
 
 
 def place(ratio):
