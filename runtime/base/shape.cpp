@@ -17,6 +17,11 @@ std::int64_t wrapping_product(std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
+void Shape::axis_outside(int axis) const {
+  raise_error(concat("[shape] axis ", axis, " of a tensor of rank ", rank(), " (", *this,
+                     "); the axis must be in [", -rank(), ", ", rank(), ")"));
+}
+
 std::int64_t element_count(const Shape& shape) {
   std::int64_t count = 1;
   bool fits = true;

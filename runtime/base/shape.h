@@ -20,15 +20,26 @@ class Shape : public std::vector<std::int64_t> {
   using std::vector<std::int64_t>::vector;
   Shape(std::vector<std::int64_t> sizes) : std::vector<std::int64_t>(std::move(sizes)) {}
   int rank() const { return static_cast<int>(size()); }
-  // Negative axes count from the end: at(-1) is the last.
+  // Negative axes count from the end: x[-1] is the last. `Error` for an axis that is not there.
   std::int64_t operator[](int axis) const {
-    return std::vector<std::int64_t>::operator[](
-        static_cast<std::size_t>(axis < 0 ? axis + rank() : axis));
+    return std::vector<std::int64_t>::operator[](place_of(axis));
   }
   std::int64_t& operator[](int axis) {
-    return std::vector<std::int64_t>::operator[](
-        static_cast<std::size_t>(axis < 0 ? axis + rank() : axis));
+    return std::vector<std::int64_t>::operator[](place_of(axis));
   }
+  std::int64_t back() const { return (*this)[-1]; }
+  std::int64_t& back() { return (*this)[-1]; }
+  std::int64_t front() const { return (*this)[0]; }
+  std::int64_t& front() { return (*this)[0]; }
+
+ private:
+  std::size_t place_of(int axis) const {
+    const auto place = static_cast<std::size_t>(axis < 0 ? axis + rank() : axis);
+    if (place >= size()) [[unlikely]]
+      axis_outside(axis);
+    return place;
+  }
+  [[noreturn]] void axis_outside(int axis) const;
 };
 using Strides = Shape;
 

@@ -23,6 +23,17 @@ TEST(Shape, NegativeAxesCountFromTheEnd) {
   EXPECT_EQ(shape, (Shape{2, 9, 5}));
 }
 
+TEST(Shape, SaysWhichAxisIsNotThere) {
+  const Shape shape{2, 3}, scalar;
+  auto error = [](const Shape& of, int axis) { return error_of([&] { return of[axis]; }); };
+  EXPECT_EQ(error(shape, 2),
+            "[shape] axis 2 of a tensor of rank 2 (2x3); the axis must be in [-2, 2)");
+  expect_contains(error(shape, -3), "axis -3 of a tensor of rank 2");
+  expect_contains(error(scalar, 0), "axis 0 of a tensor of rank 0 (scalar)");
+  expect_contains(error(scalar, -1), "axis -1 of a tensor of rank 0");
+  expect_contains(error_of([&] { return scalar.back(); }), "axis -1 of a tensor of rank 0");
+}
+
 TEST(Shape, CountsElements) {
   EXPECT_EQ(element_count({}), 1);
   EXPECT_EQ(element_count({2, 3, 5}), 30);
