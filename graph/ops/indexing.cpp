@@ -57,7 +57,8 @@ ValueType cat(const Application& a) {
     if (fits) wanted[axis] = a.shape(i)[axis];
     a.need(fits && a.shape(i) == wanted, "part 0 is ", a.shape(0), ", part ", i, " is ", a.shape(i),
            "; parts may differ only in axis ", axis);
-    result.shape[axis] += a.shape(i)[axis];
+    a.need(!__builtin_add_overflow(result.shape[axis], a.shape(i)[axis], &result.shape[axis]),
+           "the parts' sizes along axis ", axis, " add up to 2^63 or more; they must be less");
   }
   return result;
 }

@@ -56,12 +56,18 @@ ValueType reduce_floating(const Application& a) {
   a.need_floating(0);
   return reduce(a);
 }
+// Numbers of elements have 32 bits while they are compared.
+void need_countable_axis(const Application& a) {
+  const std::int64_t size = a.shape(0)[single_axis(a)];
+  a.need(size <= INT32_MAX, "the axis has ", size, " elements; at most ", INT32_MAX,
+         " have numbers: reduce parts of it, and then their results");
+}
 ValueType reduce_to_index(const Application& a) {
-  single_axis(a);
+  need_countable_axis(a);
   return {DType::i64, reduce_some(a).shape};
 }
 ValueType extremum_and_place(const Application& a) {
-  single_axis(a);
+  need_countable_axis(a);
   need_elements(a);
   a.need_arithmetic(0);
   ValueType type = reduce_any_type(a);

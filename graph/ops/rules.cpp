@@ -26,6 +26,35 @@ void need_sizes(const Application& a, const Shape& sizes) {
 
 }  // namespace rules
 
+namespace {
+
+// Storages are counted in bytes, and addresses computed from sizes and strides: both must fit 63
+// bits, whichever rule made the shape. A shape with a size of 0 has no addresses.
+void need_countable_bytes(const Application& a, const ValueType& type) {
+  std::int64_t bytes = size_bytes(type.dtype);
+  bool fits = true, is_empty = false;
+  for (std::int64_t size : type.shape) {
+    a.need(size >= 0, "the result would be ", type.shape, "; sizes must not be negative");
+    is_empty |= size == 0;
+    fits &= !__builtin_mul_overflow(bytes, size, &bytes);
+  }
+  a.need(fits || is_empty, "the result, ", type.dtype, " ", type.shape,
+         ", has too many elements; its bytes must fit 63 bits");
+}
+
+ValueType infer_by_rule(const Application& a) {
+  switch (a.op) {
+#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
+  case Op::name:                                                                     \
+    return rules::rule(a);
+#include "graph/ir/ops.def"
+#undef TILEWRIGHT_GRAPH_OP
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace
+
 std::int64_t count_of_range(std::int64_t start, std::int64_t end, std::int64_t step) {
   std::int64_t span = step > 0 ? end - start : start - end, pace = step > 0 ? step : -step;
   return span <= 0 ? 0 : (span + pace - 1) / pace;
@@ -41,14 +70,10 @@ ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& at
   std::string_view unread = unread_attribute(attributes, row.reads);
   a.need(unread.empty(), "the attribute ", unread,
          " is set; it must keep its default, since the op does not read it");
-  switch (op) {
-#define TILEWRIGHT_GRAPH_OP(name, lo, hi, kind, rule, tile_op, attributes, function) \
-  case Op::name:                                                                     \
-    return rules::rule(a);
-#include "graph/ir/ops.def"
-#undef TILEWRIGHT_GRAPH_OP
-  }
-  __builtin_unreachable();
+  ValueType result = infer_by_rule(a);
+  need_countable_bytes(a, result);
+  for (const ValueType& other : result.others) need_countable_bytes(a, other);
+  return result;
 }
 
 }  // namespace tilewright::graph

@@ -104,6 +104,14 @@ TEST(Pad, SaysWhatDoesNotFit) {
   for (const Shape& sizes : {Shape{0, -5}, Shape{-5, 9}, Shape{-2, -3}, Shape{INT64_MIN, 0}})
     for (PadMode mode : {PadMode::constant, PadMode::reflect})
       expect_contains(error(sizes, mode), "at most as many as it has, 4, can be cut off");
+  constexpr std::int64_t large = INT64_MAX;
+  for (const Shape& sizes : {Shape{large, 0}, Shape{0, large - 2}, Shape{large, large},
+                             Shape{large / 4, 0}, Shape{large / 4 + 1, large / 4 + 1}})
+    for (PadMode mode : {PadMode::constant, PadMode::replicate}) {
+      const std::string said = error(sizes, mode);
+      EXPECT_TRUE(said.find("too many") != said.npos || said.find("2^63 or more") != said.npos)
+          << sizes << ": " << said;
+    }
   expect_contains(error_of([&] {
                     pad(zeros({0}), {1, 0}, PadMode::replicate);
                   }),

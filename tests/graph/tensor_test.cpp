@@ -346,6 +346,10 @@ TEST(TensorOps, RefuseMisuseWithTheUsersLine) {
                "[remainder] the divisor of integers is the number 0");
   at_this_file([&] { full({2, -1}, 1); }, "[full] size -1 in 2x-1");
   at_this_file([&] { zeros({INT64_MAX, 2}); }, "too many elements");
+  const Tensor line = zeros({1}).expand({(std::int64_t{1} << 31) + 8});
+  at_this_file([&] { argmax(line); }, "[argmax] the axis has 2147483656 elements");
+  at_this_file([&] { argmin(line, 0); }, "[argmin] the axis has 2147483656 elements");
+  at_this_file([&] { max(line, 0); }, "the axis has 2147483656 elements");
   at_this_file([&] { full({2}, 1000, DType::i8); }, "[full] 1000 does not fit i8");
   at_this_file([&] { full({2}, -300, DType::u8); }, "[full] -300 does not fit u8");
   at_this_file([&] { full({2}, 1e30, i64); }, "[full] 1e+30 does not fit i64");

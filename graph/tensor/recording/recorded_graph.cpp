@@ -162,11 +162,14 @@ NodeId RecordedGraph::full(const Shape& shape, const ir::Scalar& value,
   const Node* known = next([&](const Graph&, const Node& node) {
     return node.op == Op::full && node.dtype == value.dtype && node.shape == shape;
   });
+  NodeId made = static_cast<NodeId>(count_ - 1);
+  if (known == nullptr) {
+    GraphBuilder builder(own_);
+    builder.set_location(where);
+    made = builder.full(shape, value);  // or an Error, which leaves nothing recorded
+  }
   numbers_.push_back(number_of(value));
-  if (known != nullptr) return static_cast<NodeId>(count_ - 1);
-  GraphBuilder builder(own_);
-  builder.set_location(where);
-  return builder.full(shape, value);
+  return made;
 }
 
 NodeId RecordedGraph::append(Op op, std::span<const NodeId> operands, Attributes attributes,
