@@ -6,6 +6,7 @@
 #include "graph/functions/shaping/axes.h"
 #include "graph/functions/shaping/joining.h"
 #include "graph/functions/shaping/parts.h"
+#include "graph/functions/shaping/pixels.h"
 #include "graph/functions/shaping/repeating.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
@@ -190,6 +191,15 @@ TEST(Creation, IsByNumbers) {
   EXPECT_EQ(full_like(x, 0.5, f32).to_vector<float>()[5], 0.5F);
   expect_contains(error_of([] { linspace(0, 1, -1); }), "[linspace] -1 steps");
   expect_contains(error_of([] { eye(-1); }), "[eye] -1 rows and -1 columns");
+}
+
+// Their squares are 0 in 64 bits, or negative.
+TEST(PixelShuffle, RefusesFactorsThatAreTooLarge) {
+  for (std::int64_t factor : {std::int64_t{1} << 32, std::int64_t{1} << 62, INT64_MAX})
+    expect_contains(error_of([&] {
+                      pixel_shuffle(ones({1, 4, 2, 2}), factor);
+                    }),
+                    "its square must divide the channels");
 }
 
 TEST(Shaping, IsCaptured) {

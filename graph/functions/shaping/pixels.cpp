@@ -24,8 +24,8 @@ Shape of_images(const Tensor& x, const Shape& image) {
 
 Tensor pixel_shuffle(const Tensor& x, std::int64_t factor, source_location w) {
   const std::int64_t r = factor;
-  require(x.rank() >= 3 && r >= 1 && x.size(-3) % (r * r) == 0, "[pixel_shuffle] the factor is ", r,
-          ", for a tensor [", x.shape(), "] (at ", At{w},
+  require(x.rank() >= 3 && r >= 1 && r <= INT32_MAX && x.size(-3) % (r * r) == 0,
+          "[pixel_shuffle] the factor is ", r, ", for a tensor [", x.shape(), "] (at ", At{w},
           "); its square must divide the channels, the third axis from the end");
   const std::int64_t channels = x.size(-3) / (r * r), height = x.size(-2), width = x.size(-1);
   return x.reshape({images(x), channels, r, r, height, width}, w)

@@ -16,7 +16,8 @@ using json::excerpt;
 
 constexpr std::uintptr_t alignment = 64;  // of memory that a tensor may see
 constexpr int most_axes = 32;
-constexpr std::size_t most_pieces = 1 << 16;  // of the list of elements
+constexpr std::int64_t most_repeated_bytes = 1 << 28;  // of another file, beyond twice its size
+constexpr std::size_t most_pieces = 1 << 16;           // of the list of elements
 
 // Writes each number of a list to `to`; the list has exactly `count`. Nothing where it has not.
 template <typename T>
@@ -204,7 +205,8 @@ Tensor TensorFiles::from_file(const Description& d) {
                 "\" lies in another file, which is not named");
   place_.expect(!d.raw && d.numbers.empty(), "tensor \"", excerpt(d.name),
                 "\" has elements here and in another file");
-  auto& other = others_[d.location];
+  Other& of = others_[d.location];
+  auto& other = of.file;
   if (other == nullptr) {
     other = open_model_file(folder_, d.location, "load_onnx", {.refuse_hard_links = true});
     if (reading_ == Reading::mapped) other->hold(Reading::mapped, "load_onnx");
@@ -219,7 +221,14 @@ Tensor TensorFiles::from_file(const Description& d) {
   auto offset = static_cast<std::size_t>(d.offset), count = static_cast<std::size_t>(d.size_bytes);
   if (reading_ == Reading::mapped)
     return from_bytes({reinterpret_cast<char*>(other->data()) + offset, count}, other, d);
-  Tensor tensor = Tensor::empty(d.shape, d.dtype);
+  // Equal weights of several names are one tensor.
+  auto& known = of.known[{d.offset, d.dtype, d.shape}];
+  if (known.defined()) return known;
+  of.bytes += d.size_bytes;
+  place_.expect(of.bytes <= 2 * size + most_repeated_bytes, "tensor \"", excerpt(d.name),
+                "\" and those before it are ", of.bytes, " bytes of \"", excerpt(d.location),
+                "\", which has ", size, "; they overlap too often");
+  Tensor tensor = known = Tensor::empty(d.shape, d.dtype);
   if (count == 0) return tensor;
   std::span<std::byte> to(static_cast<std::byte*>(tensor.data()), count);
   other->read(offset, to, "load_onnx");

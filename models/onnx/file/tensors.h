@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "graph/tensor/tensor.h"
 #include "models/files/foreign_file.h"
@@ -38,6 +39,12 @@ class TensorFiles {
 
  private:
   struct Description;
+  // Another file of the folder, and the tensors that were copied from it.
+  struct Other {
+    std::shared_ptr<ForeignFile> file;
+    std::map<std::tuple<std::int64_t, DType, Shape>, Tensor> known;  // by offset and type
+    std::int64_t bytes = 0;                                          // of those
+  };
   Description describe(Fields message) const;
   Tensor from_bytes(std::string_view bytes, const std::shared_ptr<ForeignFile>& owner,
                     const Description& description) const;
@@ -48,7 +55,7 @@ class TensorFiles {
   std::filesystem::path folder_;
   Reading reading_;
   const Place& place_;
-  std::map<std::string, std::shared_ptr<ForeignFile>> others_;
+  std::map<std::string, Other> others_;  // by name
 };
 
 }  // namespace tilewright::onnx

@@ -52,6 +52,7 @@ Tensor binarised(const Call& call) {
 }
 Tensor features_of(const Call& call) {
   const Tensor x = call.tensor(0), places = call.tensor(1).to(i64).reshape({-1});
+  require(x.rank() > 0, "[onnx] x is a scalar; it must have an axis of features");
   std::vector<Tensor> indices(static_cast<std::size_t>(x.rank()));
   indices.back() = places;
   Tensor found = tilewright::index(x, indices);

@@ -1,0 +1,104 @@
+// ONNX files whose numbers are meant to do harm: sums and products of them that leave 64 bits, axes
+// that are not there, files that are read again and again. Each is an Error, at once and compiled.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "graph/compile/compile.h"
+#include "models/onnx/onnx_module.h"
+#include "runtime/base/error.h"
+#include "tests/models/onnx/files.h"
+#include "tests/scratch_folder.h"
+
+namespace tilewright::hostile_test {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using namespace testing::onnx;
+
+std::string error_of(const std::function<void()>& what) {
+  try {
+    what();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+struct Case {
+  std::string node;
+  std::vector<std::int64_t> numbers;  // the tensor "i"
+  Shape x;
+  const char* says;
+};
+
+void expect_errors(const Case& c) {
+  ScratchFolder folder;
+  const std::vector<std::int64_t> count = {std::ssize(c.numbers)};
+  std::vector<std::string> axes;
+  for (int axis = 0; axis < c.x.rank(); ++axis) axes.push_back(concat("axis", axis));
+  auto module = load_onnx(
+      folder.write("model.onnx", model(graph_of({{c.node},
+                                                 {numbers(1, count) + number(2, is_int64) +
+                                                  numbers(7, c.numbers) + bytes(8, "i")},
+                                                 {value("x", axes)},
+                                                 {value("y", {"b"})}}),
+                                       18)));
+  const Tensor x = ones(c.x);
+  EXPECT_THAT(error_of([&] { module->forward({x}); }), ContainsRegex(c.says)) << c.node;
+  const auto fast = compile(*module);
+  EXPECT_THAT(error_of([&] { fast({x}); }), ContainsRegex(c.says)) << c.node;
+}
+
+constexpr std::int64_t large = std::int64_t{1} << 62;
+constexpr const char* too_large = "too many|2.63";
+
+TEST(HostileOnnx, SizesThatLeave64BitsAreErrors) {
+  const std::string pad = node("Pad", {"x", "i"}, {"y"});
+  expect_errors({pad, {large, 0}, {4}, too_large});
+  expect_errors({pad, {large, large}, {4}, too_large});
+  expect_errors({pad, {INT64_MAX - 2, INT64_MAX - 2}, {4}, too_large});
+  expect_errors({pad, {0, large / 2, 0, 0}, {4, 4}, too_large});
+  expect_errors({pad, {large / 4, large / 4, 0, 0}, {2, 2}, too_large});
+  const std::string crop = node("CenterCropPad", {"x", "i"}, {"y"});
+  for (std::int64_t size : {INT64_MAX, large, INT64_MIN}) {
+    expect_errors({crop, {size, 4}, {4, 4}, too_large});
+  }
+}
+
+TEST(HostileOnnx, SquaresThatAre0In64BitsAreErrors) {
+  for (std::int64_t block : {std::int64_t{1} << 32, large, INT64_MAX})
+    expect_errors({node("DepthToSpace", {"x"}, {"y"}, attribute("blocksize", block)),
+                   {0},
+                   {1, 4, 2, 1},
+                   "multiple of the block's square"});
+}
+
+TEST(HostileOnnx, AxesOfScalarsAreErrors) {
+  const std::string domain = bytes(7, "ai.onnx.ml");
+  expect_errors({node("ArrayFeatureExtractor", {"x", "i"}, {"y"}, domain),
+                 {0},
+                 {},
+                 "x is a scalar; it must have an axis"});
+}
+
+// 200 names for all of a file of 4 MiB are one tensor, and parts of it that overlap are few.
+TEST(HostileOnnx, OtherFilesAreNotReadWithoutEnd) {
+  ScratchFolder folder;
+  folder.write("w.bin", std::string(4 << 20, '\0'));
+  auto file = [&](int count, bool overlaps) {
+    GraphParts parts{{node("Relu", {"x"}, {"y"})}, {}, {value("x", {"2"})}, {value("y", {"2"})}};
+    for (int i = 0; i < count; ++i)
+      parts.tensors.push_back(tensor_elsewhere(concat("w", i), {(1 << 20) - (overlaps ? i : 0)},
+                                               "w.bin", overlaps ? std::to_string(4 * i) : "0"));
+    return folder.write("model.onnx", model(graph_of(parts)));
+  };
+  auto module = load_onnx(file(200, false));
+  EXPECT_EQ(module->forward({ones({2})})[0].to_vector<float>(), (std::vector<float>{1, 1}));
+  EXPECT_THAT(error_of([&] { load_onnx(file(200, true)); }), HasSubstr("they overlap too often"));
+}
+
+}  // namespace
+}  // namespace tilewright::hostile_test
