@@ -1,5 +1,7 @@
 #include "models/onnx/control/loops.h"
 
+#include <algorithm>
+
 #include "graph/functions/control/control_flow.h"
 #include "graph/tensor/guarded.h"
 #include "models/files/reader.h"
@@ -11,9 +13,11 @@ namespace {
 
 using Values = std::vector<Value>;
 
-constexpr std::int64_t few_turns = 16;  // that are recorded one by one
-constexpr std::int64_t most_recorded_turns = 1024;
-constexpr std::int64_t most_turns = 1 << 18;  // of the host; a loop that never ends has more
+constexpr std::int64_t few_turns = 16;              // that are recorded one by one
+constexpr std::int64_t most_recorded_turns = 1024;  // of a loop and those inside of it, multiplied
+constexpr std::int64_t most_unrolled = 64;          // the same of those that are recorded by choice
+constexpr std::int64_t most_recordings = 1 << 14;   // of bodies, in a loop that is in no other
+constexpr std::int64_t most_turns = 1 << 18;        // of the host; a loop that never ends has more
 
 Number number_of(const Value& value, std::string_view what) {
   require(element_count(value.shape()) == 1, "[onnx] ", what, " of a loop is [", value.shape(),
@@ -34,6 +38,33 @@ Tensors tensors_of(const Values& values) {
   for (const Value& value : values) tensors.push_back(value.tensor());
   return tensors;
 }
+
+// The loops that a thread records, one inside another. A body is recorded for each turn of all
+// loops around it that are recorded turn by turn.
+struct Recording {
+  std::int64_t turns_around = 1;
+  std::int64_t bodies = 0;  // recorded since the outermost loop began
+  int depth = 0;
+};
+thread_local Recording recording;
+
+// Lives while a loop is recorded; `turns` of one that is recorded turn by turn.
+class RecordedLoop {
+ public:
+  explicit RecordedLoop(std::int64_t turns = 1) : turns_before_(recording.turns_around) {
+    recording.turns_around *= std::max<std::int64_t>(turns, 1);
+    ++recording.depth;
+  }
+  RecordedLoop(const RecordedLoop&) = delete;
+  RecordedLoop& operator=(const RecordedLoop&) = delete;
+  ~RecordedLoop() {
+    recording.turns_around = turns_before_;
+    if (--recording.depth == 0) recording.bodies = 0;
+  }
+
+ private:
+  std::int64_t turns_before_;
+};
 
 class Loop {
  public:
@@ -57,10 +88,10 @@ class Loop {
   Results of_graph() const;
 
   // As far as the host knows.
-  bool is_short() const {
+  bool is_short(std::int64_t most) const {
     return (!count_.defined() || count_.known() != nullptr) &&
            (!condition_.defined() || condition_.known() != nullptr) &&
-           (!count_.defined() || number_of(count_, "the count").as_integer() <= few_turns);
+           (!count_.defined() || number_of(count_, "the count").as_integer() <= most);
   }
 
  private:
@@ -88,6 +119,10 @@ Value Loop::as_body_takes(std::size_t input, Value one) const {
 
 // The results of an iteration; it begins where the condition is true.
 Values Loop::turn(Value number, const Values& state) const {
+  if (graph::is_capturing())
+    require(++recording.bodies <= most_recordings,
+            "[onnx] bodies of nested loops would be recorded more than ", most_recordings,
+            " times; give the loops fewer turns, or counts that are data");
   Values inputs = {as_body_takes(0, std::move(number)), as_body_takes(1, always())};
   inputs.insert(inputs.end(), state.begin(), state.end());
   return run(body_, std::move(inputs), call_.execution());
@@ -115,6 +150,7 @@ std::optional<Results> Loop::turn_by_turn(bool may_read, std::int64_t most,
                                           std::string_view reason) const {
   const std::int64_t count =
       count_.defined() ? number_of(count_, "the count").as_integer() : INT64_MAX;
+  const RecordedLoop turns(graph::is_capturing() ? std::min(count, most) : 1);
   Value condition = condition_.defined() ? condition_ : always();
   Values state = initial_;
   std::vector<Values> given(stacked_count());
@@ -209,15 +245,18 @@ Results Loop::of_graph() const {
 Results looped(const Call& call) {
   const Loop loop(call);
   if (!graph::is_capturing()) return *loop.turn_by_turn(true, most_turns);
-  if (loop.is_short())
-    if (auto results = loop.turn_by_turn(false, few_turns)) return *results;
+  const RecordedLoop recorded;
+  const std::int64_t around = recording.turns_around,
+                     few = std::min(few_turns, most_unrolled / around);
+  if (loop.is_short(few))
+    if (auto results = loop.turn_by_turn(false, few)) return *results;
   std::string reason;
   try {
     return loop.of_graph();
   } catch (const Error& error) {
     reason = error.what();
   }
-  return *loop.turn_by_turn(true, most_recorded_turns, reason);
+  return *loop.turn_by_turn(true, most_recorded_turns / around, reason);
 }
 
 }  // namespace tilewright::onnx

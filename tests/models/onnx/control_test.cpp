@@ -109,6 +109,26 @@ struct Wrong {
   const char* says;
 };
 
+// Loops of so many turns, one inside another.
+std::string nested(int depth, std::int64_t turns) {
+  GraphParts parts = LoopParts().body;
+  for (int level = 1; level < depth; ++level)
+    parts.nodes[1] = node("Loop", {"n", "t", "s"}, {"r"}, body("body", parts));
+  return looping({.count = turns, .body = parts});
+}
+
+TEST(OnnxControl, NestedLoopsAreUnrolledWithinABudget) {
+  ScratchFolder folder;
+  const Tensor x = Tensor::from(std::vector<float>{0.5F, -1}, {2});
+  auto few = load_onnx(folder.write("few.onnx", nested(3, 4)));
+  EXPECT_EQ(compile(*few)({x})[0].to_vector<float>(), few->forward({x})[0].to_vector<float>());
+  // 65,536 turns of the innermost, of which none is a node of its own.
+  auto many = load_onnx(folder.write("many.onnx", nested(4, 16)));
+  const auto fast = compile(*many);
+  fast({x});
+  EXPECT_LE(fast.report().at(0).nodes, 100);
+}
+
 std::vector<Wrong> wrong_loops() {
   const GraphParts right = LoopParts().body;
   auto with_nodes = [&](std::vector<std::string> nodes) {
