@@ -36,11 +36,16 @@ Tensor StoredTensors::tensor(const ArchiveEntry& entry, const Placement& placeme
                              const std::string& place) {
   check_reach(entry, placement, place);
   auto& known = known_[entry.name];  // equal weights of two names are one tensor
-  for (const auto& [other, tensor] : known)
-    if (other == placement) return tensor;
-  Tensor tensor = placed(entry, placement);
-  known.emplace_back(placement, tensor);
-  return tensor;
+  if (auto found = known.find(placement); found != known.end()) return found->second;
+  const std::int64_t bytes = element_count(placement.sizes) * size_bytes(placement.dtype),
+                     most = 3 * static_cast<std::int64_t>(archive_.file()->size()) +
+                            most_expanded_bytes;
+  bytes_ += bytes;
+  require(bytes_ <= most, "[load_exported] ", place, ": its ", bytes,
+          " bytes and those of the tensors before it are more than ", most,
+          ", three times the file's and 256 MiB; they repeat or overlap stored elements, or are "
+          "deflated");
+  return known.emplace(placement, placed(entry, placement)).first->second;
 }
 
 Tensor StoredTensors::placed(const ArchiveEntry& entry, const Placement& placement) const {

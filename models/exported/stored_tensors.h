@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "graph/tensor/tensor.h"
@@ -18,7 +17,7 @@ struct Placement {
   DType dtype;
   Shape sizes, strides;
   std::int64_t offset = 0;
-  bool operator==(const Placement&) const = default;
+  auto operator<=>(const Placement&) const = default;
 };
 
 class StoredTensors {
@@ -27,8 +26,8 @@ class StoredTensors {
   explicit StoredTensors(const Archive& archive) : archive_(archive) {}
 
   // Tensors that share an entry and lie equally in it are one. Raises `Error`, "[load_exported]
-  // FILE: PLACE: ...", where the tensor would reach out of its entry, or repeats few elements
-  // often.
+  // FILE: PLACE: ...", where the tensor would reach out of its entry, repeats few elements often,
+  // or all tensors together would take far more memory than the file.
   Tensor tensor(const ArchiveEntry& entry, const Placement& placement, const std::string& place);
 
  private:
@@ -36,7 +35,8 @@ class StoredTensors {
   Tensor storage(const ArchiveEntry& entry, DType dtype) const;
 
   const Archive& archive_;
-  std::map<std::string, std::vector<std::pair<Placement, Tensor>>> known_;  // by entry
+  std::map<std::string, std::map<Placement, Tensor>> known_;  // by entry
+  std::int64_t bytes_ = 0;                                    // of all of them
 };
 
 }  // namespace tilewright::exported
