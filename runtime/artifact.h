@@ -68,7 +68,19 @@ struct Grid {
   std::int64_t size[3];
   Grid(std::int64_t x = 1, std::int64_t y = 1, std::int64_t z = 1) : size{x, y, z} {}
   Grid(const std::int64_t (&sizes)[3]) : size{sizes[0], sizes[1], sizes[2]} {}
-  std::int64_t count() const { return size[0] * size[1] * size[2]; }
+  // `Error` for a negative size, and from 2^63 programs on.
+  std::int64_t count() const {
+    std::int64_t all = size[0];
+    const bool fits = !__builtin_mul_overflow(all, size[1], &all) &&
+                      !__builtin_mul_overflow(all, size[2], &all) &&
+                      (size[0] | size[1] | size[2]) >= 0;
+    if (!fits) [[unlikely]]
+      raise_uncountable();
+    return all;
+  }
+
+ private:
+  [[noreturn]] void raise_uncountable() const;
 };
 
 // Runs the whole grid on the host's workers and returns when it is done. `arguments` has one entry

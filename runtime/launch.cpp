@@ -139,6 +139,12 @@ std::int64_t scratch_stride(const Artifact& artifact) {
 
 }  // namespace
 
+void Grid::raise_uncountable() const {
+  raise_error(
+      concat("[launch] the grid is ", size[0], " x ", size[1], " x ", size[2],
+             "; its sizes must not be negative, and there must be fewer than 2^63 programs"));
+}
+
 void launch(const Artifact& artifact, const Grid& grid, const Argument* arguments) {
   std::int64_t count = grid.count();
   if (count <= 0) return;

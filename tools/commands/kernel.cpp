@@ -43,6 +43,9 @@ ir::Function wanted_program(const KernelArguments& a) {
 Grid grid_of(const KernelArguments& a) {
   require_use(a.grid.size() <= 3, "[kernel run] --grid has ", a.grid.size(),
               " sizes; it has 3 at the most, as 4,2,1");
+  for (std::int64_t size : a.grid)
+    require_use(size >= 1 && size <= INT32_MAX, "[kernel run] a size of --grid is ", size,
+                "; it must be in [1, ", INT32_MAX, "]");
   Grid grid;
   std::ranges::copy(a.grid, grid.size);
   return grid;
