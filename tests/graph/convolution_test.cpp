@@ -212,6 +212,29 @@ TEST(TransposedConvolution, FillsUpTheLastBlockOfTheKernel) {
                           true);
 }
 
+// A dilation so much larger than the stride that zeros go between the elements of x.
+TEST(TransposedConvolution, OfLargeDilationsIsRight) {
+  for (std::int64_t dilation : {7, 9, 16})
+    for (std::int64_t stride : {2, 3})
+      expect_definition({.channels = 2,
+                         .outputs = 2,
+                         .sizes = {4, 3},
+                         .kernel = {3, 2},
+                         .stride = {stride, 1},
+                         .padding = {2, 1},
+                         .dilation = {dilation, dilation - 3},
+                         .more = {1, 0}},
+                        true);
+}
+// The filter is not spread out to 131,071 places, of which two are not 0.
+TEST(TransposedConvolution, TakesNoMoreThanItsResultForALargeDilation) {
+  const Tensor x = ones({1, 1, 3}), filter = ones({1, 1, 3});
+  const Tensor y = conv_transpose1d(x, filter, {}, {.stride = {2}, .dilation = {65536}});
+  EXPECT_EQ(y.shape(), (Shape{1, 1, 131077}));
+  EXPECT_EQ(sum(y).item<float>(), 9);
+  EXPECT_EQ(y.slice(2, 65536, 65541).to_vector<float>(), (std::vector<float>{1, 0, 1, 0, 1}));
+}
+
 TEST(Convolution, KeepsSizesWhereItIsAskedTo) {
   Tensor x = numbers({3, 6, 5}), weight = numbers({2, 3, 4, 3});
   Tensor y = conv2d(x, weight, {}, {.dilation = {1, 2}, .keeps_sizes = true});

@@ -8,6 +8,7 @@
 #include "graph/functions/named/named_function.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -282,9 +283,8 @@ std::vector<Tensor> convolution_body(std::string_view name, const FunctionCall& 
   site.before = call.settings.sizes("before");
   site.after = call.settings.sizes("after");
   leave_out_unseen_places(site);
-  const Tensor& bias = call[2];
-  if (is_one_op(site)) return {finished(site, convolved_at_once(site, bias), {})};
-  return {finished(site, convolved(site), bias)};
+  if (is_one_op(site)) return {finished(site, convolved_at_once(site, call[2]), {})};
+  return {finished(site, convolved(site), call[2])};
 }
 
 // The elements of the last axes so many steps apart, zeros between them.
@@ -308,9 +308,8 @@ Tensor spread(const Tensor& given, const Shape& steps, source_location w) {
 // [rows, places] with the places in the opposite order.
 Tensor turned(const Tensor& x, source_location w) {
   if (x.size(1) == 1) return x;
-  Tensor numbers = arange(0, x.size(1), 1, DType::i32, w);
-  numbers = TensorOperand(x.size(1) - 1, w) - TensorOperand(numbers, w);
-  return embedding({numbers, w}, x.permute({1, 0}, w)).permute({1, 0}, w);
+  const Tensor last_first = arange(x.size(1) - 1, -1, -1, DType::i32, w);
+  return embedding({last_first, w}, x.permute({1, 0}, w)).permute({1, 0}, w);
 }
 
 // Filters of a transposed convolution by places in a block of one stride: element u of the result
@@ -358,6 +357,16 @@ Tensor joined_blocks(const Tensor& y, const Shape& stride, source_location w) {
   return y.reshape(apart, w).permute(order, w).reshape(sizes, w);
 }
 
+// True if the zeros of a dilation beside a stride go into the filter, else into x: if that makes
+// its blocks twice as large at the most.
+bool spreads_the_weight(const ConvolutionArguments& site) {
+  double blocks = 1;
+  for (int i = 0; i < site.rank(); ++i)
+    blocks *= static_cast<double>(divide_up(
+        (site.windows.kernel[i] - 1) * site.windows.dilation[i] + 1, site.windows.stride[i]));
+  return blocks <= 2 * static_cast<double>(element_count(site.windows.kernel));
+}
+
 // The gradient of a convolution for what it is given. No product is with a zero, but for those that
 // fill up the last block of the kernel, and those of a dilation beside a stride.
 Tensor transposed(const NamedFunction& function, int rank, const TensorOperand& x,
@@ -390,15 +399,20 @@ std::vector<Tensor> transposed_body(std::string_view name, const FunctionCall& c
   auto w = call.where;
   ConvolutionArguments site = site_of(name, call);
   const int rank = site.rank();
-  const Shape stride = site.windows.stride, &padding = call.settings.sizes("padding"),
+  const Shape &padding = call.settings.sizes("padding"),
               &more = call.settings.sizes("output_padding");
-  Shape dilation = site.windows.dilation;
+  Shape stride = site.windows.stride, dilation = site.windows.dilation;
   const Tensor& bias = call[2];
   Shape blocks, before, after;
-  if (element_count(stride) > 1) {
-    site.weight = spread(site.weight, dilation, w);
-    site.windows.kernel = Shape(site.weight.shape().begin() + 2, site.weight.shape().end());
-    dilation = Shape(stride.size(), 1);
+  if (element_count(stride) > 1 && element_count(dilation) > 1) {
+    if (spreads_the_weight(site)) {
+      site.weight = spread(site.weight, dilation, w);
+      site.windows.kernel = Shape(site.weight.shape().begin() + 2, site.weight.shape().end());
+      dilation = Shape(stride.size(), 1);
+    } else {
+      site.x = spread(site.x, stride, w);
+      stride = Shape(stride.size(), 1);
+    }
   }
   for (int i = 0; i < rank; ++i) {
     std::int64_t kernel = site.windows.kernel[i], size = site.x.size(2 + i);
@@ -420,11 +434,10 @@ std::vector<Tensor> transposed_body(std::string_view name, const FunctionCall& c
     const ChannelsLastSite last = channels_last_of(site, result_shape(site));
     Tensor all =
         graph::channels_from_last(graph::convolved_blocks_channels_last(last, stride, bias), w);
-    all = graph::padded(all, graph::pads(before, after), 0, w);
-    return {all};
+    return {graph::padded(all, graph::pads(before, after), 0, w)};
   }
-  Tensor whole = joined_blocks(convolved(site), stride, w);
-  Tensor y = graph::padded(whole, graph::pads(before, after), 0, w);
+  Tensor y =
+      graph::padded(joined_blocks(convolved(site), stride, w), graph::pads(before, after), 0, w);
   return {finished(site, y, bias)};
 }
 
