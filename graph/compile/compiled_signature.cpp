@@ -25,7 +25,7 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
   try {
     captured = capture(call, options, logged);
   } catch (const GraphBreak& error) {
-    raise_error(concat("[compile] the function ", error.at.deed, at_line(error.at),
+    raise_error(concat("[compile] the function ", error.at.reason, at_line(error.at),
                        ", which breaks the graph, but fullgraph was asked for; ", error.what()));
   }
   if (!captured) return;
@@ -66,7 +66,7 @@ void CompiledSignature::tell_graph_break(bool is_told) {
   const bool is_first = !std::exchange(shared_.has_told_break, true);
   if (!(is_first && is_told) && !is_logged(LogTopic::breaks)) return;
   const Break& at = segmented_->breaks().front();
-  log_line(concat("[compile] the graph breaks: ", text_of(at), " ", at.deed,
+  log_line(concat("[compile] the graph breaks: ", text_of(at), " ", at.reason,
                   ", so the function runs in segments for the signature (", to_string(signature_),
                   "), each compiled; explain() names all breaks, Options::fullgraph makes them an "
                   "Error"));
@@ -119,7 +119,8 @@ PlanReport CompiledSignature::report() const {
   if (whole_) whole_->fill(report);
   if (segmented_)
     for (const Break& at : segmented_->breaks())
-      report.graph_break += concat(report.graph_break.empty() ? "" : ", ", text_of(at));
+      report.graph_break +=
+          concat(report.graph_break.empty() ? "" : ", ", text_of(at), " ", at.reason);
   return report;
 }
 
@@ -127,7 +128,7 @@ std::string CompiledSignature::dump() const {
   std::string text = concat("# signature: ", to_string(signature_), "\n");
   if (whole_) return text + whole_->dump();
   for (const Break& at : segmented_->breaks())
-    text += concat("# breaks: ", text_of(at), " ", at.deed, "\n");
+    text += concat("# breaks: ", text_of(at), " ", at.reason, "\n");
   return text;
 }
 

@@ -52,7 +52,8 @@ struct PlanReport {
   std::string tuning = {};  // what came of it, a sentence; empty: there was none
   bool sizes_vary = false;  // made for sizes that change (`Options::dynamic`, mark_dynamic)
   std::string sizes = {};   // what was declared of those of its arguments, a line each
-  // Where the graph breaks, "item at model.cpp:12, item at model.cpp:20": the function runs in
+  // Where and why the graph breaks, "item at model.cpp:12 reads data, item at model.cpp:20 reads
+  // data": the function runs in
   // segments, which are plans of their own; empty: nowhere.
   std::string graph_break = {};
   // Where a segment ends, "item at model.cpp:12" or "the end"; empty: a whole signature.

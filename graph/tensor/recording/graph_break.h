@@ -36,7 +36,7 @@ class ForeignNode {
 
 // The operation that breaks the graph, what it does, and where: "item", "reads data".
 struct Break {
-  std::string_view operation, deed;  // literals
+  std::string_view operation, reason;  // literals
   std::source_location where;        // of line 0 where the operation is not given the user's
   std::string node = ForeignNode::current();
 };
