@@ -98,6 +98,9 @@ namespace {
 
 constexpr std::string_view room = "graph.";
 
+// Not a pass: the graph before the first.
+constexpr std::string_view captured_name = "captured";
+
 bool is_pass(std::string_view name) {
   return std::ranges::find(table, name, &Pass::name) != table.end();
 }
@@ -129,7 +132,10 @@ EnvironmentSettings settings() {
   }
   for (const std::string& name : env::dump()) {
     if (name == "all") result.dump.push_back(name);
-    if (name.starts_with(room)) result.dump.push_back(bare("TILEWRIGHT_DUMP", name));
+    if (name == concat(room, captured_name))
+      result.dump.emplace_back(captured_name);
+    else if (name.starts_with(room))
+      result.dump.push_back(bare("TILEWRIGHT_DUMP", name));
   }
   if (std::string name = env::stop_after(); name.starts_with(room))
     result.stop_after = bare("TILEWRIGHT_STOP_AFTER", name);
@@ -172,6 +178,12 @@ const Pass& pass_named(std::string_view name) {
 }
 
 void check_pass_names() { settings(); }
+
+void dump_captured(const Graph& graph) {
+  const EnvironmentSettings set = settings();
+  if (contains(set.dump, "all") || contains(set.dump, captured_name))
+    std::cerr << "// " << room << captured_name << "\n" << print(graph);
+}
 
 Graph run_passes(const Graph& graph, const PassOptions& options, std::vector<PassTime>* times) {
   for (const std::string& name : options.skip)

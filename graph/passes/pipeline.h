@@ -51,6 +51,10 @@ const Pass& pass_named(std::string_view name);  // raises `Error` listing the na
 // tile programs (dsl/passes), or another variable no pass after `graph.`.
 void check_pass_names();
 
+// Prints the graph of a function on stderr, as it was captured, if TILEWRIGHT_DUMP has
+// graph.captured or all.
+void dump_captured(const Graph& graph);
+
 // What a captured graph goes through before fusion, or a part of it by stages.
 Graph run_passes(const Graph& graph, const PassOptions& options = {},
                  std::vector<PassTime>* times = nullptr);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/compile/compile.h"
 #include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
 #include "tests/errors.h"
@@ -301,6 +302,16 @@ TEST(Pipeline, DumpsTheGraphAfterAPass) {
   std::string text = dumped({});
   expect_contains(text, "// after graph.dead_code");
   EXPECT_EQ(text.find("decompose"), text.npos);
+}
+
+TEST(Pipeline, DumpsTheGraphAsItWasCaptured) {
+  Setting dump("TILEWRIGHT_DUMP", "graph.captured");
+  testing::internal::CaptureStderr();
+  compile([](const Tensor& x) { return softmax(x, 0); })(ones({4}));
+  const std::string text = testing::internal::GetCapturedStderr();
+  expect_contains(text, "// graph.captured\ngraph {\n");
+  expect_contains(text, "softmax %0");
+  EXPECT_EQ(text.find("// after"), text.npos);
 }
 
 TEST(Pipeline, TheEnvironmentSkipsAndStopsByNamesWithTheRoom) {

@@ -12,6 +12,7 @@ CheckedGraph checked_graph(Graph captured, IndexChecks wanted, const std::vector
   std::vector<bool> lie_on_host;
   for (const Tensor& input : inputs) lie_on_host.push_back(memory_of(input) == nullptr);
   RowChecks checks(captured, wanted, std::move(lie_on_host), target);
+  dump_captured(captured);
   Graph graph = run_passes(captured, {.target = target});
   checks.add_primitive(graph);
   return {std::move(graph), std::move(checks)};
