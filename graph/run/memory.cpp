@@ -17,7 +17,7 @@ MemoryLayout lay_out(std::span<const Lifetime> lifetimes) {
     for (std::size_t other : placed) {
       const Lifetime &a = lifetimes[i], &b = lifetimes[other];
       if (a.last < b.first || b.last < a.first) continue;
-      if (offset + bytes <= result.offsets[other]) break;
+      if (offset + bytes <= result.offsets[other]) break;  // into the gap before it
       offset = std::max(offset, result.offsets[other] + aligned(b.bytes));
     }
     result.offsets[i] = offset;

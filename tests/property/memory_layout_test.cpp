@@ -17,6 +17,22 @@ TEST(MemoryLayout, LetsValuesOfDisjointLivesShareBytes) {
   EXPECT_EQ(layout.bytes, 2048);
 }
 
+TEST(MemoryLayout, FillsTheLowestGapThatIsLargeEnough) {
+  // Behind 4 KiB that live throughout: a gap of 1 KiB, then one of 2 KiB.
+  const std::vector<Lifetime> lives = {{4096, 0, 9}, {3072, 0, 9}, {2560, 0, 1},
+                                       {2048, 0, 9}, {1024, 3, 4}, {1536, 3, 4}};
+  const MemoryLayout layout = lay_out(lives);
+  EXPECT_EQ(layout.offsets, (std::vector<std::int64_t>{0, 4096, 7168, 9728, 8704, 7168}));
+  EXPECT_EQ(layout.bytes, 11776);
+}
+
+TEST(MemoryLayout, PlacesTheLargestFirst) {
+  // In order of time the small one would lie at 0 and the large one behind it.
+  const MemoryLayout layout = lay_out(std::vector<Lifetime>{{64, 0, 1}, {4096, 1, 2}, {64, 2, 3}});
+  EXPECT_EQ(layout.offsets, (std::vector<std::int64_t>{4096, 0, 4096}));
+  EXPECT_EQ(layout.bytes, 4160);
+}
+
 TEST(MemoryLayout, NeedsNothingForNothing) { EXPECT_EQ(lay_out({}).bytes, 0); }
 
 TEST(MemoryLayout, KeepsValuesThatLiveTogetherApartAndAligned) {
