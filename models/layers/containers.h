@@ -20,7 +20,33 @@
 
 namespace tilewright {
 
-// A list of modules of one type, for a model whose `forward` walks through them.
+namespace detail {
+
+struct EndOfList {};
+// Walks through a list, which it asks for each of its modules and, at the end of a turn, for its
+// size.
+template <typename List, typename Layer>
+class ListIterator {
+ public:
+  explicit ListIterator(List& list) : list_(&list) {}
+  Layer& operator*() const { return (*list_)[index_]; }
+  Layer* operator->() const { return &**this; }
+  ListIterator& operator++() {
+    ++index_;
+    return *this;
+  }
+  bool operator==(EndOfList) const { return index_ >= list_->size(); }
+
+ private:
+  List* list_;
+  std::size_t index_ = 0;
+};
+
+}  // namespace detail
+
+// A list of modules of one type, for a model whose `forward` walks through them:
+//   ModuleList<Linear> layers;
+//   for (Linear& layer : layers) x = layer(x);
 template <std::derived_from<Module> Layer>
 class ModuleList : public Module {
  public:
@@ -42,6 +68,9 @@ class ModuleList : public Module {
   const Layer& operator[](detail::BlockIndex&& i) const {
     return i.enter(std::as_const(*layers_[i.index()]));
   }
+  auto begin() { return detail::ListIterator<ModuleList, Layer>(*this); }
+  auto begin() const { return detail::ListIterator<const ModuleList, const Layer>(*this); }
+  detail::EndOfList end() const { return {}; }
   bool is_list() const override { return true; }
 
  private:

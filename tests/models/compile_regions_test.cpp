@@ -179,6 +179,31 @@ TEST(CompileRegions, ABlockMayBeReferredTo) {
   EXPECT_EQ(std::ranges::count_if(report.regions, is_apart), 2);  // the linear layer and the exp
 }
 
+// A loop over the list itself.
+struct Walking : Model {
+  using Model::Model;
+  Tensor forward(const Tensor& x) {
+    Tensor y = linear(x);
+    for (const Layer& layer : layers) {
+      y = relu(layer.linear1(y));
+      y = layer.linear2(y);
+    }
+    return exp(y);
+  }
+};
+
+TEST(CompileRegions, AListMayBeWalkedThrough) {
+  Walking model(3);
+  const PlanReport report = report_of(model);
+  ASSERT_EQ(report.marked.size(), 1U);
+  EXPECT_EQ(report.marked[0].instances, 3);
+  auto is_apart = [](const RegionReport& r) { return r.marked.empty(); };
+  EXPECT_EQ(std::ranges::count_if(report.regions, is_apart), 2);  // the linear layer and the exp
+  std::size_t count = 0;
+  for (Layer& layer : model.layers) count += layer.parts().size();
+  EXPECT_EQ(count, 3 * model.layers[0].parts().size());
+}
+
 TEST(CompileRegions, InEveryModeAndByEveryBackend) {
   Model model(3);
   for (Mode mode : {Mode::default_, Mode::reduce_overhead, Mode::max_autotune})
