@@ -20,6 +20,9 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
+// Files of old versions of PyTorch lack the number of batches that norms have seen.
+bool is_counter(std::string_view name) { return name.ends_with("num_batches_tracked"); }
+
 // The lines of the message about weights that do not fit; empty where all do.
 std::string differences(const std::vector<NamedParameter>& parameters, const Weights& weights,
                         const LoadOptions& options) {
@@ -27,9 +30,9 @@ std::string differences(const std::vector<NamedParameter>& parameters, const Wei
   std::set<std::string_view> known;
   for (const auto& [name, tensor] : parameters) {
     known.insert(name);
-    if (!weights.contains(name))
-      missing.push_back(name);
-    else if (weights.shape(name) != tensor.shape())
+    const bool is_there = weights.contains(name);
+    if (!is_there && !is_counter(name)) missing.push_back(name);
+    if (is_there && weights.shape(name) != tensor.shape())
       misshapen.push_back(
           concat(name, " (", weights.shape(name), ", the model has ", tensor.shape(), ")"));
   }
@@ -65,6 +68,7 @@ void Module::require_new_name(const std::string& name) const {
   require(!name.empty(), "[module] a parameter or part needs a name");
   bool is_new = true;
   for (const auto& entry : parameters_) is_new &= entry.first != name;
+  for (const auto& entry : named_buffers_) is_new &= entry.first != name;
   for (const auto& entry : parts_) is_new &= entry.first != name;
   require(is_new, "[module] the name \"", name, "\" is registered twice");
 }
@@ -91,7 +95,14 @@ void Module::register_buffer(Tensor& tensor) {
   if (std::ranges::find(buffers_, &tensor) == buffers_.end()) buffers_.push_back(&tensor);
 }
 
+void Module::register_buffer(std::string name, Tensor& tensor) {
+  require_new_name(name);
+  require(tensor.defined(), "[module] the buffer \"", name, "\" is an undefined tensor");
+  named_buffers_.emplace_back(std::move(name), &tensor);
+}
+
 void Module::collect_buffers(std::vector<Tensor*>& into) {
+  for (auto& [name, buffer] : named_buffers_) into.push_back(buffer);
   into.insert(into.end(), buffers_.begin(), buffers_.end());
   for (auto& [name, part] : parts_) part->collect_buffers(into);
 }
@@ -152,15 +163,27 @@ std::vector<const Module*> Module::parts() const {
   return result;
 }
 
-void Module::collect(const std::string& prefix, std::vector<NamedParameter>& into) {
-  for (auto& [name, tensor] : parameters_) into.push_back({prefix + name, *tensor});
-  for (auto& [name, part] : parts_) part->collect(prefix + name + ".", into);
+void Module::collect(NamedTensors Module::*own, const std::string& prefix,
+                     std::vector<NamedParameter>& into) {
+  for (auto& [name, tensor] : this->*own) into.push_back({prefix + name, *tensor});
+  for (auto& [name, part] : parts_) part->collect(own, prefix + name + ".", into);
 }
 
 std::vector<NamedParameter> Module::named_parameters() {
   std::vector<NamedParameter> parameters;
-  collect("", parameters);
+  collect(&Module::parameters_, "", parameters);
   return parameters;
+}
+std::vector<NamedParameter> Module::named_buffers() {
+  std::vector<NamedParameter> buffers;
+  collect(&Module::named_buffers_, "", buffers);
+  return buffers;
+}
+std::vector<NamedParameter> Module::named_state() {
+  std::vector<NamedParameter> all;
+  collect(&Module::parameters_, "", all);
+  collect(&Module::named_buffers_, "", all);
+  return all;
 }
 
 std::int64_t Module::parameter_count() {
@@ -171,12 +194,12 @@ std::int64_t Module::parameter_count() {
 
 std::map<std::string, Tensor> Module::state() {
   std::map<std::string, Tensor> state;
-  for (const auto& [name, tensor] : named_parameters()) state.emplace(name, tensor);
+  for (const auto& [name, tensor] : named_state()) state.emplace(name, tensor);
   return state;
 }
 
 void Module::load(const Weights& weights, const LoadOptions& options, std::source_location w) {
-  auto parameters = named_parameters();
+  auto parameters = named_state();
   std::string wrong = differences(parameters, weights, options);
   require(wrong.empty(), "[load] the weights do not fit the model: ", wrong, " (at ", describe(w),
           ")");

@@ -68,7 +68,10 @@ class Module {
   // Own parameters first, then those of the parts, in the order of registration.
   std::vector<NamedParameter> named_parameters();
   std::int64_t parameter_count();
-  std::map<std::string, Tensor> state();  // handles that share the parameters' bytes
+  // Tensors that are no parameters but are saved and loaded with them, running statistics say.
+  std::vector<NamedParameter> named_buffers();
+  // Parameters and named buffers, PyTorch's state_dict: handles that share their bytes.
+  std::map<std::string, Tensor> state();
 
   // Moves parameters and buffers, of the parts too, to a device. A function compiled from this
   // module follows: it is compiled for that device at its next call.
@@ -89,10 +92,10 @@ class Module {
   void quantize(const QuantizeOptions& options,
                 std::source_location w = std::source_location::current());
 
-  // Copies weights into the parameters' memory, converting floating types; a function compiled
-  // from this module sees them, also where a parameter was assigned another tensor since. Raises
-  // `Error` "[load] ..." that lists the names that are missing, unexpected, or of another shape,
-  // and those that are frozen (Options::freezing), before anything is written.
+  // Copies weights into the memory of parameters and named buffers, converting floating types; a
+  // function compiled from this module sees them, also where a parameter was assigned another
+  // tensor since. Raises `Error` "[load] ..." that lists the names that are missing, unexpected, or
+  // of another shape, and those that are frozen (Options::freezing), before anything is written.
   void load(const Weights& weights, const LoadOptions& options = {},
             std::source_location w = std::source_location::current());
 
@@ -109,15 +112,20 @@ class Module {
   void quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
                        QuantizedWeight& into, const QuantizeOptions& options,
                        std::source_location w = std::source_location::current());
-  // A tensor that is not a parameter but lies where they do: a table, a cache.
+  // A tensor that is not a parameter but lies where they do: a table, a cache. With a name it is
+  // part of the state.
   void register_buffer(Tensor& tensor);
+  void register_buffer(std::string name, Tensor& tensor);
 
  private:
-  void collect(const std::string& prefix, std::vector<NamedParameter>& into);
+  using NamedTensors = std::vector<std::pair<std::string, Tensor*>>;
+  void collect(NamedTensors Module::*own, const std::string& prefix,
+               std::vector<NamedParameter>& into);
+  std::vector<NamedParameter> named_state();
   void collect_buffers(std::vector<Tensor*>& into);
   void require_new_name(const std::string& name) const;
   void prepend_to_path(const std::string& name);
-  std::vector<std::pair<std::string, Tensor*>> parameters_;
+  NamedTensors parameters_, named_buffers_;
   std::vector<std::pair<std::string, Module*>> parts_;
   std::vector<Tensor*> buffers_;
   std::string path_;

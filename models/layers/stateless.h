@@ -1,0 +1,116 @@
+// Layers without parameters, for a Sequential: functions of one tensor under the names of PyTorch's
+// modules.
+//
+//   Sequential net;
+//   net.add<Conv2d>(3, 16, 3);
+//   net.add<Relu>();
+//   net.add<MaxPool2d>(2);
+//   net.add<Apply>([](const Tensor& x) { return x * 2.0; });
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "graph/functions/pointwise/activations.h"
+#include "graph/functions/pooling/adaptive_pooling.h"
+#include "graph/functions/pooling/pooling.h"
+#include "graph/functions/resampling/interpolate.h"
+#include "graph/functions/shaping/axes.h"
+#include "graph/tensor/tensor.h"
+#include "models/layers/module.h"
+
+namespace tilewright {
+
+// A function as a layer. It is called at each capture and, without compile(), at each call.
+class Apply : public Module {
+ public:
+  explicit Apply(std::function<Tensor(const Tensor& x)> function)
+      : function_(std::move(function)) {}
+  Tensor forward(const Tensor& x) const { return function_(x); }
+  Tensor operator()(const Tensor& x) const { return forward(x); }
+
+ private:
+  std::function<Tensor(const Tensor& x)> function_;
+};
+
+class Identity : public Module {
+ public:
+  Tensor forward(const Tensor& x) const { return x; }
+  Tensor operator()(const Tensor& x) const { return x; }
+};
+
+// Makes one axis of those from `first` to `last`.
+class Flatten : public Apply {
+ public:
+  explicit Flatten(int first = 1, int last = -1)
+      : Apply([=](const Tensor& x) { return flatten(x, first, last); }) {}
+};
+
+class Relu : public Apply {
+ public:
+  Relu() : Apply([](const Tensor& x) { return relu(x); }) {}
+};
+class LeakyRelu : public Apply {
+ public:
+  explicit LeakyRelu(double negative_slope = 0.01)
+      : Apply([=](const Tensor& x) { return leaky_relu(x, negative_slope); }) {}
+};
+class Elu : public Apply {
+ public:
+  explicit Elu(double alpha = 1) : Apply([=](const Tensor& x) { return elu(x, alpha); }) {}
+};
+class Gelu : public Apply {
+ public:
+  explicit Gelu(GeluForm form = GeluForm::erf)
+      : Apply([=](const Tensor& x) { return gelu(x, form); }) {}
+};
+class Silu : public Apply {
+ public:
+  Silu() : Apply([](const Tensor& x) { return silu(x); }) {}
+};
+class Hardswish : public Apply {
+ public:
+  Hardswish() : Apply([](const Tensor& x) { return hardswish(x); }) {}
+};
+class Sigmoid : public Apply {
+ public:
+  Sigmoid() : Apply([](const Tensor& x) { return sigmoid(x); }) {}
+};
+class Tanh : public Apply {
+ public:
+  Tanh() : Apply([](const Tensor& x) { return tanh(x); }) {}
+};
+class Softmax : public Apply {
+ public:
+  explicit Softmax(int axis) : Apply([=](const Tensor& x) { return softmax(x, axis); }) {}
+};
+
+// Pools over the last two axes of [N, C, height, width]; a stride that is not given is the kernel.
+class MaxPool2d : public Apply {
+ public:
+  explicit MaxPool2d(Shape kernel, MaxPoolOptions options = {})
+      : Apply([=](const Tensor& x) { return max_pool2d(x, kernel, options); }) {}
+  explicit MaxPool2d(std::int64_t kernel, MaxPoolOptions options = {})
+      : MaxPool2d(Shape{kernel}, std::move(options)) {}
+};
+class AvgPool2d : public Apply {
+ public:
+  explicit AvgPool2d(Shape kernel, AveragePoolOptions options = {})
+      : Apply([=](const Tensor& x) { return avg_pool2d(x, kernel, options); }) {}
+  explicit AvgPool2d(std::int64_t kernel, AveragePoolOptions options = {})
+      : AvgPool2d(Shape{kernel}, std::move(options)) {}
+};
+// Into so many parts along each of both axes.
+class AdaptiveAvgPool2d : public Apply {
+ public:
+  explicit AdaptiveAvgPool2d(Shape parts)
+      : Apply([=](const Tensor& x) { return adaptive_avg_pool2d(x, parts); }) {}
+  explicit AdaptiveAvgPool2d(std::int64_t parts) : AdaptiveAvgPool2d(Shape{parts, parts}) {}
+};
+class Upsample : public Apply {
+ public:
+  explicit Upsample(InterpolateOptions options)
+      : Apply([=](const Tensor& x) { return interpolate(x, options); }) {}
+};
+
+}  // namespace tilewright
