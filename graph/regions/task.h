@@ -109,7 +109,7 @@ struct TaskList {
   std::vector<Output> outputs;  // as Graph::outputs
   // The treatment of f32 operands by products: the caller's choice, where the target has one.
   ir::InputPrecision f32_products = ir::InputPrecision::ieee;
-  bool transforms_rows = false;  // of convolutions of f32, where that pays (winograd.h)
+  bool transforms_rows = false;  // Winograd for convolutions of f32, where it pays (winograd.h)
   ir::InputPrecision precision_of(DType operand) const {
     return operand == DType::f32 ? f32_products : ir::InputPrecision::ieee;
   }

@@ -4,8 +4,8 @@
 // device it will run on. The node is a composite (`custom_formula`) that carries the function's
 // name and settings; `decompose` expands it, for the target that the graph is compiled for, into
 // what the function's body records. So the body may choose an algorithm by the target, reports
-// speak of the function, and captured graphs are equal on all devices. Rules that belong to a
-// function as a whole, such as a derivative, have their place beside the body.
+// speak of the function, and captured graphs are equal on all devices. (There is no rule for
+// derivatives yet; gradients of functions are functions of functions/derivatives.)
 //
 //   const NamedFunction inverse_function("inverse", [](const FunctionCall& call) -> Tensors {
 //     return {call.target.is_gpu() ? by_loops(call[0]) : by_the_host(call[0])};

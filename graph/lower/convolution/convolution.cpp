@@ -1,5 +1,7 @@
-// The lowering of convolutions. Which way is best follows from the device and from how many
-// channels a filter sees, and is nothing to tune.
+// The lowering of the op convolution: f32 over one or two axes. Other convolutions became products
+// before (is_one_op and convolved in graph/functions/convolving/convolution.cpp).
+// Which programs follow from the device and from how many channels a filter sees; nothing is tuned.
+// On a host, ConvolutionFilters chooses Winograd's transform too.
 #include "graph/lower/convolution/convolution_filters.h"
 #include "graph/lower/convolution/convolution_programs.h"
 #include "graph/lower/lowering.h"

@@ -1,4 +1,4 @@
-// The ways in which a convolution becomes programs (convolution.cpp chooses).
+// The ways in which a convolution becomes programs (lower_convolution in convolution.cpp chooses).
 #pragma once
 
 #include "graph/lower/convolution/convolution_shape.h"
@@ -32,7 +32,7 @@ bool is_convolved_by_products(const Task& task, const dsl::Target& target);
 // On a host, of f32 over one or two axes: filters that see several channels, and those of one.
 LoweredRegion convolve_by_products(const ConvolutionSite& site);
 LoweredRegion convolve_by_channel(const ConvolutionSite& site);
-// On any device, of any axes and types: each element of x is read where it lies.
+// On GPUs: each element of x is read where it lies.
 LoweredRegion convolve_in_place(const ConvolutionSite& site);
 
 }  // namespace tilewright::graph
