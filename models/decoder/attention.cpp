@@ -20,11 +20,12 @@ Tensor elements_of(const Tensor& x, std::int64_t first, std::int64_t end, std::i
 
 }  // namespace
 
-RowPositions::RowPositions(const Tensor& first, std::int64_t rows)
-    : first(first), positions(first + arange(0, rows)) {}
+RowPositions::RowPositions(const Tensor& first, std::int64_t rows, const Tensor& text_rows)
+    : first(first), text_rows(text_rows), positions(first + arange(0, rows)) {}
 
-RowPositions::RowPositions(const Tensor& first, std::int64_t rows, const RotaryTable& table)
-    : RowPositions(RowPositions(first, rows).with(table)) {}
+RowPositions::RowPositions(const Tensor& first, std::int64_t rows, const RotaryTable& table,
+                           const Tensor& text_rows)
+    : RowPositions(RowPositions(first, rows, text_rows).with(table)) {}
 
 RowPositions RowPositions::with(const RotaryTable& table) const {
   RowPositions placed = *this;
@@ -32,7 +33,8 @@ RowPositions RowPositions::with(const RotaryTable& table) const {
   placed.cos = embedding(positions, table.cos);
   placed.sin = embedding(positions, table.sin);
   if (!table.has_long()) return placed;
-  Tensor is_long = maximum(table.expected_rows, first + positions.size(0)) > table.short_rows;
+  Tensor so_far = first + positions.size(0);
+  Tensor is_long = (text_rows.defined() ? maximum(text_rows, so_far) : so_far) > table.short_rows;
   placed.cos = where(is_long, embedding(positions, table.long_cos), placed.cos);
   placed.sin = where(is_long, embedding(positions, table.long_sin), placed.sin);
   return placed;
@@ -93,7 +95,8 @@ Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const RowPosit
 
 Attention::Attention(const AttentionForm& form, LayerOptions options)
     : o_proj(form.heads * form.head_size, form.hidden, form.output_bias, options, form.order),
-      form_(form) {
+      form_(form),
+      dtype_(options.dtype) {
   require(form.heads % form.kv_heads == 0 && form.head_size > 0, "[attention] ", form.heads,
           " heads of size ", form.head_size, " in ", form.kv_heads,
           " groups; heads must be a multiple of groups and the size above 0");
@@ -122,11 +125,11 @@ Attention::Attention(const AttentionForm& form, LayerOptions options)
   add_norm(k_norm, form.names.k_norm, form.kv_heads);
 }
 
-void Attention::allocate_cache(std::int64_t batch, std::int64_t positions) {
-  cache_.allocate(batch, form_.kv_heads, form_.head_size, positions, o_proj.weight.dtype(),
-                  o_proj.weight.device());
-  register_buffer(cache_.keys);
-  register_buffer(cache_.values);
+KeyValueCache Attention::new_cache(std::int64_t batch, std::int64_t positions,
+                                   const Device& device) const {
+  KeyValueCache cache;
+  cache.allocate(batch, form_.kv_heads, form_.head_size, positions, dtype_, device);
+  return cache;
 }
 
 Tensor Attention::heads_of(Tensor x, std::int64_t heads, const std::optional<Norm>& norm) const {
@@ -135,7 +138,8 @@ Tensor Attention::heads_of(Tensor x, std::int64_t heads, const std::optional<Nor
   return norm && !form_.norms_of_all_heads ? (*norm)(split) : split;
 }
 
-Tensor Attention::forward(const Tensor& x, const RowPositions& row_positions) {
+Tensor Attention::forward(const Tensor& x, const RowPositions& row_positions,
+                          KeyValueCache* cache) const {
   Tensor q, k, v;
   if (qkv_proj) {
     Tensor all = (*qkv_proj)(x);
@@ -155,7 +159,8 @@ Tensor Attention::forward(const Tensor& x, const RowPositions& row_positions) {
   q = rotate(heads_of(q, form_.heads, q_norm), row_positions);
   k = rotate(heads_of(k, form_.kv_heads, k_norm), row_positions);
   v = split_heads(v, form_.kv_heads);
-  return o_proj(cache_.attend(q, k, v, row_positions, form_.scores));
+  KeyValueCache none;
+  return o_proj((cache ? *cache : none).attend(q, k, v, row_positions, form_.scores));
 }
 
 }  // namespace tilewright

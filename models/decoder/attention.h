@@ -1,5 +1,6 @@
 // Causal self-attention over a cache of keys and values that is written in place, and the layer
-// with its projections: grouped heads, rotary positions, norms of queries and keys.
+// with its projections: grouped heads, rotary positions, norms of queries and keys. The cache is
+// not the layer's: each conversation has its own (decoding_state.h).
 //
 // The cache has a fixed size, so that every step of a generation is the same program. Keys are
 // stored one after the other. Only keys shorter than a cache line are stored transposed, with
@@ -18,11 +19,13 @@ namespace tilewright {
 
 // The positions in the text that the rows of one call have.
 struct RowPositions {
-  // `first` is i64 [1]; the call's rows follow it.
-  RowPositions(const Tensor& first, std::int64_t rows);
-  RowPositions(const Tensor& first, std::int64_t rows, const RotaryTable& table);
+  // `first` is i64 [1]; the call's rows follow it. `text_rows` is i64 [1], the announced length of
+  // the text (DecodingState::expect), or undefined.
+  RowPositions(const Tensor& first, std::int64_t rows, const Tensor& text_rows = {});
+  RowPositions(const Tensor& first, std::int64_t rows, const RotaryTable& table,
+               const Tensor& text_rows = {});
   RowPositions with(const RotaryTable& table) const;  // the same rows, turned by that table
-  Tensor first;
+  Tensor first, text_rows;
   Tensor positions;  // i64 [rows]
   Tensor cos, sin;   // [rows, rotary size / 2]; undefined without a table
   RopePairs pairs = RopePairs::halves;
@@ -84,12 +87,14 @@ class Attention : public Module {
  public:
   explicit Attention(const AttentionForm& form, LayerOptions options = {});
 
-  // Zeroed memory for `positions` keys and values a sequence, where the weights lie.
-  void allocate_cache(std::int64_t batch, std::int64_t positions);
+  // A cache for `positions` keys and values a sequence, of the weights' type.
+  KeyValueCache new_cache(std::int64_t batch, std::int64_t positions,
+                          const Device& device = Device::cpu()) const;
 
   // x [batch, rows, hidden]. With a cache, its rows are added there and see all rows before them;
   // without one they see each other.
-  Tensor forward(const Tensor& x, const RowPositions& row_positions);
+  Tensor forward(const Tensor& x, const RowPositions& row_positions,
+                 KeyValueCache* cache = nullptr) const;
 
   std::optional<Linear> q_proj, k_proj, v_proj, qkv_proj;  // those that the form names
   Linear o_proj;
@@ -99,7 +104,7 @@ class Attention : public Module {
   // The rows of one projection in heads, normed.
   Tensor heads_of(Tensor x, std::int64_t heads, const std::optional<Norm>& norm) const;
   AttentionForm form_;
-  KeyValueCache cache_;
+  DType dtype_;
 };
 
 }  // namespace tilewright

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "graph/functions/dynamic_scalar.h"
 #include "models/decoder/decoder_families.h"
 #include "models/layers/random.h"
 #include "models/weights/weights.h"
@@ -58,9 +57,11 @@ Tensor DecoderLayer::added(const Tensor& x, Tensor part, const std::optional<Nor
   return x + times(part, residual_factor_);
 }
 
-Tensor DecoderLayer::forward(const Tensor& x, const RowPositions& row_positions) {
+Tensor DecoderLayer::forward(const Tensor& x, const RowPositions& row_positions,
+                             KeyValueCache* cache) const {
   Tensor normed = attention_norm ? (*attention_norm)(x) : x;
-  Tensor attended = added(x, attention.forward(normed, row_positions), attention_output_norm);
+  Tensor attended =
+      added(x, attention.forward(normed, row_positions, cache), attention_output_norm);
   if (!is_parallel_) normed = attended;
   if (mlp_norm) normed = (*mlp_norm)(is_parallel_ ? x : attended);
   return added(attended, mlp(normed), mlp_output_norm);
@@ -79,20 +80,17 @@ Decoder::Decoder(const DecoderConfig& config, ModelOptions options)
     positions_.emplace(config.max_positions + config.position_offset, config.hidden, layer);
     register_module(named(config.names.positions), *positions_);
   }
-  for (std::int64_t i = 0; i < config.layers; ++i)
-    layers_.add(config, i, layer).attention.allocate_cache(batch(), max_positions());
+  for (std::int64_t i = 0; i < config.layers; ++i) layers_.add(config, i, layer);
   register_module(named(config.names.layers), layers_);
   register_module(named(config.names.norm), norm_);
   for (const RopeConfig& rope : config.ropes) {
     rotary_.push_back(std::make_unique<RotaryTable>(max_positions(), config.head_size, rope));
     RotaryTable& table = *rotary_.back();
-    for (Tensor* part :
-         {&table.cos, &table.sin, &table.long_cos, &table.long_sin, &table.expected_rows}) {
+    for (Tensor* part : {&table.cos, &table.sin, &table.long_cos, &table.long_sin}) {
       if (!part->defined()) continue;
       part->move_to(options.device);
       register_buffer(*part);
     }
-    if (table.has_long()) graph::mark_setting(table.expected_rows);
   }
   if (config.tied_embeddings) return;
   head_ = std::make_unique<Linear>(config.hidden, config.vocabulary, config.head_bias, layer);
@@ -113,19 +111,25 @@ std::vector<std::int64_t> Decoder::stop_ids() const {
   return ids;
 }
 
-void Decoder::expect(std::int64_t rows) {
-  for (auto& table : rotary_)
-    if (table->has_long()) table->expected_rows.copy_from(Tensor::from<std::int64_t>({rows}, {1}));
-}
-
 std::optional<std::int64_t> Decoder::reread_beyond() const {
   for (const auto& table : rotary_)
     if (table->has_long()) return table->short_rows;
   return std::nullopt;
 }
 
-Tensor Decoder::hidden_rows(const Tensor& ids, const Tensor& position) {
-  std::vector<RowPositions> row_positions = {RowPositions(position, ids.size(1))};
+std::unique_ptr<DecodingState> Decoder::make_state(std::int64_t batch) const {
+  std::vector<KeyValueCache> caches;
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    caches.push_back(layers_[i].attention.new_cache(batch, max_positions(), device()));
+  return std::make_unique<DecodingState>(std::move(caches), reread_beyond().has_value());
+}
+
+Tensor Decoder::hidden_rows(const Tensor& ids, const Tensor& position, DecodingState* state) const {
+  require(!state || state->layers() == layers_.size(), "[", config_.family, "] a state of ",
+          state ? state->layers() : 0, " layers; this model has ", layers_.size(),
+          " (its new_state makes one that fits)");
+  std::vector<RowPositions> row_positions = {
+      RowPositions(position, ids.size(1), state ? state->expected_rows() : Tensor())};
   for (const auto& table : rotary_) row_positions.push_back(row_positions[0].with(*table));
   Tensor x = times(tokens_(ids), config_.embedding_factor);
   if (positions_) {
@@ -134,7 +138,8 @@ Tensor Decoder::hidden_rows(const Tensor& ids, const Tensor& position) {
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     int rope = config_.attention_of(static_cast<std::int64_t>(i)).rope;
-    x = layers_[i].forward(x, row_positions[static_cast<std::size_t>(std::max(rope, -1) + 1)]);
+    x = layers_[i].forward(x, row_positions[static_cast<std::size_t>(std::max(rope, -1) + 1)],
+                           state ? &state->cache(i) : nullptr);
   }
   return x;
 }

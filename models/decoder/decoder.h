@@ -26,7 +26,7 @@ namespace tilewright {
 class DecoderLayer : public Module {
  public:
   DecoderLayer(const DecoderConfig& config, std::int64_t index, LayerOptions options);
-  Tensor forward(const Tensor& x, const RowPositions& row_positions);
+  Tensor forward(const Tensor& x, const RowPositions& row_positions, KeyValueCache* cache) const;
 
   std::optional<Norm> attention_norm;  // of the input
   Attention attention;
@@ -50,7 +50,6 @@ class Decoder : public LanguageModel {
   std::int64_t vocabulary() const override { return config_.vocabulary; }
   // eos; and bos, unless the folder's generation_config.json names the ends of a text.
   std::vector<std::int64_t> stop_ids() const override;
-  void expect(std::int64_t rows) override;
   std::optional<std::int64_t> reread_beyond() const override;
 
  protected:
@@ -58,7 +57,9 @@ class Decoder : public LanguageModel {
   int quantize_weights(const QuantizeOptions& options, std::source_location w) override;
 
  private:
-  Tensor hidden_rows(const Tensor& ids, const Tensor& position) override;
+  std::unique_ptr<DecodingState> make_state(std::int64_t batch) const override;
+  Tensor hidden_rows(const Tensor& ids, const Tensor& position,
+                     DecodingState* state) const override;
   Tensor logits(const Tensor& rows) const override;
 
   DecoderConfig config_;

@@ -36,43 +36,66 @@ std::optional<std::int64_t> budget_of(const ModelOptions& options, std::int64_t 
 LanguageModel::LanguageModel(std::string model, const ModelOptions& options, std::int64_t positions,
                              const ModelMemory& memory)
     : model_(std::move(model)),
-      batch_(options.batch),
-      max_positions_(options.max_positions.value_or(positions)) {
-  require(batch_ > 0 && max_positions_ > 0 && max_positions_ <= positions, "[", model_,
-          "] a cache for ", batch_, " sequences of ", max_positions_, " positions; the model has ",
-          positions, " positions");
-  auto cache = product({memory.row_elements, size_bytes(options.dtype), max_positions_, batch_});
-  auto tables = product({memory.table_bytes, max_positions_});
+      max_positions_(options.max_positions.value_or(positions)),
+      memory_(memory),
+      dtype_(options.dtype),
+      budget_bytes_(budget_of(options, memory.parameters, budget_origin_)) {
+  require(max_positions_ > 0 && max_positions_ <= positions, "[", model_, "] a cache for ",
+          max_positions_, " positions; the model has ", positions, " positions");
+  require_memory_for(1);
+}
+
+void LanguageModel::require_memory_for(std::int64_t batch) const {
+  auto cache = product({memory_.row_elements, size_bytes(dtype_), max_positions_, batch});
+  auto tables = product({memory_.table_bytes, max_positions_});
   std::int64_t bytes = 0;
   require(cache && tables && !__builtin_add_overflow(*cache, *tables, &bytes), "[", model_,
-          "] a cache for ", batch_, " sequences of ", max_positions_,
+          "] a cache for ", batch, " sequences of ", max_positions_,
           " positions has more than 2^63 bytes");
-  std::string origin;
-  std::optional<std::int64_t> budget = budget_of(options, memory.parameters, origin);
-  require(!budget || bytes <= *budget, "[", model_, "] a cache for ", batch_, " sequences of ",
-          max_positions_, " positions takes ", mib(bytes), ", ", mib(*tables),
-          " of it for rotary positions; the budget is ", mib(budget.value_or(0)), " (", origin,
+  require(!budget_bytes_ || bytes <= *budget_bytes_, "[", model_, "] a cache for ", batch,
+          " sequences of ", max_positions_, " positions takes ", mib(bytes), ", ", mib(*tables),
+          " of it for rotary positions; the budget is ", mib(budget_bytes_.value_or(0)), " (",
+          budget_origin_,
           "): ask for as many positions as the texts need (ModelOptions::max_positions), or raise "
           "ModelOptions::cache_budget_bytes");
 }
 
-Tensor LanguageModel::checked_rows(const Tensor& ids, const Tensor& position) {
-  require(ids.rank() == 2 && ids.size(0) == batch_ && is_integer(ids.dtype()), "[", model_,
-          "] ids are ", ids.dtype(), " ", ids.shape(), "; integers of ", batch_,
-          " x rows are needed");
+void LanguageModel::require_ids(const Tensor& ids, std::optional<std::int64_t> batch) const {
+  require(ids.rank() == 2 && is_integer(ids.dtype()) && (!batch || ids.size(0) == *batch), "[",
+          model_, "] ids are ", ids.dtype(), " ", ids.shape(), "; integers of ",
+          batch ? concat(*batch) : "batch", " x rows are needed");
   require(ids.size(1) >= 1 && ids.size(1) <= max_positions_, "[", model_, "] ", ids.size(1),
           " rows at once; from 1 to ", max_positions_, " are allowed");
+}
+
+std::unique_ptr<DecodingState> LanguageModel::new_state(std::int64_t batch) const {
+  require(batch > 0, "[", model_, "] a state for ", batch, " texts; it must be for at least 1");
+  require_memory_for(batch);
+  return make_state(batch);
+}
+
+Tensor LanguageModel::forward(const Tensor& ids) const {
+  require_ids(ids, std::nullopt);
+  return logits(hidden_rows(ids, arange(0, 1), nullptr));
+}
+
+Tensor LanguageModel::next_rows(const Tensor& ids, const Tensor& position,
+                                DecodingState& state) const {
+  DecodingState::Use use(state, model_);
+  require_ids(ids, state.batch());
   require(position.shape() == Shape{1} && position.dtype() == i64, "[", model_, "] position is ",
           position.dtype(), " ", position.shape(), "; one i64 is needed");
-  return hidden_rows(ids, position);
+  return hidden_rows(ids, position, &state);
 }
 
-Tensor LanguageModel::forward(const Tensor& ids, const Tensor& position) {
-  return logits(checked_rows(ids, position));
+Tensor LanguageModel::decode(const Tensor& ids, const Tensor& position,
+                             DecodingState& state) const {
+  return logits(next_rows(ids, position, state));
 }
 
-Tensor LanguageModel::forward_last(const Tensor& ids, const Tensor& position) {
-  Tensor x = checked_rows(ids, position);
+Tensor LanguageModel::decode_last(const Tensor& ids, const Tensor& position,
+                                  DecodingState& state) const {
+  Tensor x = next_rows(ids, position, state);
   return logits(x.select(1, x.size(1) - 1));
 }
 

@@ -1,28 +1,31 @@
 // The interface that generation needs of a model: rows of a text in, the logits of the next token
-// out, with keys and values of the rows before them kept in a cache.
+// out. The model is its weights alone; keys and values of the rows before are in the state of a
+// conversation (decoding_state.h), so that any number of threads read texts with one model.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "models/decoder/decoding_state.h"
 #include "models/layers/layers.h"
 
 namespace tilewright {
 
 struct ModelOptions {
-  std::int64_t batch = 1;
-  // Positions of the cache and of the tables of rotary positions; the configuration's if absent.
+  // Positions of caches and of the tables of rotary positions; the configuration's if absent.
   std::optional<std::int64_t> max_positions;
-  // How much memory cache and tables may take; more is an `Error` before anything is allocated. If
-  // absent there is no limit where max_positions is given; else the limit is default_cache_budget
-  // of the parameters' bytes, so that a small untrusted file cannot claim much memory.
+  // How much memory the cache of a state and the tables may take; more is an `Error` before
+  // anything is allocated. If absent there is no limit where max_positions is given; else the limit
+  // is default_cache_budget of the parameters' bytes, so that a small untrusted file cannot claim
+  // much memory. A model whose state of one text is beyond it is not made.
   std::optional<std::int64_t> cache_budget_bytes;
-  DType dtype = f32;  // of parameters and cache, whatever the file's
+  DType dtype = f32;  // of parameters and caches, whatever the file's
   Init init = Init::none;
   bool links_may_leave = false;   // of a folder: follow symbolic links out of it, to anywhere
-  Device device = Device::cpu();  // where parameters and cache lie
+  Device device = Device::cpu();  // where parameters lie
   std::function<void(const LoadProgress&)> progress = {};  // of loading from a folder
 };
 
@@ -39,25 +42,29 @@ struct ModelMemory {
 
 class LanguageModel : public Module {
  public:
-  // ids i64 [batch, rows], position i64 [1]: the first row's. Adds the rows to the cache.
-  // Logits of every row, f32 [batch, rows, vocabulary]. A position outside the model is an Error
-  // eagerly and with IndexChecks::all, and gives some result otherwise inside a compiled function.
-  Tensor forward(const Tensor& ids, const Tensor& position);
-  // Logits of the last row alone, f32 [batch, vocabulary], as generation needs them.
-  Tensor forward_last(const Tensor& ids, const Tensor& position);
+  // Reads whole texts, ids i64 [batch, rows], and keeps nothing of them. Logits of every row, f32
+  // [batch, rows, vocabulary].
+  Tensor forward(const Tensor& ids) const;
 
-  std::int64_t batch() const { return batch_; }
+  // A state for `batch` texts that are read in several calls, at first empty. On the model's
+  // device. Raises `Error` for a cache beyond the budget.
+  std::unique_ptr<DecodingState> new_state(std::int64_t batch = 1) const;
+  // Reads the next rows of the texts of a state, ids i64 [its batch, rows], which follow
+  // position i64 [1], the first row's. Logits of every row, f32 [batch, rows, vocabulary]. A
+  // position outside the model is an Error eagerly and with IndexChecks::all, and gives some result
+  // otherwise inside a compiled function. Different states may be used on several threads at once.
+  Tensor decode(const Tensor& ids, const Tensor& position, DecodingState& state) const;
+  // Logits of the last row alone, f32 [batch, vocabulary], as generation needs them.
+  Tensor decode_last(const Tensor& ids, const Tensor& position, DecodingState& state) const;
+
   std::int64_t max_positions() const { return max_positions_; }
   virtual Device device() const = 0;  // of the model
   virtual std::int64_t vocabulary() const = 0;
   virtual std::vector<std::int64_t> stop_ids() const = 0;  // that end a text
 
-  // How a text is read may depend on its length (RopeType::longrope). If a text is read in several
-  // calls, its number of rows must be announced here before the first of them; a text that is read
-  // in one call need not be announced.
-  virtual void expect(std::int64_t rows) { (void)rows; }
-  // The contents of the cache become invalid once the text has more rows than this: then it must be
-  // announced with its new length and read again from the beginning. None: they stay valid.
+  // The contents of a cache become invalid once the text has more rows than this: then it must be
+  // announced with its new length (DecodingState::expect) and read again from the beginning. None:
+  // they stay valid.
   virtual std::optional<std::int64_t> reread_beyond() const { return std::nullopt; }
 
  protected:
@@ -66,15 +73,23 @@ class LanguageModel : public Module {
   LanguageModel(std::string model, const ModelOptions& options, std::int64_t positions,
                 const ModelMemory& memory);
 
-  // Get checked arguments. The first returns the rows of the last layer [batch, rows, hidden], the
-  // second the head's result for some of them.
-  virtual Tensor hidden_rows(const Tensor& ids, const Tensor& position) = 0;
+  // Get checked arguments. `hidden_rows` returns the rows of the last layer [batch, rows, hidden]
+  // and adds them to the state, if there is one; `logits` is the head's result for some of them.
+  virtual std::unique_ptr<DecodingState> make_state(std::int64_t batch) const = 0;
+  virtual Tensor hidden_rows(const Tensor& ids, const Tensor& position,
+                             DecodingState* state) const = 0;
   virtual Tensor logits(const Tensor& rows) const = 0;
 
  private:
-  Tensor checked_rows(const Tensor& ids, const Tensor& position);
+  void require_memory_for(std::int64_t batch) const;
+  Tensor next_rows(const Tensor& ids, const Tensor& position, DecodingState& state) const;
+  void require_ids(const Tensor& ids, std::optional<std::int64_t> batch) const;
   std::string model_;
-  std::int64_t batch_, max_positions_;
+  std::int64_t max_positions_;
+  ModelMemory memory_;
+  DType dtype_;
+  std::string budget_origin_;  // of budget_bytes_, in words
+  std::optional<std::int64_t> budget_bytes_;
 };
 
 }  // namespace tilewright

@@ -174,7 +174,6 @@ RotaryTable::RotaryTable(std::int64_t positions, std::int64_t head_size, const R
   long_cos = others.cos;
   long_sin = others.sin;
   short_rows = config.original_positions;
-  expected_rows = Tensor::from<std::int64_t>({0}, {1});
 }
 
 }  // namespace tilewright

@@ -10,8 +10,9 @@
 // * dynamic: up to the model's positions (max_position_embeddings) it is no scaling, and a cache is
 //   never longer than these, so this is exact; longer texts are refused by their length.
 // * longrope: a text of more than `original_positions` rows has other factors, for all its rows.
-//   The choice is made in each call, by the last row's position or by what `expect` of the model
-//   says. A text that grows across the boundary must be read anew (LanguageModel::reread_beyond).
+//   The choice is made in each call, by the last row's position or by the announced length
+//   (DecodingState::expect). A text that grows across the boundary must be read again
+//   (LanguageModel::reread_beyond).
 #pragma once
 
 #include <cstdint>
@@ -94,8 +95,6 @@ struct RotaryTable {
   // Tables for texts of more than `short_rows` rows; undefined unless there are two kinds.
   Tensor long_cos, long_sin;
   std::int64_t short_rows = 0;
-  // i64 [1]: the expected length of the text, as far as known; undefined as above
-  Tensor expected_rows;
   RopePairs pairs = RopePairs::halves;
   bool has_long() const { return long_cos.defined(); }
 };

@@ -33,15 +33,16 @@ std::size_t piece_of(std::size_t rest) {
 
 }  // namespace
 
-TextGenerator::TextGenerator(LanguageModel& model, Tokenizer tokenizer, Options options)
+TextGenerator::TextGenerator(const LanguageModel& model, Tokenizer tokenizer, Options options)
     : model_(model),
       tokenizer_(std::move(tokenizer)),
-      step_(compile([&model](const Tensor& ids,
-                             const Tensor& position) { return model.forward_last(ids, position); },
-                    options)),
+      state_(model.new_state()),
+      step_(compile(
+          [&model, state = state_.get()](const Tensor& ids, const Tensor& position) {
+            return model.decode_last(ids, position, *state);
+          },
+          options)),
       position_(Tensor::scalar<std::int64_t>(0).reshape({1})) {
-  require(model.batch() == 1, "[generate] the model is for a batch of ", model.batch(),
-          "; 1 is needed");
   require(tokenizer_.size() <= model.vocabulary(), "[generate] the tokenizer has ",
           tokenizer_.size(), " tokens; the model knows ", model.vocabulary());
   for (std::size_t size : piece_sizes)
@@ -112,20 +113,21 @@ void TextGenerator::warm_up(std::size_t prompt_size, std::int64_t steps, Generat
   if (steps <= 1) return;
   if (greedy_ && greedy_->steps() == steps && greedy_->device() == model_.device()) return;
   Stopwatch watch;
-  greedy_ = std::make_unique<GreedySteps>(model_, tokenizer_.size(), steps, step_.options());
+  greedy_ =
+      std::make_unique<GreedySteps>(model_, *state_, tokenizer_.size(), steps, step_.options());
   greedy_->warm_up();
   result.compile_s += watch.seconds();
 }
 
 std::span<const float> TextGenerator::prefill(std::span<const TokenId> prompt) {
-  model_.expect(std::ssize(prompt));
+  state_->expect(std::ssize(prompt));
   std::span<const float> logits;
   for (std::size_t done = 0; done < prompt.size();) {
     std::size_t size = piece_of(prompt.size() - done);
     logits = run(prompt, done, size);
     done += size;
   }
-  model_.expect(0);  // from here on a row's position says how long the text is
+  state_->expect(0);  // from here on a row's position says how long the text is
   return logits;
 }
 
@@ -176,8 +178,16 @@ void TextGenerator::decode(std::span<const float> logits, const GenerateOptions&
 }
 
 Generation TextGenerator::generate(std::string_view prompt, const GenerateOptions& options) {
+  require(!is_generating_.exchange(true, std::memory_order_acquire),
+          "[generate] another generation of this TextGenerator is under way; a text needs one of "
+          "its own (they share the model)");
+  struct End {
+    std::atomic<bool>& is_generating;
+    ~End() { is_generating.store(false, std::memory_order_release); }
+  } end{is_generating_};
   Generation result;
   result.prompt_ids = result.ids = encode(prompt, options);
+  if (state_->device() != model_.device()) state_->to(model_.device());
   // The first token follows from the prompt.
   bool decodes = options.max_tokens > std::ssize(result.ids) + 1;
   std::int64_t steps = decodes ? steps_a_round(options, std::ssize(result.ids)) : 0;

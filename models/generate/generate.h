@@ -9,6 +9,7 @@
 // the same; text arrives a round at a time.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,11 +55,14 @@ struct Generation {
   }
 };
 
-// A model made ready to generate. One generation at a time; the model must outlive it.
+// A model made ready to generate, with the state of one text. One generation at a time: another one
+// meanwhile, on another thread or from `on_text`, is an Error. Any number of generators share a
+// model, which must outlive them, each on a thread of its own: one more takes the memory of its
+// cache and finds the kernels compiled.
 class TextGenerator {
  public:
   // Raises `Error` unless model and tokenizer fit, for a batch above 1, and for bad options.
-  TextGenerator(LanguageModel& model, Tokenizer tokenizer, Options options = {});
+  TextGenerator(const LanguageModel& model, Tokenizer tokenizer, Options options = {});
   Generation generate(std::string_view prompt, const GenerateOptions& options = {});
   const CompiledFunction& compiled() const { return step_; }  // for reports
 
@@ -73,8 +77,10 @@ class TextGenerator {
   void decode(std::span<const float> logits, const GenerateOptions& options, std::int64_t steps,
               Generation& result);
 
-  LanguageModel& model_;
+  const LanguageModel& model_;
   Tokenizer tokenizer_;
+  std::unique_ptr<DecodingState> state_;
+  std::atomic<bool> is_generating_ = false;
   Compiled step_;
   Tensor position_;                          // i64 [1]; where it lies is part of recorded launches
   std::map<std::size_t, Tensor> ids_;        // by piece size, i64 [1, size]

@@ -16,16 +16,17 @@ void set(Tensor& tensor, const std::vector<std::int64_t>& values) {
 
 }  // namespace
 
-GreedySteps::GreedySteps(LanguageModel& model, std::int64_t tokens, std::int64_t steps,
-                         Options options)
+GreedySteps::GreedySteps(const LanguageModel& model, DecodingState& state, std::int64_t tokens,
+                         std::int64_t steps, Options options)
     : model_(model),
+      state_(state),
       tokens_(tokens),
       steps_(steps),
       device_(model.device()),
-      ids_(filled({model.batch(), 1}, 0, device_)),
+      ids_(filled({state.batch(), 1}, 0, device_)),
       position_(filled({1}, 0, device_)),
-      has_ended_(filled({model.batch()}, 1, device_)),
-      chosen_(filled({steps, model.batch()}, nothing, device_)),
+      has_ended_(filled({state.batch()}, 1, device_)),
+      chosen_(filled({steps, state.batch()}, nothing, device_)),
       step_(filled({1}, 0, device_)),
       limit_(filled({1}, 0, device_)),
       is_stop_(
@@ -39,8 +40,8 @@ GreedySteps::GreedySteps(LanguageModel& model, std::int64_t tokens, std::int64_t
 
 // The results are written in place.
 Tensor GreedySteps::step() {
-  std::int64_t batch = model_.batch();
-  Tensor logits = model_.forward_last(ids_, position_).slice(1, 0, tokens_);
+  std::int64_t batch = state_.batch();
+  Tensor logits = model_.decode_last(ids_, position_, state_).slice(1, 0, tokens_);
   Tensor greatest = amax(logits, {1});
   Tensor best = where(greatest == greatest, argmax(logits, 1), not_a_number);
   Tensor stops = embedding(maximum(best, 0), is_stop_).reshape({batch});
@@ -58,8 +59,8 @@ Tensor GreedySteps::step() {
 
 void GreedySteps::start(const std::vector<std::int64_t>& ids, std::int64_t position,
                         std::int64_t limit, const std::vector<std::int64_t>& stops) {
-  require(std::ssize(ids) == model_.batch(), "[greedy_steps] ", ids.size(),
-          " ids; the model is for a batch of ", model_.batch());
+  require(std::ssize(ids) == state_.batch(), "[greedy_steps] ", ids.size(),
+          " ids; the state is for a batch of ", state_.batch());
   require(position >= 0 && position + 1 < limit && limit <= model_.max_positions(),
           "[greedy_steps] tokens from position ", position + 1, " up to ", limit,
           "; the model has ", model_.max_positions(), " positions");
@@ -77,14 +78,15 @@ void GreedySteps::start(const std::vector<std::int64_t>& ids, std::int64_t posit
 }
 
 std::vector<std::int64_t> GreedySteps::run() {
+  DecodingState::Use use(state_, "greedy_steps");
   compiled_.repeat(steps_, {});
   return chosen_.to_vector<std::int64_t>();
 }
 
 void GreedySteps::warm_up() {
-  set(ids_, std::vector<std::int64_t>(static_cast<std::size_t>(model_.batch()), 0));
+  set(ids_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 0));
   set(position_, {0});
-  set(has_ended_, std::vector<std::int64_t>(static_cast<std::size_t>(model_.batch()), 1));
+  set(has_ended_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 1));
   run();
 }
 

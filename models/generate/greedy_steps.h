@@ -1,10 +1,10 @@
 // Several decoding steps without waiting for the host in between.
 //
-// Everything that a greedy step reads and writes is on the model's device: the input tokens, their
-// position, which rows have ended, and the list of chosen tokens. The token that one step chooses
-// is what the next one embeds, so a round of steps is one call of `CompiledFunction::repeat`, on a
-// GPU one graph, and the host waits once a round. All steps are one program however many there are
-// in a round.
+// Everything that a greedy step reads and writes is on the model's device: the state, the input
+// tokens, their position, which rows have ended, and the list of chosen tokens. The token that one
+// step chooses is what the next one embeds, so a round of steps is one call of
+// `CompiledFunction::repeat`, on a GPU one graph, and the host waits once a round. All steps are
+// one program however many there are in a round.
 //
 // A row ends at a stop token or at the last position that is allowed. Once all rows have ended, the
 // remaining steps of the round change nothing: they compute the last step again, with the same
@@ -26,8 +26,9 @@ class GreedySteps {
   static constexpr std::int64_t nothing = -2;       // the row had ended before
 
   // Tokens are chosen among the first `tokens` of the model's vocabulary; at most that many. A
-  // round has `steps` of them. The model must outlive this, and stay on its device.
-  GreedySteps(LanguageModel& model, std::int64_t tokens, std::int64_t steps, Options options);
+  // round has `steps` of them. Model and state must outlive this, and stay on their device.
+  GreedySteps(const LanguageModel& model, DecodingState& state, std::int64_t tokens,
+              std::int64_t steps, Options options);
 
   // Starts from `ids`, one a row of the batch, which are at `position` and have not gone through
   // the model yet, unlike everything before. Rows get no token at `limit` or after it. `stops` end
@@ -46,7 +47,8 @@ class GreedySteps {
  private:
   Tensor step();
 
-  LanguageModel& model_;
+  const LanguageModel& model_;
+  DecodingState& state_;
   std::int64_t tokens_, steps_;
   Device device_;
   // All of integers, on the model's device.

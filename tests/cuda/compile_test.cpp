@@ -311,9 +311,10 @@ TEST(CudaCompile, TheArenaIsOneAndAsLargeAsForeseen) {
 // Greedy ids of a text that begins with `prompt`.
 std::vector<std::int64_t> ids_after(Decoder& model, const Options& options, std::int64_t prompt,
                                     int count) {
-  Compiled step =
-      compile([&model](const Tensor& ids, const Tensor& at) { return model.forward_last(ids, at); },
-              options);
+  auto state = model.new_state();
+  Compiled step = compile(
+      [&](const Tensor& ids, const Tensor& at) { return model.decode_last(ids, at, *state); },
+      options);
   std::vector<std::int64_t> ids{prompt};
   for (int i = 0; i < count; ++i) {
     Tensor logits = step(Tensor::from<std::int64_t>({ids.back()}, {1, 1}),

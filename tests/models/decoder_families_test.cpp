@@ -63,7 +63,8 @@ Tensor at(std::int64_t position) { return Tensor::from<std::int64_t>({position},
 const std::vector<std::int64_t> text = {3, 17, 5, 44, 30, 21, 8, 9, 40, 2};
 
 std::vector<float> last_logits(Decoder& model, const std::vector<std::int64_t>& ids) {
-  return model.forward_last(ids_of(ids), at(0)).to_vector<float>();
+  Tensor logits = model.forward(ids_of(ids));
+  return logits.select(1, logits.size(1) - 1).to_vector<float>();
 }
 
 class Family : public ::testing::TestWithParam<std::string_view> {};
@@ -73,11 +74,12 @@ INSTANTIATE_TEST_SUITE_P(Families, Family, ::testing::ValuesIn(decoder_families(
 // Algorithms are chosen for a device when a graph is compiled, not when it is captured.
 TEST_P(Family, IsCapturedTheSameOnEveryDevice) {
   auto model = random_decoder(config_of(GetParam()), 1);
+  auto state = model->new_state();
   auto captured_on = [&](const char* name) {
     Setting device("TILEWRIGHT_DEVICE", name);
     graph::Capture capture;
     const Tensor ids = capture.placeholder(i64, {1, 10}), position = capture.placeholder(i64, {1});
-    return graph::print(capture.finish({model->forward_last(ids, position)}).graph);
+    return graph::print(capture.finish({model->decode_last(ids, position, *state)}).graph);
   };
   const std::string host = captured_on("cpu");
   EXPECT_EQ(captured_on("emulated:sm_80"), host);
@@ -95,10 +97,11 @@ TEST_P(Family, RowByRowGivesTheLogitsOfAllRowsAtOnce) {
   DecoderConfig config = config_of(GetParam());
   for (LayerAttention& own : config.layer_attention)
     if (own.window > 0) own.window = 4;
-  auto whole = random_decoder(config, 1), stepped = random_decoder(config, 1);
-  auto logits = whole->forward(ids_of(text), at(0)).to_vector<float>();
+  auto model = random_decoder(config, 1);
+  auto state = model->new_state();
+  auto logits = model->forward(ids_of(text)).to_vector<float>();
   for (std::size_t i = 0; i < text.size(); ++i) {
-    auto row = stepped->forward_last(ids_of({text[i]}), at(static_cast<std::int64_t>(i)))
+    auto row = model->decode_last(ids_of({text[i]}), at(static_cast<std::int64_t>(i)), *state)
                    .to_vector<float>();
     for (std::size_t j = 0; j < row.size(); ++j)
       ASSERT_NEAR(row[j], logits[i * row.size() + j], 1e-4) << "row " << i << ", logit " << j;
@@ -109,8 +112,8 @@ TEST_P(Family, GivesNearlyTheSameLogitsInBf16) {
   DecoderConfig config = config_of(GetParam());
   auto wide = random_decoder(config, 1), narrow = random_decoder(config, 1, {.dtype = bf16});
   Compiled step = compile(*narrow, {.fullgraph = true});
-  auto expected = wide->forward(ids_of(text), at(0)).to_vector<float>();
-  auto actual = step(ids_of(text), at(0)).to_vector<float>();
+  auto expected = wide->forward(ids_of(text)).to_vector<float>();
+  auto actual = step(ids_of(text)).to_vector<float>();
   EXPECT_LT(relative_difference(actual, expected), 0.05);
 }
 
@@ -274,7 +277,7 @@ constexpr std::string_view long_texts =
 // one that the text read at once gives.
 TEST(Generate, ReadsATextAgainWhereItBecomesALongOne) {
   DecoderConfig config = config_of("phi3", long_texts);
-  auto model = random_decoder(config, 5), fresh = random_decoder(config, 5);
+  auto model = random_decoder(config, 5);
   EXPECT_EQ(model->reread_beyond(), 12);
   std::string vocabulary;
   for (int i = 0; i < 50; ++i)
@@ -291,7 +294,7 @@ TEST(Generate, ReadsATextAgainWhereItBecomesALongOne) {
       for (std::size_t i = prompt.size(); i < result.ids.size(); ++i) {
         std::vector<std::int64_t> before(result.ids.begin(),
                                          result.ids.begin() + static_cast<std::ptrdiff_t>(i));
-        std::vector<float> logits = last_logits(*fresh, before);
+        std::vector<float> logits = last_logits(*model, before);
         EXPECT_EQ(std::max_element(logits.begin(), logits.end()) - logits.begin(), result.ids[i])
             << "at " << i;
       }
@@ -302,16 +305,17 @@ TEST(Generate, ReadsATextAgainWhereItBecomesALongOne) {
 TEST(Decoder, AnnouncesTheLengthOfATextThatIsReadInPieces) {
   DecoderConfig config = config_of("phi3", long_texts);
   for (bool freezing : {false, true}) {
-    auto model = random_decoder(config, 5), same = random_decoder(config, 5);
-    Compiled step =
-        compile([&](const Tensor& ids, const Tensor& p) { return model->forward_last(ids, p); },
-                {.fullgraph = true, .freezing = freezing});
+    auto model = random_decoder(config, 5);
+    auto state = model->new_state();
+    Compiled step = compile(
+        [&](const Tensor& ids, const Tensor& p) { return model->decode_last(ids, p, *state); },
+        {.fullgraph = true, .freezing = freezing});
     std::vector<std::int64_t> longer = text;
     longer.insert(longer.end(), {1, 2, 3, 4});
-    std::vector<float> whole = last_logits(*same, longer);
+    std::vector<float> whole = last_logits(*model, longer);
     Tensor ids = ids_of(longer);
     auto pieces = [&](std::int64_t announced) {
-      model->expect(announced);
+      state->expect(announced);
       step(ids.slice(1, 0, 7).clone(), at(0));
       return step(ids.slice(1, 7, 14).clone(), at(7)).to_vector<float>();
     };

@@ -62,9 +62,10 @@ TEST(Llama, GivesTheSameLogitsInGpuCode) {
     std::vector<std::vector<float>> logits;
     for (const Device& device : {Device::cpu(), Device::emulated(target)}) {
       auto model = random_decoder(decoder_config("tiny"), 1);
+      auto state = model->new_state();
       Compiled forward =
           compile([&](const Tensor& ids,
-                      const Tensor& position) { return model->forward_last(ids, position); },
+                      const Tensor& position) { return model->decode_last(ids, position, *state); },
                   {.fullgraph = true, .device = device});
       forward(ids_of({3, 7, 1, 9, 4}), at(0));
       logits.push_back(forward(ids_of({5}), at(5)).to_vector<float>());
@@ -76,9 +77,11 @@ TEST(Llama, GivesTheSameLogitsInGpuCode) {
 
 // Logits of a prompt, and of a row after it.
 std::vector<float> logits_of(Decoder& model, const Options& options) {
-  Compiled forward = compile(
-      [&](const Tensor& ids, const Tensor& position) { return model.forward_last(ids, position); },
-      options);
+  auto state = model.new_state();
+  Compiled forward =
+      compile([&](const Tensor& ids,
+                  const Tensor& position) { return model.decode_last(ids, position, *state); },
+              options);
   std::vector<float> logits = forward(ids_of({3, 7, 1, 9, 4}), at(0)).to_vector<float>();
   std::vector<float> next = forward(ids_of({5}), at(5)).to_vector<float>();
   logits.insert(logits.end(), next.begin(), next.end());
@@ -123,26 +126,29 @@ TEST(Llama, HasAHeadOfItsOwnOnceItsWeightsAreQuantised) {
 
 TEST(Llama, RefusesIdsAndPositionsOfAnotherForm) {
   auto model = random_decoder(decoder_config("tiny"), 1);
+  auto state = model->new_state();
   Tensor two = Tensor::from<std::int64_t>({1, 2}, {2, 1});
-  EXPECT_THAT(error_of([&] { model->forward(two, at(0)); }),
+  EXPECT_THAT(error_of([&] { model->decode(two, at(0), *state); }),
               HasSubstr("[llama] ids are i64 2x1; integers of 1 x rows are needed"));
-  EXPECT_THAT(error_of([&] { model->forward(ids_of({1}), two); }),
+  EXPECT_THAT(error_of([&] { model->decode(ids_of({1}), two, *state); }),
               HasSubstr("[llama] position is i64 2x1; one i64 is needed"));
   EXPECT_THAT(error_of([&] {
-                model->forward(Tensor::from<float>({1}, {1, 1}), at(0));
+                model->forward(Tensor::from<float>({1}, {1, 1}));
               }),
-              HasSubstr("ids are f32"));
+              HasSubstr("ids are f32 1x1; integers of batch x rows are needed"));
   std::vector<std::int64_t> many(65, 1);
-  EXPECT_THAT(error_of([&] { model->forward(ids_of(many), at(0)); }),
+  EXPECT_THAT(error_of([&] { model->forward(ids_of(many)); }),
               HasSubstr("65 rows at once; from 1 to 64"));
 }
 
 TEST(Llama, RefusesCachesBeyondItsPositionsOr64Bits) {
   DecoderConfig config = decoder_config("tiny");
   EXPECT_THAT(error_of([&] { Decoder(config, {.max_positions = 65}); }),
-              HasSubstr("a cache for 1 sequences of 65 positions; the model has 64 positions"));
-  EXPECT_THAT(error_of([&] { Decoder(config, {.batch = std::int64_t{1} << 58}); }),
+              HasSubstr("a cache for 65 positions; the model has 64 positions"));
+  Decoder model(config);
+  EXPECT_THAT(error_of([&] { model.new_state(std::int64_t{1} << 58); }),
               HasSubstr("has more than 2^63 bytes"));
+  EXPECT_THAT(error_of([&] { model.new_state(0); }), HasSubstr("[llama] a state for 0 texts"));
 }
 
 // The memory that a file of 1 MB may claim: 5 GiB of keys and values, or 48.
@@ -158,7 +164,7 @@ TEST(Llama, AsksForNoMemoryBeyondABudgetUnlessToldTo) {
   EXPECT_THAT(error_of([&] { Decoder(config, {.max_positions = 4096, .cache_budget_bytes = 1}); }),
               HasSubstr("the budget is 1 MiB (cache_budget_bytes)"));
   config.max_positions = 100'000;
-  EXPECT_THAT(error_of([&] { Decoder(config, {.batch = 1000}); }), HasSubstr("for 1000 sequences"));
+  EXPECT_THAT(error_of([&] { Decoder(config).new_state(1000); }), HasSubstr("for 1000 sequences"));
   EXPECT_EQ(Decoder(config, {.cache_budget_bytes = 1 << 30}).max_positions(), 100'000);
 }
 
@@ -218,10 +224,10 @@ TEST(LoadLlama, NamesTheFileThatIsMissing) {
 TEST(Llama, RowByRowGivesTheLogitsOfAllRowsAtOnce) {
   auto model = random_decoder(decoder_config("tiny"), 1);
   std::vector<std::int64_t> ids = {1, 17, 5, 60, 33};
-  auto whole = model->forward(ids_of(ids), at(0)).to_vector<float>();
-  auto fresh = random_decoder(decoder_config("tiny"), 1);
+  auto whole = model->forward(ids_of(ids)).to_vector<float>();
+  auto state = model->new_state();
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    Tensor row = fresh->forward_last(ids_of({ids[i]}), at(static_cast<std::int64_t>(i)));
+    Tensor row = model->decode_last(ids_of({ids[i]}), at(static_cast<std::int64_t>(i)), *state);
     auto logits = row.to_vector<float>();
     ASSERT_EQ(row.shape(), (Shape{1, 64}));
     for (std::size_t j = 0; j < logits.size(); ++j)
@@ -253,7 +259,7 @@ TEST_P(TrainedLlama, GivesTheReferenceLogits) {
     auto ids = example["ids"].get<std::vector<std::int64_t>>();
     const json& rows = example["first_logits"];
     ids.resize(rows.size());
-    auto logits = forward(ids_of(ids), at(0)).to_vector<float>();
+    auto logits = forward(ids_of(ids)).to_vector<float>();
     double worst = 0;
     for (std::size_t row = 0; row < rows.size(); ++row)
       for (std::size_t i = 0; i < rows[row].size(); ++i)
@@ -290,7 +296,7 @@ double surprise_at(const json& cases, const std::filesystem::path& folder,
   std::size_t count = 0;
   for (const json& example : cases) {
     auto ids = example["ids"].get<std::vector<std::int64_t>>();
-    auto odds = log_softmax(forward(ids_of(ids), at(0)), -1).to_vector<float>();
+    auto odds = log_softmax(forward(ids_of(ids)), -1).to_vector<float>();
     const std::size_t vocabulary = odds.size() / ids.size();
     for (std::size_t i = 1; i < ids.size(); ++i, ++count)
       total -= odds[(i - 1) * vocabulary + static_cast<std::size_t>(ids[i])];

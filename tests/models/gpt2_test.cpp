@@ -80,15 +80,17 @@ INSTANTIATE_TEST_SUITE_P(Modes, Gpt2Logits, ::testing::ValuesIn(ways),
 TEST_P(Gpt2Logits, AreHuggingFaces) {
   auto model = gpt2_of_waves();
   auto forward = compile(*model, GetParam().options);
-  expect_logits(forward(ids_of(gpt2_ids), at(0)), 0);
+  expect_logits(forward(ids_of(gpt2_ids)), 0);
 }
 
 // A prompt and then steps: positions, the cache and the mask at work.
 TEST_P(Gpt2Logits, AreTheSameStepByStep) {
   auto model = gpt2_of_waves();
-  Compiled step = compile(
-      [&](const Tensor& ids, const Tensor& position) { return model->forward_last(ids, position); },
-      GetParam().options);
+  auto state = model->new_state();
+  Compiled step =
+      compile([&](const Tensor& ids,
+                  const Tensor& position) { return model->decode_last(ids, position, *state); },
+              GetParam().options);
   std::span<const std::int64_t> ids = gpt2_ids;
   constexpr std::size_t prompt = 4;
   expect_logits(step(ids_of(ids.first(prompt)), at(0)), prompt - 1);
@@ -99,7 +101,7 @@ TEST_P(Gpt2Logits, AreTheSameStepByStep) {
 TEST(Gpt2, GivesTheSameLogitsInGpuCode) {
   auto model = gpt2_of_waves();
   Compiled forward = compile(*model, {.fullgraph = true, .device = Device::emulated("sm_90a")});
-  expect_logits(forward(ids_of(gpt2_ids), at(0)), 0);
+  expect_logits(forward(ids_of(gpt2_ids)), 0);
 }
 
 TEST(Gpt2, GivesNearlyTheSameLogitsWithQuantisedWeights) {
@@ -107,11 +109,8 @@ TEST(Gpt2, GivesNearlyTheSameLogitsWithQuantisedWeights) {
   auto exact = random_decoder(config, 1), quantised = random_decoder(config, 1);
   quantised->quantize({});
   Tensor ids = Tensor::from<std::int64_t>({3, 7, 1, 9, 4}, {1, 5});
-  Tensor at = Tensor::from<std::int64_t>({0}, {1});
   auto logits = [&](Decoder& model) {
-    return compile([&](const Tensor& i, const Tensor& p) { return model.forward(i, p); },
-                   {.fullgraph = true})(ids, at)
-        .to_vector<float>();
+    return compile(model, {.fullgraph = true})(ids).to_vector<float>();
   };
   std::vector<float> expected = logits(*exact), actual = logits(*quantised);
   double error = relative_difference(actual, expected);
@@ -135,7 +134,7 @@ TEST(Gpt2, LayersAreOneProgram) {
   std::vector<std::size_t> regions;
   for (Decoder* m : {model.get(), deep.get()}) {
     Compiled forward = compile(*m, {.fullgraph = true});
-    forward(ids_of(gpt2_ids), at(0));
+    forward(ids_of(gpt2_ids));
     regions.push_back(forward.report().front().regions.size());
   }
   EXPECT_EQ(regions[0], regions[1]);
@@ -151,7 +150,7 @@ TEST(LoadGpt2, ReadsAFolderWithEitherFormOfNames) {
     folder.write("config.json", tiny_config);
     save_safetensors(folder.path() / "model.safetensors", weights);
     std::unique_ptr<LanguageModel> model = load_model(folder.path());
-    expect_logits(model->forward(ids_of(gpt2_ids), at(0)), 0);
+    expect_logits(model->forward(ids_of(gpt2_ids)), 0);
     EXPECT_EQ(model->stop_ids(), (std::vector<std::int64_t>{95, 95}));
   }
 }
@@ -191,7 +190,7 @@ TEST(DecoderConfig, ReadsTheSizesOfGpt2) {
 
 TEST(Gpt2, RefusesACacheBeyondItsPositions) {
   EXPECT_THAT(error_of([] { Decoder(decoder_config("gpt2_tiny"), {.max_positions = 65}); }),
-              HasSubstr("[gpt2] a cache for 1 sequences of 65 positions; the model has 64"));
+              HasSubstr("[gpt2] a cache for 65 positions; the model has 64"));
 }
 
 }  // namespace

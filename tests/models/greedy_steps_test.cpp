@@ -21,10 +21,11 @@ using Ids = std::vector<std::int64_t>;
 constexpr std::int64_t tokens = 60;
 
 // The expected steps, computed one by one with the choice on the host: [steps][batch].
-std::vector<Ids> chosen_on_the_host(Decoder& model, const Ids& first, std::int64_t limit,
+std::vector<Ids> chosen_on_the_host(const Decoder& model, const Ids& first, std::int64_t limit,
                                     const Ids& stops) {
-  Compiled step =
-      compile([&](const Tensor& ids, const Tensor& at) { return model.forward_last(ids, at); });
+  auto state = model.new_state(std::ssize(first));
+  Compiled step = compile(
+      [&](const Tensor& ids, const Tensor& at) { return model.decode_last(ids, at, *state); });
   std::vector<Ids> all;
   Ids ids = first;
   std::vector<bool> has_ended(ids.size(), false);
@@ -76,26 +77,26 @@ TEST_P(GreedyStepsOf, ChooseWhatTheHostWouldChoose) {
   if (is_slow && GetParam() != 3) GTEST_SKIP() << "a round of 3 steps is enough";
   for (std::int64_t batch : {1, 3}) {
     if (is_slow && batch == 1) continue;
-    auto model = random_decoder(decoder_config("tiny"), 3, {.batch = batch}),
-         same = random_decoder(decoder_config("tiny"), 3, {.batch = batch});
+    auto model = random_decoder(decoder_config("tiny"), 3);
+    auto state = model->new_state(batch);
     Ids first = {5, 17, 44};
     first.resize(static_cast<std::size_t>(batch));
     for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
       if (is_slow && mode == Mode::default_) continue;
-      GreedySteps greedy(*model, tokens, GetParam(), {.mode = mode});
+      GreedySteps greedy(*model, *state, tokens, GetParam(), {.mode = mode});
       std::int64_t some = is_slow ? 9 : 20;
-      auto free = chosen_on_the_host(*same, first, some, {});
+      auto free = chosen_on_the_host(*model, first, some, {});
       ASSERT_EQ(std::ssize(free), some - 1);
       EXPECT_EQ(chosen_on_the_device(greedy, first, some, {}), free);
       // Rows that end one after the other.
       Ids stops = {free[2].back(), free[7].front()};
       EXPECT_EQ(chosen_on_the_device(greedy, first, some, stops),
-                chosen_on_the_host(*same, first, some, stops));
+                chosen_on_the_host(*model, first, some, stops));
       if (is_slow) continue;
       // Up to the end of the cache.
       std::int64_t limit = model->max_positions();
       EXPECT_EQ(chosen_on_the_device(greedy, first, limit, {}),
-                chosen_on_the_host(*same, first, limit, {}));
+                chosen_on_the_host(*model, first, limit, {}));
       EXPECT_EQ(chosen_on_the_device(greedy, first, 2, {}).size(), 1U);
     }
   }
@@ -105,10 +106,11 @@ TEST_P(GreedyStepsOf, ChooseWhatTheHostWouldChoose) {
 // its sums are the same to the last bit; and a round of many steps has no more programs than one.
 TEST(GreedySteps, HaveTheProgramsOfASingleStep) {
   auto model = random_decoder(decoder_config("tiny"), 3);
-  Compiled single =
-      compile([&](const Tensor& ids, const Tensor& at) { return model->forward_last(ids, at); });
+  auto state = model->new_state();
+  Compiled single = compile(
+      [&](const Tensor& ids, const Tensor& at) { return model->decode_last(ids, at, *state); });
   single(Tensor::from<std::int64_t>({1}, {1, 1}), Tensor::from<std::int64_t>({0}, {1}));
-  GreedySteps one(*model, tokens, 1, {}), many(*model, tokens, 16, {});
+  GreedySteps one(*model, *state, tokens, 1, {}), many(*model, *state, tokens, 16, {});
   one.warm_up();
   many.warm_up();
   auto keys = [](const CompiledFunction& function) {
@@ -124,7 +126,8 @@ TEST(GreedySteps, HaveTheProgramsOfASingleStep) {
 
 TEST(GreedySteps, TellOfLogitsThatAreNoNumbers) {
   auto model = random_decoder(decoder_config("tiny"), 3);
-  GreedySteps greedy(*model, tokens, 4, {});
+  auto state = model->new_state();
+  GreedySteps greedy(*model, *state, tokens, 4, {});
   auto& weights = *static_cast<float*>(model->state().at("model.norm.weight").data());
   weights = std::numeric_limits<float>::quiet_NaN();
   greedy.start({1}, 0, 10, {});
@@ -134,10 +137,12 @@ TEST(GreedySteps, TellOfLogitsThatAreNoNumbers) {
 
 TEST(GreedySteps, RefuseWhatDoesNotFit) {
   auto model = random_decoder(decoder_config("tiny"), 3);
-  EXPECT_THAT(error_of([&] { GreedySteps(*model, 100'000, 4, {}); }),
+  auto state = model->new_state();
+  EXPECT_THAT(error_of([&] { GreedySteps(*model, *state, 100'000, 4, {}); }),
               HasSubstr("[greedy_steps] 100000 tokens to choose from; the model knows"));
-  EXPECT_THAT(error_of([&] { GreedySteps(*model, tokens, 0, {}); }), HasSubstr("a round of 0"));
-  GreedySteps greedy(*model, tokens, 4, {});
+  EXPECT_THAT(error_of([&] { GreedySteps(*model, *state, tokens, 0, {}); }),
+              HasSubstr("a round of 0"));
+  GreedySteps greedy(*model, *state, tokens, 4, {});
   EXPECT_THAT(error_of([&] { greedy.start({1, 2}, 0, 9, {}); }), HasSubstr("for a batch of 1"));
   EXPECT_THAT(error_of([&] { greedy.start({1}, 3, 65, {}); }),
               HasSubstr("tokens from position 4 up to 65; the model has 64 positions"));

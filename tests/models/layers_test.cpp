@@ -136,12 +136,12 @@ TEST(Attention, StepByStepWithACacheEqualsAllRowsAtOnce) {
   Tensor x = random_tensor({2, 7, 12}, 4);
   Tensor zero = Tensor::from<std::int64_t>({0}, {1});
   Values whole = attention.forward(x, RowPositions(zero, 7, table)).to_vector<float>();
-  attention.allocate_cache(2, 16);
+  KeyValueCache cache = attention.new_cache(2, 16);
   for (std::int64_t begin = 0, step; begin < 7; begin += step) {
     step = begin == 0 ? 3 : begin == 3 ? 2 : 1;
     RowPositions row_positions(Tensor::from<std::int64_t>({begin}, {1}), step, table);
     Tensor rows = x.slice(1, begin, begin + step).contiguous();
-    Values part = attention.forward(rows, row_positions).to_vector<float>();
+    Values part = attention.forward(rows, row_positions, &cache).to_vector<float>();
     for (std::int64_t b = 0; b < 2; ++b)
       for (std::int64_t i = 0; i < step * 12; ++i)
         ASSERT_NEAR(part[std::size_t(b * step * 12 + i)],
@@ -248,14 +248,14 @@ TEST(Activations, AreTheirFormulas) {
 
 TEST(Attention, RefusesABatchOtherThanTheCaches) {
   Attention attention({.hidden = 8, .heads = 2, .kv_heads = 1, .head_size = 4});
-  attention.allocate_cache(1, 4);
+  KeyValueCache cache = attention.new_cache(1, 4);
   RotaryTable table(4, 4, 10000);
   RowPositions row_positions(Tensor::from<std::int64_t>({0}, {1}), 1, table);
   EXPECT_THAT(error_of([&] {
-                attention.forward(random_tensor({2, 1, 8}, 5), row_positions);
+                attention.forward(random_tensor({2, 1, 8}, 5), row_positions, &cache);
               }),
               ::testing::HasSubstr("[attention] a batch of 2; the cache is for 1"));
-  EXPECT_THAT(error_of([&] { attention.allocate_cache(0, 4); }),
+  EXPECT_THAT(error_of([&] { attention.new_cache(0, 4); }),
               ::testing::HasSubstr("both must be above 0"));
   EXPECT_THAT(error_of([] {
                 Attention({8, 3, 2, 4});

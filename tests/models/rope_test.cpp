@@ -250,8 +250,8 @@ TEST(Rope, ChoosesTheFactorsOfLongTextsByTheLastRowOrByWhatIsAnnounced) {
                     .long_factors = eight(3)};
   RotaryTable table(32, head_size, config);
   ASSERT_TRUE(table.has_long());
-  auto cosines = [&](std::int64_t first, std::int64_t rows) {
-    return RowPositions(at(first), rows, table).cos.to_vector<float>();
+  auto cosines = [&](std::int64_t first, std::int64_t rows, const Tensor& text_rows = {}) {
+    return RowPositions(at(first), rows, table, text_rows).cos.to_vector<float>();
   };
   auto of_table = [&](const Tensor& cos, std::int64_t first, std::int64_t rows) {
     return cos.slice(0, first, first + rows).contiguous().to_vector<float>();
@@ -260,8 +260,8 @@ TEST(Rope, ChoosesTheFactorsOfLongTextsByTheLastRowOrByWhatIsAnnounced) {
   EXPECT_EQ(cosines(0, 9), of_table(table.long_cos, 0, 9));
   EXPECT_EQ(cosines(7, 1), of_table(table.cos, 7, 1));
   EXPECT_EQ(cosines(8, 1), of_table(table.long_cos, 8, 1));
-  table.expected_rows.copy_from(Tensor::from<std::int64_t>({9}, {1}));
-  EXPECT_EQ(cosines(0, 4), of_table(table.long_cos, 0, 4));
+  EXPECT_EQ(cosines(0, 4, at(9)), of_table(table.long_cos, 0, 4));
+  EXPECT_EQ(cosines(0, 4, at(8)), of_table(table.cos, 0, 4));
   EXPECT_FALSE(RotaryTable(8, head_size, config).has_long());  // no text can be so long
 }
 

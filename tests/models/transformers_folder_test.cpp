@@ -71,9 +71,10 @@ class GreedyText {
  public:
   GreedyText(const std::filesystem::path& folder, const Options& options)
       : model_(load_model(folder)),
-        step_(compile(
-            [this](const Tensor& ids, const Tensor& at) { return model_->forward_last(ids, at); },
-            options)) {}
+        state_(model_->new_state()),
+        step_(compile([this](const Tensor& ids,
+                             const Tensor& at) { return model_->decode_last(ids, at, *state_); },
+                      options)) {}
 
   std::vector<float> read(const Ids& prompt) {
     ids_ = prompt;
@@ -94,6 +95,7 @@ class GreedyText {
   }
 
   std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<DecodingState> state_;
   Compiled step_;
   Ids ids_;
 };

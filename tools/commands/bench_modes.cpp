@@ -66,11 +66,11 @@ MakeTimedWork gpt2_step(BenchSettings settings) {
   fill_parameters(*model, f32, settings);
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < 128; ++i) numbers.push_back(i * 7919 % config.vocabulary);
-  Tensor ids = Tensor::from(numbers, {1, 128}), at = position_of(0, Device::cpu());
+  Tensor ids = Tensor::from(numbers, {1, 128});
   return [=](Options options) {
     options.freezing = true;
     Compiled forward = compile(*model, options);
-    return TimedWork{[=] { forward(ids, at); }, 128};
+    return TimedWork{[=] { forward(ids); }, 128};
   };
 }
 
@@ -80,8 +80,10 @@ MakeTimedWork llama_step(BenchSettings settings) {
   Tensor at = position_of(step_sizes(settings).context, Device::cpu());
   return [=](Options options) {
     options.freezing = true;
-    Compiled step = compile(
-        [=](const Tensor& i, const Tensor& p) { return model->forward_last(i, p); }, options);
+    std::shared_ptr<DecodingState> state = model->new_state();
+    Compiled step =
+        compile([=](const Tensor& i, const Tensor& p) { return model->decode_last(i, p, *state); },
+                options);
     return TimedWork{[=] { step(ids, at); }};
   };
 }

@@ -77,9 +77,11 @@ void small_llama() {
   show(fmt::format("A small Llama with random weights ({} layers, width {}): one decode step",
                    config.layers, config.hidden),
        [&](Options options) -> std::function<void()> {
-         Compiled fast = compile(
-             [model](const Tensor& i, const Tensor& p) { return model->forward_last(i, p); },
-             options);
+         std::shared_ptr<DecodingState> state = model->new_state();
+         Compiled fast =
+             compile([model, state](const Tensor& i,
+                                    const Tensor& p) { return model->decode_last(i, p, *state); },
+                     options);
          return [fast, ids, position] { fast(ids, position); };
        });
 }

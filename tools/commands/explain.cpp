@@ -48,10 +48,12 @@ Compiled compiled_model(const ExplainArguments& a, std::unique_ptr<Module>& owne
     model = load_model(a.model, {.max_positions = a.positions, .links_may_leave = a.follow_links});
   require_use(a.rows >= 1 && a.rows <= model->max_positions(), "[explain] --rows is ", a.rows,
               "; the model takes 1 to ", model->max_positions());
-  Compiled fast =
-      compile([m = model.get()](const Tensor& ids,
-                                const Tensor& position) { return m->forward_last(ids, position); },
-              a.run.compile_options());
+  std::shared_ptr<DecodingState> state = model->new_state();
+  Compiled fast = compile(
+      [m = model.get(), state](const Tensor& ids, const Tensor& position) {
+        return m->decode_last(ids, position, *state);
+      },
+      a.run.compile_options());
   fast(Tensor::from(std::vector<std::int64_t>(static_cast<std::size_t>(a.rows), 1), {1, a.rows}),
        Tensor::from(std::vector<std::int64_t>{0}, {1}));
   owner = std::move(model);

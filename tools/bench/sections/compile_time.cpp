@@ -25,8 +25,9 @@ double first_call_s(LanguageModel& model, std::int64_t rows, const BenchSettings
   Tensor ids = Tensor::from(std::vector<std::int64_t>(static_cast<std::size_t>(rows), 1), {1, rows})
                    .to(device);
   Tensor at = position_of(0, device);
+  auto state = model.new_state();
   Compiled step =
-      compile([&](const Tensor& i, const Tensor& p) { return model.forward_last(i, p); },
+      compile([&](const Tensor& i, const Tensor& p) { return model.decode_last(i, p, *state); },
               {.mode = settings.mode, .fullgraph = true, .device = settings.device});
   double start = now_s();
   step(ids, at);

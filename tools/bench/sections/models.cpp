@@ -109,8 +109,9 @@ namespace {
 
 Compiled step_of(Decoder& model, const BenchSettings& settings) {
   return compile(
-      [&model](const Tensor& ids, const Tensor& position) {
-        return model.forward_last(ids, position);
+      [&model, state = std::shared_ptr<DecodingState>(model.new_state())](const Tensor& ids,
+                                                                          const Tensor& position) {
+        return model.decode_last(ids, position, *state);
       },
       {.mode = settings.mode, .fullgraph = true, .device = settings.device, .freezing = true});
 }
@@ -210,34 +211,36 @@ nlohmann::json prompt_row(Decoder& model, const Compiled& step, const WeightCase
   return row;
 }
 
-// All rows of `batch` texts at once, f32 on the host and bf16 elsewhere, with a cache just as long.
+// All rows of `batch` texts at once, f32 on the host and bf16 elsewhere.
 nlohmann::json gpt2_row(const DecoderConfig& c, std::int64_t batch, std::int64_t rows,
                         const BenchSettings& settings) {
   bool host = is_host(settings);
   DType dtype = host ? f32 : bf16;
   Device device = device_of_tensors(settings);
-  Decoder model(c, {.batch = batch, .max_positions = rows, .dtype = dtype});
+  Decoder model(c, {.max_positions = rows, .dtype = dtype});
   fill_parameters(model, dtype, settings);
   std::vector<std::int64_t> numbers;
   for (std::int64_t i = 0; i < batch * rows; ++i) numbers.push_back(i * 7919 % c.vocabulary);
-  Tensor ids = Tensor::from(numbers, {batch, rows}).to(device), at = position_of(0, device);
+  Tensor ids = Tensor::from(numbers, {batch, rows}).to(device);
   Compiled forward = compile(
       model,
       {.mode = settings.mode, .fullgraph = true, .device = settings.device, .freezing = true});
   auto body = static_cast<double>(c.parameter_count() - c.max_positions * c.hidden);
   auto tokens = static_cast<double>(batch * rows);
   double flops = 2 * body * tokens + 2 * tokens * static_cast<double>(rows * c.layers * c.hidden);
-  nlohmann::json row = timed(settings, {.ours = [&] { forward(ids, at); },
+  nlohmann::json row = timed(settings, {.ours = [&] { forward(ids); },
                                         .work = flops,
                                         .question = gpt2_question(c, batch, rows),
                                         .limit = HostLimit::f32});
   // The last row of a short prompt, by programs for that prompt.
   constexpr std::int64_t prompt = 5;
-  Tensor all = forward(ids, at);
+  Tensor all = forward(ids);
   Tensor whole = all.select(1, prompt - 1).to(Device::cpu()).clone();
+  auto state = model.new_state(batch);
   Compiled short_step =
-      compile([&](const Tensor& i, const Tensor& p) { return model.forward_last(i, p); },
+      compile([&](const Tensor& i, const Tensor& p) { return model.decode_last(i, p, *state); },
               {.fullgraph = true, .device = settings.device});
+  Tensor at = position_of(0, device);
   Tensor alone = short_step(ids.slice(1, 0, prompt).clone(), at).to(Device::cpu());
   double error = relative_error(whole, alone);
   row["error"] = std::isfinite(error) ? nlohmann::json(error) : nlohmann::json();

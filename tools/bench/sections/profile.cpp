@@ -58,10 +58,11 @@ nlohmann::json profile_of(Decoder& model, std::int64_t rows, const BenchSettings
   Device device = device_of_tensors(settings);
   Tensor ids = ids_of(rows, model.config(), device);
   Tensor position = position_of(rows == 1 ? step_sizes(settings).context : 0, device);
+  auto state = model.new_state();
   graph::Captured captured = [&] {
     graph::Capture capture;
     Tensor a = capture.placeholder(i64, ids.shape()), b = capture.placeholder(i64, {1});
-    return capture.finish({model.forward_last(a, b)});
+    return capture.finish({model.decode_last(a, b, *state)});
   }();
   std::vector<void*> inputs = {ids.data(), position.data()};
   for (const Tensor& tensor : captured.captured) inputs.push_back(tensor.data());

@@ -46,34 +46,25 @@ std::vector<Prompts> random_prompts(std::size_t count, std::int64_t most) {
   return prompts;
 }
 
-// A model for each batch, whose caches are of that size, all with the same parameters.
-class Models {
+// A model, and a state for each batch.
+class ModelOfSizes {
  public:
-  Models(const SizesCase& c, const BenchSettings& settings) {
+  ModelOfSizes(const SizesCase& c, const BenchSettings& settings) {
     std::int64_t most = 0;
     for (const Prompts& prompts : c.prompts) most = std::max(most, prompts.length);
-    for (const Prompts& prompts : c.prompts) {
-      auto& model = models_[prompts.batch];
-      if (model) continue;
-      model = std::make_unique<Decoder>(
-          c.config, ModelOptions{.batch = prompts.batch, .max_positions = most, .dtype = c.dtype});
-      if (models_.size() == 1) {
-        fill_parameters(*model, c.dtype, settings);
-        first_ = model->named_parameters();
-        continue;
-      }
-      std::vector<NamedParameter> parameters = model->named_parameters();
-      for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i].tensor = first_[i].tensor;
-      model->to(device_of_tensors(settings));
-    }
+    model_ =
+        std::make_unique<Decoder>(c.config, ModelOptions{.max_positions = most, .dtype = c.dtype});
+    fill_parameters(*model_, c.dtype, settings);
+    for (const Prompts& prompts : c.prompts)
+      if (auto& state = states_[prompts.batch]; !state) state = model_->new_state(prompts.batch);
   }
   Tensor forward(const Tensor& ids, const Tensor& position) {
-    return models_.at(ids.size(0))->forward_last(ids, position);
+    return model_->decode_last(ids, position, *states_.at(ids.size(0)));
   }
 
  private:
-  std::map<std::int64_t, std::unique_ptr<Decoder>> models_;
-  std::vector<NamedParameter> first_;
+  std::unique_ptr<Decoder> model_;
+  std::map<std::int64_t, std::unique_ptr<DecodingState>> states_;
 };
 
 double relative_difference(const Tensor& a, const Tensor& b) {
@@ -94,7 +85,7 @@ double seconds_of(const std::function<void()>& call, const BenchSettings& settin
 }
 
 nlohmann::json measure(const SizesCase& c, const BenchSettings& settings) {
-  Models models(c, settings);
+  ModelOfSizes models(c, settings);
   Device device = device_of_tensors(settings);
   Tensor at = position_of(0, device);
   auto step = [&](const Tensor& ids, const Tensor& p) { return models.forward(ids, p); };

@@ -1,0 +1,65 @@
+// The state of texts that a model is reading: the keys and values of their rows so far.
+//
+// It belongs to a conversation and not to the model, so that many conversations share the weights
+// of one model, on several threads at once. LanguageModel::new_state makes one; its memory is that
+// of its caches. One thread at a time uses a state: two that meet in it are an Error, as far as the
+// model's functions see them. A compiled function that reads a state serves one call at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+#include "models/decoder/attention.h"
+
+namespace tilewright {
+
+class DecodingState {
+ public:
+  // A cache for each layer, of equal batch and positions. The length of the texts can be announced
+  // if `has_length`. For models: others ask LanguageModel::new_state.
+  DecodingState(std::vector<KeyValueCache> caches, bool has_length);
+  // Functions that read a state know it by its address.
+  DecodingState(const DecodingState&) = delete;
+  DecodingState& operator=(const DecodingState&) = delete;
+
+  std::int64_t batch() const { return caches_[0].values.size(0); }
+  std::int64_t max_positions() const { return caches_[0].values.size(2); }
+  std::int64_t size_bytes() const;  // of the caches
+  Device device() const { return caches_[0].values.device(); }
+  // A function compiled with this state follows, as it follows a module.
+  void to(const Device& device);
+
+  // How a text is read may depend on its length (RopeType::longrope). If a text is read in several
+  // calls, its number of rows must be announced here before the first of them; a text that is read
+  // in one call need not be announced.
+  void expect(std::int64_t rows);
+  // i64 [1]: the rows announced; undefined where the model reads all lengths alike.
+  const Tensor& expected_rows() const { return expected_rows_; }
+
+  std::size_t layers() const { return caches_.size(); }
+  KeyValueCache& cache(std::size_t layer) { return caches_[layer]; }
+
+  // Takes the state for the calling thread, which may take it several times. Raises `Error` where
+  // another thread has it.
+  class Use {
+   public:
+    Use(DecodingState& state, std::string_view operation);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    DecodingState* state_ = nullptr;  // null: an outer Use of this thread gives it back
+  };
+
+ private:
+  std::vector<KeyValueCache> caches_;
+  Tensor expected_rows_;
+  std::atomic<std::thread::id> user_{};
+};
+
+}  // namespace tilewright
