@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "runtime/base/fork_gate.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright {
 
@@ -20,8 +21,9 @@ void run_beside(const std::function<void()>& work) {
   };
   std::thread second;
   try {
-    second = std::thread([&] {
+    second = std::thread([&, limit = ThreadLimit::of_thread()] {
       InsideLibrary::OnBehalf of_the_first;
+      ThreadLimit same_limit(limit);
       caught(there);
     });
   } catch (const std::system_error&) {  // one thread does it all

@@ -21,7 +21,25 @@ using ParallelFor = std::function<void(std::int64_t count, RangeBody body, void*
 // TILEWRIGHT_THREADS. Raises `Error` for a count below 1 or above 1024. Not to be called while
 // launches run.
 void set_thread_count(int count);
+// That number, or the limit of the calling thread if this is smaller.
 int thread_count();
+
+// Limits the launches of the calling thread to so many workers while it lives. The smallest
+// of several limits holds. With a limit of 1 the thread runs its loops itself and needs no pool,
+// which suits a server that has as many threads as the machine has processors.
+class ThreadLimit {
+ public:
+  // 0: no limit. Raises `Error` for a count below 0 or above 1024.
+  explicit ThreadLimit(int count);
+  ~ThreadLimit();
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+  static int of_thread();  // the calling one; 0: none
+
+ private:
+  int former_;
+};
 
 // Replaces the pool (an empty function restores it) and ends the pool's threads. Must be called
 // before the first launch or between launches. `hook` must call the body for every index once, with
@@ -30,8 +48,11 @@ int thread_count();
 void set_parallel_for(ParallelFor hook, int workers);
 
 // Runs [0, count) on the present hook or pool; on the calling thread alone if count is 1, if there
-// is one worker, or if it is called from within a body. The pool serves calls from several threads
-// one after the other. A child after fork() gets a pool of its own at its first loop.
+// is one worker, or if it is called from within a body. The pool runs one loop at a time, with the
+// workers that loops of other threads leave. A call that finds it in use works on its own thread,
+// piece by piece, and hands the rest over once the pool is free; only a loop of more than some 25
+// microseconds a worker waits for it. A child after fork() gets a pool of its own at its first
+// loop.
 void parallel_for(std::int64_t count, RangeBody body, void* context);
 
 }  // namespace tilewright

@@ -71,8 +71,7 @@ ThreadPool::ThreadPool(int workers)
   check(workers >= 1 && workers <= max_workers, "the number of workers is out of range");
   threads_.reserve(static_cast<std::size_t>(workers - 1));
   try {
-    for (int worker = 1; worker < workers; ++worker)
-      threads_.emplace_back([this, worker] { serve(worker); });
+    for (int worker = 1; worker < workers; ++worker) threads_.emplace_back([this] { serve(); });
   } catch (const std::system_error& error) {
     std::size_t started = threads_.size();
     stop();
@@ -93,14 +92,15 @@ void ThreadPool::stop() {
   threads_.clear();
 }
 
-void ThreadPool::run(std::int64_t count, RangeBody body, void* context) {
+void ThreadPool::run(std::int64_t count, int limit, RangeBody body, void* context) {
   if (count <= 0) return;
   body_ = body;
   context_ = context;
   count_ = count;
   unit_ = (count >> 31) + 1;  // so that the ends of slices fit into 32 bits
   auto units = static_cast<std::uint64_t>((count + unit_ - 1) / unit_);
-  slices_ = static_cast<int>(std::min<std::uint64_t>(units, static_cast<unsigned>(workers_)));
+  slices_ = static_cast<int>(
+      std::min<std::uint64_t>(units, static_cast<unsigned>(std::min(limit, workers_))));
   auto slices = static_cast<std::uint64_t>(slices_);
   for (std::uint64_t i = 0; i < slices; ++i)
     slice_[i].range.store(pack(units * i / slices, units * (i + 1) / slices),
@@ -108,6 +108,7 @@ void ThreadPool::run(std::int64_t count, RangeBody body, void* context) {
 
   InsideBody inside(0);
   if (slices_ == 1) return work(0);
+  next_worker_.store(1, std::memory_order_relaxed);
   // Opening is sequentially consistent with the count of sleepers: either a worker that goes to
   // sleep sees the new state, or we see the sleeper.
   std::uint32_t number = state_.load(std::memory_order_relaxed) / number_step;
@@ -144,12 +145,13 @@ void ThreadPool::leave() {
   if ((before & inside_mask) == 1 && (before & caller_sleeps_bit) != 0) wake(state_, 1, caller_set);
 }
 
-void ThreadPool::serve(int worker) {
-  worker_of_thread = worker;
+void ThreadPool::serve() {
   std::uint32_t seen = 0;
   for (;;) {
     if (join(seen)) {
-      if (worker < slices_) work(worker);
+      worker_of_thread = next_worker_.fetch_add(1, std::memory_order_relaxed);
+      if (worker_of_thread < slices_) work(worker_of_thread);
+      worker_of_thread = -1;
       leave();
     }
     // Behind the look at the number: it changes once more, and last, when the pool has stopped.

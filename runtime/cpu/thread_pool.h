@@ -38,8 +38,9 @@ class ThreadPool {
 
   int workers() const { return workers_; }
 
-  // Runs the loop and returns when every piece is done. One call at a time. The caller is worker 0.
-  void run(std::int64_t count, RangeBody body, void* context);
+  // Runs the loop with at most `limit` workers and returns when every piece is done. One call at a
+  // time. The caller is worker 0; the others are numbered in the order in which they join.
+  void run(std::int64_t count, int limit, RangeBody body, void* context);
 
   // Worker index of the calling thread inside a body of any pool, -1 outside.
   static int current_worker();
@@ -64,8 +65,8 @@ class ThreadPool {
     std::atomic<std::uint64_t> range{0};
   };
 
-  void work(int worker);   // takes pieces until none is left
-  void serve(int worker);  // the life of a thread
+  void work(int worker);  // takes pieces until none is left
+  void serve();           // the life of a thread
   bool join(std::uint32_t& seen);
   void leave();
   void wait_until_left();
@@ -78,6 +79,7 @@ class ThreadPool {
   void* context_ = nullptr;
   std::int64_t count_ = 0, unit_ = 1;
   int slices_ = 0;
+  std::atomic<int> next_worker_{1};  // of the loop, to join
   std::atomic<bool> stopping_{false};
   // Number of the loop, whether it is open, whether the caller sleeps, workers inside (see .cpp).
   alignas(64) std::atomic<std::uint32_t> state_{0};

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -151,6 +152,152 @@ TEST_F(Parallel, LoopsFromSeveralThreadsAreServedWithoutDeadlock) {
     });
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(sum.load(), 6 * 500 * 10);
+}
+
+// A loop of another thread that has the pool until it is let go.
+class PoolInUse {
+ public:
+  PoolInUse()
+      : thread_([this] {
+          run(2, [this](std::int64_t, std::int64_t, int) {
+            is_used_ = true;
+            is_used_.notify_all();
+            may_end_.wait(false);
+          });
+        }) {
+    is_used_.wait(false);
+  }
+  ~PoolInUse() { end(); }
+  void end() {
+    may_end_ = true;
+    may_end_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> is_used_ = false, may_end_ = false;
+  std::thread thread_;
+};
+
+TEST_F(Parallel, ALoopThatFindsThePoolInUseRunsOnItsOwnThread) {
+  for (int threads : {2, 8}) {
+    set_thread_count(threads);
+    PoolInUse other;
+    const std::thread::id self = std::this_thread::get_id();
+    for (std::int64_t count : {2, 9, 4099}) {
+      std::int64_t next = 0;
+      run(count, [&](std::int64_t begin, std::int64_t end, int worker) {
+        EXPECT_EQ(begin, next);
+        EXPECT_EQ(worker, 0);
+        EXPECT_EQ(std::this_thread::get_id(), self);
+        next = end;
+      });
+      EXPECT_EQ(next, count);
+    }
+  }
+}
+
+TEST_F(Parallel, ALoopHandsItsRestOverOnceThePoolIsFree) {
+  set_thread_count(2);
+  PoolInUse other;
+  std::array<std::atomic<int>, 64> visits{};
+  const std::thread::id self = std::this_thread::get_id();
+  std::atomic<bool> is_shared = false;
+  run(64, [&](std::int64_t begin, std::int64_t end, int) {
+    for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+    if (begin == 0) return other.end();
+    if (std::this_thread::get_id() != self) is_shared = true;
+    // The rest waits for its second worker.
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!is_shared && std::chrono::steady_clock::now() < latest) std::this_thread::yield();
+  });
+  EXPECT_TRUE(is_shared);
+  for (const std::atomic<int>& count : visits) ASSERT_EQ(count.load(), 1);
+}
+
+// A loop whose first piece takes long is not left to one thread.
+TEST_F(Parallel, ALongLoopWaitsForThePool) {
+  set_thread_count(2);
+  PoolInUse other;
+  const std::thread::id self = std::this_thread::get_id();
+  std::atomic<int> pieces = 0;
+  std::atomic<bool> is_shared = false;
+  std::thread end;
+  run(64, [&](std::int64_t begin, std::int64_t, int) {
+    if (begin == 0) {
+      work_for(std::chrono::milliseconds(2));
+      // Until then the loop waits, and does not go on.
+      end = std::thread([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_EQ(pieces.load(), 0);
+        other.end();
+      });
+      return;
+    }
+    ++pieces;
+    if (std::this_thread::get_id() != self) is_shared = true;
+    const auto latest = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!is_shared && std::chrono::steady_clock::now() < latest) std::this_thread::yield();
+  });
+  end.join();
+  EXPECT_TRUE(is_shared);
+}
+
+TEST_F(Parallel, ALimitIsOfItsThreadAndTheSmallestHolds) {
+  set_thread_count(8);
+  ThreadLimit limit(3);
+  EXPECT_EQ(thread_count(), 3);
+  {
+    ThreadLimit larger(5), none(0);
+    EXPECT_EQ(thread_count(), 3);
+    ThreadLimit smaller(2);
+    EXPECT_EQ(thread_count(), 2);
+  }
+  EXPECT_EQ(thread_count(), 3);
+  std::thread([] { EXPECT_EQ(thread_count(), 8); }).join();
+  ThreadLimit beyond(100);
+  EXPECT_EQ(thread_count(), 3);
+  EXPECT_THROW(ThreadLimit(-1), Error);
+  EXPECT_THROW(ThreadLimit(1025), Error);
+}
+
+TEST_F(Parallel, ALoopHasNoMoreWorkersThanItsThreadsLimit) {
+  set_thread_count(8);
+  for (int limit : {1, 2, 3}) {
+    ThreadLimit here(limit);
+    std::set<int> seen;
+    std::mutex mutex;
+    for (int loop = 0; loop < 50; ++loop) {
+      expect_every_index_once(100);
+      run(64, [&](std::int64_t, std::int64_t, int worker) {
+        work_for(std::chrono::microseconds(20));
+        std::lock_guard lock(mutex);
+        seen.insert(worker);
+      });
+    }
+    EXPECT_LT(*seen.rbegin(), limit);
+    EXPECT_GE(std::ssize(seen), std::min(limit, 2)) << "whichever workers wake first take part";
+  }
+}
+
+TEST_F(Parallel, AHookGetsAsManyPartsAsTheLimitSays) {
+  std::vector<std::int64_t> counts;
+  set_parallel_for(
+      [&](std::int64_t count, RangeBody body, void* context) {
+        counts.push_back(count);
+        for (std::int64_t i = 0; i < count; ++i) body(context, i, i + 1, 4);
+      },
+      5);
+  ThreadLimit limit(3);
+  std::vector<std::array<std::int64_t, 3>> pieces;
+  run(10, [&](std::int64_t begin, std::int64_t end, int worker) {
+    pieces.push_back({begin, end, worker});
+  });
+  EXPECT_THAT(counts, testing::ElementsAre(3));
+  EXPECT_THAT(pieces, testing::ElementsAre(std::array<std::int64_t, 3>{0, 3, 0},
+                                           std::array<std::int64_t, 3>{3, 6, 1},
+                                           std::array<std::int64_t, 3>{6, 10, 2}));
+  expect_every_index_once(2);
 }
 
 TEST_F(Parallel, ALoopInsideABodyRunsOnThatBodysWorker) {
