@@ -11,6 +11,7 @@
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 #include "runtime/base/fork_gate.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright {
 
@@ -64,6 +65,7 @@ TensorResults CompiledFunction::State::run(const Call& call, std::int64_t times,
                                            graph::LoggedValues& logged) {
   // Inside a capture the function is part of what is being captured.
   graph::MarkScope mark(region);
+  ThreadLimit limit(plans.options().threads);
   if (!plans.is_captured() || graph::Capture::active() || stance() == Stance::force_eager)
     return call_one_by_one(call, times);
   require_concrete_arguments(call);

@@ -12,6 +12,7 @@
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
 #include "runtime/base/fork_gate.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {
 namespace {
@@ -55,7 +56,7 @@ Tensor operand_on(const Device& device, const Tensor& operand, const Call& call)
 
 Hash key_of(const Call& call, const Device& device) {
   Hasher hasher;
-  hasher.add(device.text()).add(call.key).add(call.operands.size());
+  hasher.add(device.text()).add(call.key).add(call.operands.size()).add(thread_count());
   for (const Tensor& operand : call.operands) {
     const TensorBody& body = *operand.body();
     hasher.add(body.dtype).add(body.view.shape).add(body.view.strides);

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
+#include "runtime/cpu/parallel.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
@@ -252,6 +254,38 @@ TEST(Compile, NamesModesAndBackends) {
   expect_contains(error_of([] { parse_backend("cuda"); }), "[backend] 'cuda' is unknown");
 }
 
+// The parts into which launches were split while it lives, by a pool of four workers.
+class SplitLaunches {
+ public:
+  SplitLaunches() {
+    set_parallel_for(
+        [this](std::int64_t count, RangeBody body, void* context) {
+          most = std::max(most, count);
+          for (std::int64_t i = 0; i < count; ++i) body(context, i, i + 1, static_cast<int>(i % 4));
+        },
+        4);
+  }
+  ~SplitLaunches() { set_parallel_for({}, 0); }
+  std::int64_t most = 0;
+};
+
+TEST(Compile, LaunchesTakeNoMoreThreadsThanTheFunctionsOwn) {
+  const Tensor x = ramp({512, 64});
+  auto function = [](const Tensor& t) { return softmax(t * 2, -1); };
+  const Tensor expected = function(x);
+  for (Mode mode : modes)
+    for (int threads : {0, 1, 2, 3}) {
+      SplitLaunches launches;
+      Compiled fast = compile(function, {.mode = mode, .threads = threads, .tune_seconds = 0.05});
+      for (int call = 0; call < 3; ++call) expect_near(fast(x), expected);
+      EXPECT_EQ(thread_count(), 4) << "of the caller";
+      if (threads == 0)
+        EXPECT_GT(launches.most, 3);
+      else
+        EXPECT_EQ(launches.most, threads == 1 ? 0 : threads);
+    }
+}
+
 TEST(Compile, RefusesWhatItCannotCall) {
   Compiled fast = compile([](const Tensor& x) { return x; });
   expect_contains(error_of([&] { fast(); }),
@@ -263,6 +297,8 @@ TEST(Compile, RefusesWhatItCannotCall) {
   expect_contains(
       error_of([] { compile([](const Tensor& x) { return x; }, {.max_signatures = 0}); }),
       "max_signatures is 0");
+  expect_contains(error_of([] { compile([](const Tensor& x) { return x; }, {.threads = -1}); }),
+                  "[compile] threads is -1; it must be from 1 to 1024, or 0 for all");
 }
 
 }  // namespace

@@ -65,6 +65,9 @@ struct Options {
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   // Where code runs if all of its tensors are on the host; if some are on a GPU, it runs there.
   Device device = default_device();
+  // Threads that a launch on the host may take: at most so many of thread_count(), for which its
+  // programs are planned; 0: all. A server does best with 1 and a function for each of its threads.
+  int threads = 0;
   // How long block configurations of a signature are searched for, all regions together. Each
   // region gets a share of this in proportion to its share of a call's time; those that take next
   // to nothing are left alone.

@@ -2,6 +2,7 @@
 
 #include "dsl/language/check_setting.h"
 #include "runtime/base/error.h"
+#include "runtime/cpu/thread_pool.h"
 
 namespace tilewright::graph {
 namespace {
@@ -13,6 +14,9 @@ void require_possible(const Options& options) {
           "; it must be at least 1");
   require(options.verify_capture >= 0, "[compile] verify_capture is ", options.verify_capture,
           "; it must be the number of calls between two looks, or 0");
+  require(options.threads >= 0 && options.threads <= ThreadPool::max_workers,
+          "[compile] threads is ", options.threads, "; it must be from 1 to ",
+          ThreadPool::max_workers, ", or 0 for all");
   require(options.tune_seconds > 0, "[compile] tune_seconds is ", options.tune_seconds,
           "; it must be positive");
   require(!options.tune_in_background || options.write_plan.empty(), "[compile] write_plan is \"",

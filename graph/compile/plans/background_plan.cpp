@@ -5,6 +5,7 @@
 #include "graph/compile/plans/tuned_plan.h"
 #include "runtime/base/error.h"
 #include "runtime/base/number_text.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {
 namespace {
@@ -34,8 +35,9 @@ std::string outcome(const TunedPlan& tuned, std::size_t changed) {
 BackgroundPlan::BackgroundPlan(Graph graph, PlanOptions options,
                                std::shared_ptr<const Plan> present, StepInputs inputs)
     : job_([made = made_, graph = std::move(graph), options = std::move(options),
-            present = std::move(present),
-            inputs = std::move(inputs)](const std::stop_token& stop) mutable {
+            present = std::move(present), inputs = std::move(inputs),
+            threads = ThreadLimit::of_thread()](const std::stop_token& stop) mutable {
+        ThreadLimit limit(threads);
         options.tune->stop = stop;
         TunedPlan tuned = make_tuned_plan(graph, options, std::move(inputs));
         std::size_t changed = count_new(*tuned.plan, *present);
