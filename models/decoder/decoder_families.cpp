@@ -452,7 +452,9 @@ DecoderConfig parse_decoder_config(std::string_view text, std::string_view what)
     known += concat(known.empty() ? "\"" : ", \"", name, '"');
   const auto* family = std::ranges::find(families, type, &Family::model_type);
   require(family != std::end(families), "[", decoder_operation, "] ", what, ": model_type is \"",
-          json::excerpt(type), "\"; supported are ", known);
+          json::excerpt(type), "\"; supported are ", known,
+          "; export a model of another kind, by torch.export to a .pt2 file or to ONNX, and load "
+          "that (tilewright run FILE)");
   fields.expect_absent("quantization_config", "a quantised model");
   for (std::string_view flag : {"is_encoder_decoder", "add_cross_attention"})
     fields.expect_flag(flag, false);

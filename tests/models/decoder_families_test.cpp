@@ -127,8 +127,12 @@ TEST_P(Family, RefusesAMemberThatItDoesNotKnow) {
 }
 
 TEST(DecoderFamilies, AreNamedWhereOneIsNotKnown) {
-  EXPECT_THAT(error_with("bert", ""), HasSubstr("model_type is \"bert\"; supported are \"llama\", "
-                                                "\"mistral\", \"qwen2\", \"qwen3\", \"gpt2\""));
+  const std::string error = error_with("bert", "");
+  EXPECT_THAT(error, HasSubstr("model_type is \"bert\"; supported are \"llama\", \"mistral\", "
+                               "\"qwen2\", \"qwen3\", \"gpt2\""));
+  EXPECT_THAT(error,
+              HasSubstr("; export a model of another kind, by torch.export to a .pt2 file or "
+                        "to ONNX, and load that (tilewright run FILE)"));
 }
 
 TEST(DecoderFamilies, RefuseValuesThatAreNotSupportedByName) {
