@@ -2,7 +2,8 @@
 //
 // The prompt goes through the model in pieces of a few fixed sizes, and then every token is one
 // step of size 1, so that a model of any prompt length compiles at most as many programs as there
-// are sizes. Programs are compiled before the clock of prefill and decode starts.
+// are sizes. Programs are compiled before the clock of prefill and decode starts, or all of them in
+// advance by `warm_up`, so that a conversation does not wait for the compiler when it gets longer.
 //
 // A GPU would wait for the host at every token that the host chooses. Greedy decoding therefore
 // takes several steps a round there; each step chooses on the device (greedy_steps.h). The ids are
@@ -26,7 +27,9 @@
 namespace tilewright {
 
 struct GenerateOptions {
-  std::int64_t max_tokens = 256;  // positions, the prompt's included
+  // New tokens at the most, as transformers' max_new_tokens. The text also ends where the model has
+  // no further position.
+  std::int64_t max_tokens = 256;
   SamplingOptions sampling;
   // How many steps the device makes without the host, choosing tokens itself. More than 1 only for
   // a temperature of 0, since the random numbers are on the host. 0: 8 on a GPU if that is
@@ -64,13 +67,22 @@ class TextGenerator {
   // Raises `Error` unless model and tokenizer fit, for a batch above 1, and for bad options.
   TextGenerator(const LanguageModel& model, Tokenizer tokenizer, Options options = {});
   Generation generate(std::string_view prompt, const GenerateOptions& options = {});
+  // Compiles everything that texts of up to so many tokens need with these options, prompts of any
+  // length included. Returns the seconds that it took: 0 if everything was compiled before.
+  double warm_up(std::int64_t tokens, const GenerateOptions& options = {});
   const CompiledFunction& compiled() const { return step_; }  // for reports
 
  private:
+  class Turn;
   std::vector<TokenId> encode(std::string_view prompt, const GenerateOptions& options) const;
   std::vector<TokenId> stops(const GenerateOptions& options) const;
-  std::int64_t steps_a_round(const GenerateOptions& options, std::int64_t prompt_size) const;
-  void warm_up(std::size_t prompt_size, std::int64_t steps, Generation& result);
+  // The tokens that a text has at the most, its prompt included.
+  std::int64_t last_token(const GenerateOptions& options, std::int64_t prompt_size) const;
+  std::int64_t steps_a_round(const GenerateOptions& options) const;
+  bool is_read_again(const GenerateOptions& options, std::int64_t prompt_size) const;
+  double compile_piece(std::size_t size);
+  double compile_rounds(std::int64_t steps);
+  void compile_for(std::size_t prompt_size, std::int64_t steps, Generation& result);
   // Runs ids[begin, begin + size) and returns the logits of the last of them.
   std::span<const float> run(std::span<const TokenId> ids, std::size_t begin, std::size_t size);
   std::span<const float> prefill(std::span<const TokenId> prompt);

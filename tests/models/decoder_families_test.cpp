@@ -294,7 +294,8 @@ TEST(Generate, ReadsATextAgainWhereItBecomesALongOne) {
   for (std::string_view prompt : {"BCDE", "BCDEFGHIJKLMNOPQRSTU"})
     for (std::int64_t steps : {0, 4}) {
       TextGenerator generator(*model, tokenizer);
-      Generation result = generator.generate(prompt, {.max_tokens = 28, .steps_a_round = steps});
+      Generation result = generator.generate(
+          prompt, {.max_tokens = 28 - std::ssize(prompt), .steps_a_round = steps});
       for (std::size_t i = prompt.size(); i < result.ids.size(); ++i) {
         std::vector<std::int64_t> before(result.ids.begin(),
                                          result.ids.begin() + static_cast<std::ptrdiff_t>(i));

@@ -274,14 +274,16 @@ TEST_P(TrainedLlama, BeginsTwoOfTheReferenceStories) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   constexpr std::size_t begun = 64;  // ids
   auto model = load_decoder(*folder);
-  TextGenerator generator(*model, Tokenizer::open(*folder / "tokenizer.json"), GetParam().options);
+  const Tokenizer tokenizer = Tokenizer::open(*folder / "tokenizer.json");
+  TextGenerator generator(*model, tokenizer, GetParam().options);
   json expected = json::parse(testing::read_file(*folder / "expected.json"));
   for (std::size_t i = 0; i < 2; ++i) {
     const json& example = expected["cases"][i];
     auto ids = example["ids"].get<std::vector<TokenId>>();
     ids.resize(std::min(begun, ids.size()));
-    Generation result = generator.generate(example["prompt"].get<std::string>(),
-                                           {.max_tokens = static_cast<std::int64_t>(ids.size())});
+    auto prompt = example["prompt"].get<std::string>();
+    const std::int64_t new_tokens = std::ssize(ids) - std::ssize(tokenizer.encode(prompt));
+    Generation result = generator.generate(prompt, {.max_tokens = new_tokens});
     EXPECT_EQ(result.ids, ids) << example["prompt"];
   }
 }
@@ -322,12 +324,15 @@ TEST(QuantizedLlama, IsHardlyMoreSurprisedWhenItMultipliesIntegers) {
 TEST_P(TrainedLlama, WritesTheReferenceStories) {
   TILEWRIGHT_TRAINED_MODEL(folder, "stories260K");
   auto model = load_decoder(*folder);
-  TextGenerator generator(*model, Tokenizer::open(*folder / "tokenizer.json"), GetParam().options);
+  const Tokenizer tokenizer = Tokenizer::open(*folder / "tokenizer.json");
+  TextGenerator generator(*model, tokenizer, GetParam().options);
   json expected = json::parse(testing::read_file(*folder / "expected.json"));
   for (const json& example : expected["cases"]) {
     auto prompt = example["prompt"].get<std::string>();
-    Generation result =
-        generator.generate(prompt, {.max_tokens = example["max_tokens"].get<std::int64_t>()});
+    // The reference counts the prompt.
+    const std::int64_t new_tokens =
+        example["max_tokens"].get<std::int64_t>() - std::ssize(tokenizer.encode(prompt));
+    Generation result = generator.generate(prompt, {.max_tokens = new_tokens});
     EXPECT_EQ(result.ids, example["ids"].get<std::vector<TokenId>>()) << prompt;
     EXPECT_TRUE(result.text.starts_with(prompt)) << result.text;
   }

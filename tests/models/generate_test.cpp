@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "models/decoder/decoder.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
@@ -33,15 +35,54 @@ struct Fixture {
   TextGenerator generator{*model, tokenizer};
 };
 
-TEST(Generate, StopsAtMaxTokensPromptIncluded) {
+TEST(Generate, StopsAtMaxTokensBesidesThePrompt) {
   Fixture f;
-  Generation result = f.generator.generate("abc", {.max_tokens = 20});
+  Generation result = f.generator.generate("abc", {.max_tokens = 16});
   EXPECT_EQ(result.prompt_ids.size(), 4U);
-  EXPECT_EQ(result.ids.size() == 20, result.finish == Finish::length);
+  EXPECT_EQ(result.ids.size(), 20U);
+  EXPECT_EQ(result.finish, Finish::length);
   EXPECT_TRUE(result.text.starts_with("abc"));
   EXPECT_GT(result.peak_memory_bytes, 0);
-  Generation only_prompt = f.generator.generate("abc", {.max_tokens = 4});
-  EXPECT_EQ(only_prompt.ids, only_prompt.prompt_ids);
+  EXPECT_EQ(f.generator.generate("abc", {.max_tokens = 1}).ids.size(), 5U);
+}
+
+TEST(Generate, StopsAtTheModelsLastPosition) {
+  Fixture f;
+  for (std::int64_t steps : {1, 8}) {
+    GenerateOptions options{.steps_a_round = steps};  // 256 tokens of a model of 64 positions
+    Generation result = f.generator.generate(std::string(60, 'a'), options);
+    EXPECT_EQ(result.ids.size(), 64U);
+    EXPECT_EQ(result.finish, Finish::length);
+    options.max_tokens = std::numeric_limits<std::int64_t>::max();
+    EXPECT_EQ(f.generator.generate(std::string(60, 'a'), options).ids, result.ids);
+  }
+}
+
+// Once all sizes are compiled, a call that would compile is an Error.
+TEST(Generate, WarmsUpForConversationsOfALength) {
+  const bool is_slow = default_device().is_emulated();  // a second for a few tokens
+  const std::int64_t longest = is_slow ? 5 : 40;
+  for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
+    auto model = random_decoder(decoder_config("gpt2_tiny"), 3);
+    TextGenerator generator(*model, Tokenizer::parse(letters(), "letters"), {.mode = mode});
+    EXPECT_THAT(error_of([&] { generator.warm_up(65); }),
+                HasSubstr("[warm_up] 65 tokens; from 1 to the model's 64 positions are allowed"));
+    EXPECT_THAT(error_of([&] { generator.warm_up(0); }), HasSubstr("[warm_up] 0 tokens"));
+    EXPECT_GT(generator.warm_up(longest), 0);
+    GenerateOptions rounds{.max_tokens = 5, .steps_a_round = 4};
+    EXPECT_GT(generator.warm_up(longest, rounds), 0);
+    EXPECT_EQ(generator.warm_up(longest, rounds), 0);
+    const std::size_t plans = generator.compiled().report().size();
+    set_stance(Stance::fail_on_recompile);
+    for (std::size_t length : {1, 20, 3, 37}) {
+      if (is_slow && length > 3) continue;
+      GenerateOptions options{.max_tokens = 3, .steps_a_round = 1};
+      EXPECT_EQ(generator.generate(std::string(length, 'a'), options).compile_s, 0);
+      EXPECT_EQ(generator.generate(std::string(length, 'b'), rounds).compile_s, 0);
+    }
+    set_stance(Stance::compile);
+    EXPECT_EQ(generator.compiled().report().size(), plans);
+  }
 }
 
 TEST(Generate, APromptKeepsToNoLengthOfTheTokenizersFile) {
@@ -51,7 +92,7 @@ TEST(Generate, APromptKeepsToNoLengthOfTheTokenizersFile) {
           "padding":{"strategy":{"Fixed":8},"direction":"Right","pad_id":0},)";
   Tokenizer tokenizer = Tokenizer::parse(lengths + letters().substr(1), "letters");
   ASSERT_EQ(tokenizer.encode("abcd").size(), 8U);
-  Generation result = TextGenerator(*model, tokenizer).generate("abcd", {.max_tokens = 9});
+  Generation result = TextGenerator(*model, tokenizer).generate("abcd", {.max_tokens = 4});
   EXPECT_EQ(result.prompt_ids, Tokenizer::parse(letters(), "letters").encode("abcd"));
 }
 
@@ -152,14 +193,11 @@ TEST(Generate, SeveralStepsARoundAreGreedy) {
 
 TEST(Generate, RefusesLimitsAndPromptsThatDoNotFit) {
   Fixture f;
-  EXPECT_THAT(error_of([&] { f.generator.generate("a", {.max_tokens = 65}); }),
-              HasSubstr("[generate] max_tokens is 65; from 1 to the model's 64 positions"));
   EXPECT_THAT(error_of([&] { f.generator.generate("a", {.max_tokens = 0}); }),
-              HasSubstr("max_tokens is 0"));
-  EXPECT_THAT(error_of([&] { f.generator.generate("abc", {.max_tokens = 3}); }),
-              HasSubstr("the prompt has 4 tokens; max_tokens, prompt included, is 3"));
-  EXPECT_THAT(error_of([&] { f.generator.generate("a", {.sampling = {.top_p = 2}}); }),
-              HasSubstr("max_tokens is 256"));
+              HasSubstr("[generate] max_tokens is 0; at least 1 new token is allowed"));
+  EXPECT_THAT(error_of([&] { f.generator.generate(std::string(63, 'a')); }),
+              HasSubstr("[generate] the prompt has 64 tokens; the model has 64 positions, of which "
+                        "a new token needs one"));
   EXPECT_THAT(
       error_of([&] { f.generator.generate("a", {.max_tokens = 9, .sampling = {.top_p = 2}}); }),
       HasSubstr("top_p is 2"));

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <source_location>
 
@@ -22,7 +23,7 @@ namespace {
 
 struct GenerateArguments {
   std::string model, prompt;
-  std::optional<std::int64_t> max_tokens;  // 256, if the model has so many positions
+  std::optional<std::int64_t> max_tokens;  // new ones; 256, if the model has so many positions
   SamplingOptions sampling;
   std::int64_t steps_a_round = 0, group_size = 0;
   std::string dtype = "f32", weights, activations;
@@ -113,6 +114,13 @@ std::int64_t most_tokens(const GenerateArguments& a) {
   return std::min(usual, positions_of(a).value_or(usual));
 }
 
+// As many as prompt and new tokens may take.
+std::int64_t needed_positions(const GenerateArguments& a, const Tokenizer& tokenizer) {
+  auto prompt = std::ssize(tokenizer.encode(a.prompt, {.truncate = false, .pad = false}));
+  std::int64_t most = positions_of(a).value_or(std::numeric_limits<std::int64_t>::max());
+  return most_tokens(a) < most - prompt ? prompt + most_tokens(a) : most;
+}
+
 void quantize(LanguageModel& model, const GenerateArguments& a) {
   if (!is_quantized(a)) return;
   QuantizeOptions options = quantize_options(a);
@@ -155,14 +163,14 @@ void generate(const GenerateArguments& a) {
   check_arguments(a);
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
+  Tokenizer tokenizer = Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json",
+                                        {.links_may_leave = a.follow_links});
   // A cache for the tokens that are wanted, not for as many as the model could have.
-  ModelOptions wanted_model{.max_positions = most_tokens(a),
+  ModelOptions wanted_model{.max_positions = needed_positions(a, tokenizer),
                             .dtype = model_dtype(a.dtype),
                             .links_may_leave = a.follow_links,
                             .device = options.device};
   if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
-  Tokenizer tokenizer = Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json",
-                                        {.links_may_leave = a.follow_links});
   auto model = load_model(a.model, wanted_model);
   quantize(*model, a);
   TextGenerator generator(*model, std::move(tokenizer), options);
@@ -200,7 +208,7 @@ void add_generate(CLI::App& command) {
       "text to continue; none: the model begins one, if its tokenizer has a token for that");
   command
       .add_option("--max-tokens", a->max_tokens,
-                  "positions at the most, the prompt's included (default: 256, or the model's)")
+                  "new tokens at the most (default: 256, or the model's positions)")
       ->check(above_zero());
   command
       .add_option("--temperature", a->sampling.temperature, "0 takes the likeliest token always")
