@@ -133,6 +133,8 @@ void add_bench(CLI::App& command) {
       "regional", "The 64-layer model of regional compilation: compile time and latency by mode"));
   add_bench_modes(*command.add_subcommand(
       "modes", "Whole steps of models in max-autotune beside reduce-overhead, in fresh processes"));
+  add_bench_clients(*command.add_subcommand(
+      "clients", "Several threads, each with a text of its own over one model"));
   add_bench_ptxas(*command.add_subcommand(
       "ptxas", "Kernels of every GPU: registers, spills and instructions, as ptxas sees them"));
   for (const Section& section : bench_sections()) add_section(command, section);

@@ -63,5 +63,6 @@ void add_demo(CLI::App& command);
 void add_bench_regional(CLI::App& command);
 void add_bench_ptxas(CLI::App& command);
 void add_bench_modes(CLI::App& command);
+void add_bench_clients(CLI::App& command);
 
 }  // namespace tilewright::tools
