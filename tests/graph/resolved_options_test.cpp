@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "graph/compile/compile.h"
 #include "tests/errors.h"
 #include "tests/setting.h"
 
