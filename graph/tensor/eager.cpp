@@ -186,6 +186,22 @@ std::vector<Tensor> run_eager_function(std::string_view name, const Hash& key,
                          [&](std::span<const Tensor> x) { return graph_of(function, x); });
 }
 
+void run_eager_function_in_place(std::string_view name, const Hash& key,
+                                 std::span<const Tensor> operands, const TensorsOfTensors& function,
+                                 std::source_location where) {
+  std::shared_ptr<const Plan> plan;
+  StepAccess access;
+  Hasher hasher;
+  hasher.add("in place").add(name).add(key);
+  auto make_graph = [&](std::span<const Tensor> x) {
+    Graph graph = graph_of(function, x);
+    graph.mutations = {{graph.inputs[0], graph.outputs[0]}};
+    graph.outputs.clear();
+    return graph;
+  };
+  run({name, operands, where, hasher.finish(), true}, make_graph, plan, access);
+}
+
 void run_eager_in_place(Op op, std::span<const Tensor> operands, const Attributes& attributes,
                         std::source_location where) {
   std::shared_ptr<const Plan> plan;

@@ -34,4 +34,9 @@ std::vector<Tensor> run_eager_function(std::string_view name, const Hash& key,
                                        const TensorsOfTensors& function,
                                        std::source_location where);
 
+// The same, but the one result, which has the type of the first operand, is written over that.
+void run_eager_function_in_place(std::string_view name, const Hash& key,
+                                 std::span<const Tensor> operands, const TensorsOfTensors& function,
+                                 std::source_location where);
+
 }  // namespace tilewright::graph

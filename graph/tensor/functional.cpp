@@ -1,5 +1,6 @@
 #include "graph/tensor/functional.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -91,27 +92,63 @@ std::vector<Tensor> apply_all(Op op, std::span<const Tensor> operands, const Att
   return run_eager(op, operands, attributes, std::nullopt, where);
 }
 
-std::vector<Tensor> apply_function(std::string_view name, std::span<const Tensor> operands,
-                                   const std::vector<Number>& settings,
-                                   const TensorsFunction& function, std::source_location where) {
-  if (Capture::active() != nullptr) return function(operands);
+namespace {
+
+Hash key_of(const std::vector<Number>& settings, std::span<const Tensor> operands) {
   Hasher hasher;
   for (const Number& setting : settings)
     hasher.add(setting.is_integral()).add(setting.as_double()).add(setting.as_integer());
+  for (const Tensor& operand : operands) hasher.add(operand.defined());
+  return hasher.finish();
+}
+
+std::vector<Tensor> defined_of(std::string_view name, std::span<const Tensor> operands,
+                               std::source_location where) {
   std::vector<Tensor> defined;
-  for (const Tensor& operand : operands) {
-    hasher.add(operand.defined());
+  for (const Tensor& operand : operands)
     if (operand.defined()) defined.push_back(operand);
-  }
   require_concrete(name, defined, where);
-  auto of_all = [&](std::span<const Tensor> given) {
+  return defined;
+}
+
+// The function of the operands that are defined.
+auto of_defined(std::span<const Tensor> operands, const TensorsFunction& function) {
+  return [operands, &function](std::span<const Tensor> given) {
     std::vector<Tensor> all(operands.size());
     std::size_t next = 0;
     for (std::size_t i = 0; i < all.size(); ++i)
       if (operands[i].body() != nullptr) all[i] = given[next++];
     return function(all);
   };
-  return run_eager_function(name, hasher.finish(), defined, of_all, where);
+}
+
+}  // namespace
+
+std::vector<Tensor> apply_function(std::string_view name, std::span<const Tensor> operands,
+                                   const std::vector<Number>& settings,
+                                   const TensorsFunction& function, std::source_location where) {
+  if (Capture::active() != nullptr) return function(operands);
+  return run_eager_function(name, key_of(settings, operands), defined_of(name, operands, where),
+                            of_defined(operands, function), where);
+}
+
+void write_function(std::string_view name, std::span<const Tensor> operands,
+                    const std::vector<Number>& settings, const TensorsFunction& function,
+                    std::source_location where) {
+  Tensor target = operands[0];
+  if (Capture::active() != nullptr) return target.copy_from(function(operands)[0], where);
+  const std::vector<Tensor> defined = defined_of(name, operands, where);
+  const TensorBody& body = *target.body();
+  require_writable(body, name, where);
+  require_own_elements(body, name, where);
+  // Operations run on a GPU where an operand lies on one, which may not be the target.
+  auto lies_with_it = [&](const Tensor& operand) {
+    return operand.body()->is_constant || memory_of(operand) == memory_of(target);
+  };
+  if (!std::ranges::all_of(defined, lies_with_it))
+    return target.copy_from(apply_function(name, operands, settings, function, where)[0], where);
+  run_eager_function_in_place(name, key_of(settings, operands), defined,
+                              of_defined(operands, function), where);
 }
 
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,

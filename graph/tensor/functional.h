@@ -38,6 +38,12 @@ std::vector<Tensor> apply_function(std::string_view name, std::span<const Tensor
                                    const std::vector<Number>& settings,
                                    const TensorsFunction& function, std::source_location where);
 
+// The same for a function of one result, which has the type of the first operand and is written to
+// it. Raises `Error` where that cannot be written.
+void write_function(std::string_view name, std::span<const Tensor> operands,
+                    const std::vector<Number>& settings, const TensorsFunction& function,
+                    std::source_location where);
+
 // A view op: metadata only on a concrete tensor; nothing where a reshape of one is no view.
 std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& attributes,
                                  std::source_location where);
