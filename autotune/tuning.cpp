@@ -7,6 +7,7 @@
 #include "autotune/database/row/statistics.h"
 #include "autotune/measure/clocks.h"
 #include "autotune/search/strategies.h"
+#include "autotune/space/random.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "autotune/database/row/statistics.h"
+#include "autotune/space/random.h"
 
 namespace tilewright::autotune {
 namespace {

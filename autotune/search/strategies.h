@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autotune/search/strategy.h"
+#include "autotune/space/random.h"
 
 namespace tilewright::autotune {
 

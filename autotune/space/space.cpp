@@ -6,6 +6,7 @@
 #include <limits>
 #include <set>
 
+#include "autotune/space/random.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::autotune {

@@ -18,7 +18,6 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +25,7 @@
 namespace tilewright::autotune {
 
 using Point = std::vector<int>;
-using Random = std::mt19937_64;
+class Random;  // random.h
 
 struct Knob {
   std::string name;

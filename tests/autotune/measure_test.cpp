@@ -6,6 +6,7 @@
 #include "autotune/database/row/statistics.h"
 #include "autotune/measure/clocks.h"
 #include "autotune/measure/decision.h"
+#include "autotune/space/random.h"
 
 namespace tilewright::autotune::measure_test {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "autotune/space/random.h"
 #include "runtime/base/error.h"
 #include "tests/errors.h"
 

@@ -8,6 +8,7 @@
 
 #include "autotune/measure/decision.h"
 #include "autotune/policy.h"
+#include "autotune/space/random.h"
 #include "graph/tune/region_tuner.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"

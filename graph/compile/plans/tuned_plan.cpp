@@ -6,6 +6,7 @@
 #include "autotune/choice.h"
 #include "autotune/database/row/compiler_record.h"
 #include "autotune/policy.h"
+#include "autotune/space/random.h"
 #include "graph/run/plan_body.h"
 #include "graph/tune/plan_lock.h"
 #include "runtime/base/error.h"
