@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
@@ -104,6 +105,11 @@ Tensor operator<(const TensorOperand& a, const TensorOperand& b) { return binary
 Tensor operator<=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::le, a, b); }
 Tensor operator>(const TensorOperand& a, const TensorOperand& b) { return binary(Op::gt, a, b); }
 Tensor operator>=(const TensorOperand& a, const TensorOperand& b) { return binary(Op::ge, a, b); }
+Tensor operator&(const TensorOperand& a, const TensorOperand& b) { return bitwise_and(a, b); }
+Tensor operator|(const TensorOperand& a, const TensorOperand& b) { return bitwise_or(a, b); }
+Tensor operator^(const TensorOperand& a, const TensorOperand& b) { return bitwise_xor(a, b); }
+Tensor operator~(const TensorOperand& x) { return bitwise_not(x); }
+Tensor operator!(const TensorOperand& x) { return logical_not(x); }
 Tensor maximum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::maximum, a, b); }
 Tensor minimum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::minimum, a, b); }
 static Tensor clamp_by(const TensorOperand& x, const std::optional<TensorOperand>& least,

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <sstream>
 
 #include "graph/ir/location.h"
 #include "graph/ir/shape_rules.h"
@@ -166,32 +165,31 @@ Tensor along_axis(Op op, const TensorOperand& x, int axis) {
 
 }  // namespace
 
-Tensor sum(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+Tensor sum(const TensorOperand& x, const Axes& axes, bool keep_dims) {
   return reduce_wide(Op::sum, x, axes, keep_dims);
 }
-Tensor prod(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+Tensor prod(const TensorOperand& x, const Axes& axes, bool keep_dims) {
   return reduce_wide(Op::prod, x, axes, keep_dims);
 }
-Tensor mean(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+Tensor mean(const TensorOperand& x, const Axes& axes, bool keep_dims) {
   return reduce(Op::mean, x, axes, keep_dims);
 }
-Tensor var(const TensorOperand& x, std::vector<int> axes, std::int64_t correction, bool keep_dims) {
+Tensor var(const TensorOperand& x, const Axes& axes, std::int64_t correction, bool keep_dims) {
   return reduce(Op::var, x, axes, keep_dims, static_cast<double>(correction));
 }
-Tensor stddev(const TensorOperand& x, std::vector<int> axes, std::int64_t correction,
-              bool keep_dims) {
+Tensor stddev(const TensorOperand& x, const Axes& axes, std::int64_t correction, bool keep_dims) {
   return reduce(Op::stddev, x, axes, keep_dims, static_cast<double>(correction));
 }
-Tensor amax(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+Tensor amax(const TensorOperand& x, const Axes& axes, bool keep_dims) {
   return reduce_or_boolean(Op::amax, Op::any, x, axes, keep_dims);
 }
-Tensor amin(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+Tensor amin(const TensorOperand& x, const Axes& axes, bool keep_dims) {
   return reduce_or_boolean(Op::amin, Op::all, x, axes, keep_dims);
 }
-Tensor any(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+Tensor any(const TensorOperand& x, const Axes& axes, bool keep_dims) {
   return reduce_truth(Op::any, x, axes, keep_dims);
 }
-Tensor all(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+Tensor all(const TensorOperand& x, const Axes& axes, bool keep_dims) {
   return reduce_truth(Op::all, x, axes, keep_dims);
 }
 Tensor argmax(const TensorOperand& x, std::optional<int> axis, bool keep_dims) {
@@ -214,7 +212,7 @@ std::pair<Tensor, Tensor> aminmax(const TensorOperand& x, std::optional<int> axi
                         reduced_axes(named, operand.shape(), "aminmax", x.where), keep_dims,
                         x.where);
 }
-std::pair<Tensor, Tensor> var_mean(const TensorOperand& x, std::vector<int> axes,
+std::pair<Tensor, Tensor> var_mean(const TensorOperand& x, const Axes& axes,
                                    std::int64_t correction, bool keep_dims) {
   const Tensor& operand = graph::tensor_of(x, "var_mean");
   return reduce_to_both(Op::var_mean, operand,
@@ -332,34 +330,6 @@ Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, con
   else if (options.mask.defined())
     operands.push_back(options.mask);
   return graph::apply(Op::attention, operands, attributes, q.where);
-}
-
-std::string to_string(const Tensor& tensor) {
-  if (!tensor.defined()) return "undefined tensor";
-  if (Capture* capture = Capture::active())
-    capture->before_placing(*tensor.body(), "to_string", source_location::current());
-  std::ostringstream out;
-  out.exceptions(std::ios_base::badbit);  // no memory is an error
-  out.imbue(std::locale::classic());
-  out << tensor.dtype() << "[" << tensor.shape() << "]";
-  if (tensor.is_symbolic()) return out.str() + " (symbolic)";
-  constexpr std::int64_t shown = 8;
-  graph::StepAccess access(tensor.body()->token, "to_string", std::nullopt);
-  Tensor row = graph::copy_to(tensor, Device::cpu());
-  out << " {";
-  dispatch(tensor.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const T* elements = static_cast<const T*>(graph::address_of(*row.body()));
-    for (std::int64_t i = 0; i < std::min(shown, tensor.count()); ++i) {
-      out << (i ? ", " : "");
-      if constexpr (!std::is_arithmetic_v<T>)
-        out << static_cast<float>(elements[i]);
-      else
-        out << +elements[i];
-    }
-  });
-  out << (tensor.count() > shown ? ", ...}" : "}");
-  return out.str();
 }
 
 }  // namespace tilewright

@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "graph/ir/strided_view.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/tensor_copy.h"
+#include "runtime/base/error.h"
 #include "runtime/base/number_text.h"
 
 namespace tilewright::graph {
@@ -64,8 +67,9 @@ std::string text_of(double value, FloatForm form) {
 
 class ElementsText {
  public:
-  explicit ElementsText(const Tensor& tensor)
+  ElementsText(const Tensor& tensor, int column)
       : tensor_(tensor),
+        column_(static_cast<std::size_t>(column)),
         strides_(row_major(tensor.shape()).strides),
         is_whole_(tensor.count() <= most_shown) {
     std::vector<std::int64_t> places;
@@ -123,7 +127,7 @@ class ElementsText {
   // Rows of an inner axis stand below each other, behind the brackets of those around them.
   std::string text_of_axis(int axis) {
     const bool is_last = axis + 1 == tensor_.rank();
-    const auto indent = static_cast<std::size_t>(axis + 1);
+    const auto indent = column_ + static_cast<std::size_t>(axis + 1);
     const std::size_t in_a_line = std::max<std::size_t>(
         1, (line_width - std::min(indent, line_width)) / (width_ + separator_width));
     std::string line_end(is_last ? 1 : static_cast<std::size_t>(tensor_.rank() - 1 - axis), '\n');
@@ -142,6 +146,7 @@ class ElementsText {
   }
 
   const Tensor& tensor_;
+  const std::size_t column_;
   const Strides strides_;
   const bool is_whole_;
   std::vector<std::string> elements_;  // that are shown
@@ -150,6 +155,37 @@ class ElementsText {
 
 }  // namespace
 
-std::string text_of_elements(const Tensor& tensor) { return ElementsText(tensor).text(); }
+std::string text_of_elements(const Tensor& tensor, int column) {
+  return ElementsText(tensor, column).text();
+}
 
 }  // namespace tilewright::graph
+
+namespace tilewright {
+
+static std::string text_of(const Tensor& tensor, std::string_view operation) {
+  if (!tensor.defined()) return "tensor(undefined)";
+  const std::string begin = "tensor(";
+  std::string type = concat(tensor.dtype());
+  if (tensor.rank() > 0) type += concat(" ", tensor.shape());
+  const graph::Capture* capture = graph::Capture::active();
+  // Elements that a capture has yet to write are not known.
+  if (tensor.is_symbolic() || (capture != nullptr && capture->is_written(*tensor.body())))
+    return concat(begin, "symbolic, ", type, ")");
+  const Tensor elements = graph::host_copy(tensor, operation, std::nullopt);
+  const Device device = Device::of(graph::memory_of(tensor));
+  return concat(begin, graph::text_of_elements(elements, static_cast<int>(begin.size())), ", ",
+                type, device.is_cuda() ? ", " + device.text() : "", ")");
+}
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
+  return out << text_of(tensor, "<<");
+}
+
+std::string to_string(const Tensor& tensor) {
+  if (graph::Capture* capture = graph::Capture::active(); capture != nullptr && tensor.defined())
+    capture->before_placing(*tensor.body(), "to_string", std::source_location::current());
+  return text_of(tensor, "to_string");
+}
+
+}  // namespace tilewright

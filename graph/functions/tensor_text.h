@@ -12,7 +12,8 @@
 
 namespace tilewright::graph {
 
-// For a concrete, row-major tensor in the host's memory.
-std::string text_of_elements(const Tensor& tensor);
+// For a concrete, row-major tensor in the host's memory. Lines after the first are indented further
+// by so many columns.
+std::string text_of_elements(const Tensor& tensor, int column = 0);
 
 }  // namespace tilewright::graph

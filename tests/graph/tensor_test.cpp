@@ -370,12 +370,29 @@ TEST(TensorOps, RefuseMisuseWithTheUsersLine) {
   at_this_file([&] { x + Tensor() + 1; }, "[add] the tensor is undefined");
 }
 
-TEST(Tensor, PrintsItsTypeAndFirstElements) {
-  EXPECT_EQ(to_string(counted({2, 2})), "f32[2x2] {0, 1, 2, 3}");
-  EXPECT_EQ(to_string(Tensor()), "undefined tensor");
+TEST(Tensor, PrintsItsElementsAndItsType) {
+  EXPECT_EQ(to_string(counted({2, 2})), "tensor([[0., 1.],\n        [2., 3.]], f32 2x2)");
+  EXPECT_EQ(to_string(Tensor()), "tensor(undefined)");
+  EXPECT_EQ(to_string(Tensor::scalar<std::int64_t>(7)), "tensor(7, i64)");
   GroupedLocale german;
-  EXPECT_EQ(to_string(full({1}, 1234.5F)), "f32[1] {1234.5}");
-  EXPECT_EQ(to_string(counted({10})), "f32[10] {0, 1, 2, 3, 4, 5, 6, 7, ...}");
+  EXPECT_EQ(to_string(full({1}, 1234.5F)), "tensor([1234.5000], f32 1)");
+  std::ostringstream out;
+  out << counted({1001}) << " " << (counted({2}) > 0);
+  EXPECT_EQ(out.str(),
+            "tensor([   0.,    1.,    2., ...,  998.,  999., 1000.], f32 1001) "
+            "tensor([false,  true], bool 2)");
+}
+
+TEST(Tensor, PrintsTheTypeOfASymbol) {
+  std::ostringstream out;
+  auto fast = compile(
+      [&](const Tensor& x) {
+        out << x << " " << x + 1.0;
+        return x * 2.0;
+      },
+      {.fullgraph = true});
+  fast(counted({2, 3}));
+  EXPECT_EQ(out.str(), "tensor(symbolic, f32 2x3) tensor(symbolic, f32 2x3)");
 }
 
 TEST(Tensor, VarianceIsThatOfSmallDeviationsFromALargeMean) {

@@ -53,6 +53,11 @@ TEST(TensorText, NestsAxes) {
   EXPECT_EQ(text_of({}, {2, 0}), "[[],\n []]");
 }
 
+TEST(TensorText, IsIndentedBehindWhatIsBeforeIt) {
+  EXPECT_EQ(text_of_elements(Tensor::from({{1.F, 2.F}, {3.F, 4.F}}), 7),
+            "[[1., 2.],\n        [3., 4.]]");
+}
+
 TEST(TensorText, BreaksLinesAtEightyColumns) {
   std::vector<float> ones(20, 1.5);
   std::string text = text_of(ones, {20});

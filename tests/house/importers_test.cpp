@@ -176,7 +176,7 @@ TEST(HouseImporters, SeeFunctionsAndTensorsOfTheGraph) {
       // Errors about lengths name the node of the model.
       {"models/onnx/operators/recurrent.cpp", "graph/tensor/index_ranges.h"},
       // Values of the host, and what a branch that reads one says.
-      {"models/onnx/program/value.h", "graph/tensor/number.h"},
+      {"models/onnx/program/value.h", "graph/tensor/user/number.h"},
       {"models/onnx/control/control.cpp", "graph/tensor/guarded.h"},
       {"models/onnx/control/loops.cpp", "graph/tensor/guarded.h"},
       {"models/onnx/control/running.cpp", "graph/tensor/recording/graph_break.h"},

@@ -175,25 +175,67 @@ Tensor index(const TensorOperand& x, const std::vector<Tensor>& indices) {
   return graph::apply_function("index", operands, settings, function, w)[0];
 }
 
+namespace {
+
+// An index_put as a function of x, the values and the indices; with no index all of x is put.
+struct Put {
+  std::vector<Tensor> operands;
+  Indexing indexing;
+  bool accumulate;
+
+  Put(std::string_view name, const Tensor& x, const std::vector<Tensor>& indices,
+      const Tensor& values, bool accumulate, source_location w)
+      : operands{x, values},
+        indexing(indexing_of(name, x, without_masks(name, x, indices, w), operands, w)),
+        accumulate(accumulate) {}
+
+  bool is_whole() const { return indexing.indexed.empty(); }
+  std::vector<Number> settings() const {
+    return {indexing.indexed.begin(), indexing.indexed.end()};
+  }
+  graph::TensorsFunction function() const {
+    return [this](std::span<const Tensor> t) -> std::vector<Tensor> {
+      auto w = indexing.where;
+      return {indexing.apart(graph::with_parts_at(indexing.joined(t[0]), indexing.first,
+                                                  indexing.numbers(t.subspan(2)), t[1], w))};
+    };
+  }
+  Tensor result() const {
+    auto w = indexing.where;
+    if (is_whole()) {
+      Tensor all = graph::expanded_view(operands[1], operands[0].shape(), "index_put", w);
+      return accumulate ? graph::apply(graph::Op::add, {operands[0], all}, {}, w) : all;
+    }
+    if (accumulate) return added_at(indexing, operands);
+    return graph::apply_function(indexing.name, operands, settings(), function(), w)[0];
+  }
+};
+
+}  // namespace
+
 Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values,
                  bool accumulate) {
   auto w = x.where;
   const Tensor given = graph::tensor_of(x, "index_put");
   graph::require_dtype_of(given, graph::tensor_of({values, w}, "index_put"), "index_put", w);
-  std::vector<Tensor> operands = {given, values};
-  const Indexing indexing =
-      indexing_of("index_put", given, without_masks("index_put", given, indices, w), operands, w);
-  if (indexing.indexed.empty()) {
-    Tensor all = graph::expanded_view(values, given.shape(), "index_put", w);
-    return accumulate ? graph::apply(graph::Op::add, {given, all}, {}, w) : all;
-  }
-  if (accumulate) return added_at(indexing, operands);
+  return Put("index_put", given, indices, values, accumulate, w).result();
+}
+
+void graph::write_index_put(const Tensor& x, const std::vector<Tensor>& indices,
+                            const Tensor& values, bool accumulate, source_location w) {
+  const Put put("index_put_", x, indices, values, accumulate, w);
+  if (put.is_whole() || accumulate) return Tensor(x).copy_from(put.result(), w);
+  graph::write_function("index_put_", put.operands, put.settings(), put.function(), w);
+}
+
+void graph::write_where(const Tensor& x, const Tensor& mask, const Tensor& value,
+                        source_location w) {
+  const Tensor operands[] = {x, mask, value};
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    return {indexing.apart(graph::with_parts_at(indexing.joined(t[0]), indexing.first,
-                                                indexing.numbers(t.subspan(2)), t[1], w))};
+    auto spread = [&](std::size_t i) { return graph::spread(t[i], x.shape(), w); };
+    return {choice(spread(1), spread(2), spread(0)).tensor()};
   };
-  std::vector<Number> settings(indexing.indexed.begin(), indexing.indexed.end());
-  return graph::apply_function("index_put", operands, settings, function, w)[0];
+  graph::write_function("masked_fill_", operands, {}, function, w);
 }
 
 namespace {

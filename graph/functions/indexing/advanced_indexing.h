@@ -24,6 +24,15 @@ Tensor index(const TensorOperand& x, const std::vector<Tensor>& indices);
 Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values,
                  bool accumulate = false);
 
+namespace graph {
+// The same, written to x in place; `values` are on its device.
+void write_index_put(const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values,
+                     bool accumulate, std::source_location w);
+// x where the mask, which broadcasts to it, is false, and else the value, a tensor without axes of
+// its dtype or any that broadcasts; written to x in place.
+void write_where(const Tensor& x, const Tensor& mask, const Tensor& value, std::source_location w);
+}  // namespace graph
+
 // i64 [count, rank]: the places of elements that are not 0, row-major; read as a mask is.
 Tensor nonzero(const TensorOperand& x);
 // [count]: the elements of x where the mask is true, row-major; both broadcast. Read as a mask is.

@@ -46,35 +46,35 @@ std::vector<Number> settings_of(const std::vector<int>& axes, bool keep_dims,
 
 }  // namespace
 
-Tensor sum(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype) {
+Tensor sum(const TensorOperand& x, const Axes& axes, bool keep_dims, DType dtype) {
   Formula converted = term_of(x, "sum").to(dtype);
-  return sum(operand_of(converted), std::move(axes), keep_dims).to(dtype, x.where);
+  return sum(operand_of(converted), axes, keep_dims).to(dtype, x.where);
 }
-Tensor prod(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype) {
+Tensor prod(const TensorOperand& x, const Axes& axes, bool keep_dims, DType dtype) {
   Formula converted = term_of(x, "prod").to(dtype);
-  return prod(operand_of(converted), std::move(axes), keep_dims).to(dtype, x.where);
+  return prod(operand_of(converted), axes, keep_dims).to(dtype, x.where);
 }
-Tensor mean(const TensorOperand& x, std::vector<int> axes, bool keep_dims, DType dtype) {
-  return mean(operand_of(term_of(x, "mean").to(dtype)), std::move(axes), keep_dims);
+Tensor mean(const TensorOperand& x, const Axes& axes, bool keep_dims, DType dtype) {
+  return mean(operand_of(term_of(x, "mean").to(dtype)), axes, keep_dims);
 }
 
 Tensor max(const TensorOperand& x) { return amax(x); }
 Tensor min(const TensorOperand& x) { return amin(x); }
 
-std::pair<Tensor, Tensor> corrected_var_mean(const TensorOperand& x, std::vector<int> axes,
+std::pair<Tensor, Tensor> corrected_var_mean(const TensorOperand& x, const Axes& axes,
                                              double correction, bool keep_dims) {
   require_floating("var_mean", term_of(x, "var_mean"));
   Terms terms = graph::widened("var_mean", {&x});
-  auto [spread, middle] = var_mean(operand_of(terms[0]), std::move(axes), 0, keep_dims);
+  auto [spread, middle] = var_mean(operand_of(terms[0]), axes, 0, keep_dims);
   const auto count = static_cast<double>(x.tensor.count()) /
                      static_cast<double>(std::max<std::int64_t>(middle.count(), 1));
   Formula variance = Formula(spread, x.where) * (count / std::max(count - correction, 0.0));
   return {terms.result(variance), middle.to(terms.dtype, x.where)};
 }
 
-std::pair<Tensor, Tensor> std_mean(const TensorOperand& x, std::vector<int> axes,
+std::pair<Tensor, Tensor> std_mean(const TensorOperand& x, const Axes& axes,
                                    std::int64_t correction, bool keep_dims) {
-  auto [spread, middle] = var_mean(x, std::move(axes), correction, keep_dims);
+  auto [spread, middle] = var_mean(x, axes, correction, keep_dims);
   return {sqrt({spread, x.where}), middle};
 }
 
@@ -93,14 +93,14 @@ Formula log_of_sum(const Formula& x, const std::vector<int>& axes, bool keep_dim
 
 }  // namespace
 
-Tensor logsumexp(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+Tensor logsumexp(const TensorOperand& x, const Axes& axes, bool keep_dims) {
   graph::tensor_of(x, "logsumexp");
   auto formula = [&](const Terms& terms) { return log_of_sum(terms[0], axes, keep_dims); };
   return graph::computed("logsumexp", graph::floating("logsumexp", {&x}), formula,
                          settings_of(axes, keep_dims));
 }
 
-Tensor count_nonzero(const TensorOperand& x, std::vector<int> axes) {
+Tensor count_nonzero(const TensorOperand& x, const Axes& axes) {
   graph::tensor_of(x, "count_nonzero");
   Terms terms = graph::promoted("count_nonzero", {&x});
   terms.dtype = DType::i64;
@@ -109,16 +109,15 @@ Tensor count_nonzero(const TensorOperand& x, std::vector<int> axes) {
       settings_of(axes, false));
 }
 
-Tensor nansum(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
-  if (!is_floating(graph::tensor_of(x, "nansum").dtype()))
-    return sum(x, std::move(axes), keep_dims);
+Tensor nansum(const TensorOperand& x, const Axes& axes, bool keep_dims) {
+  if (!is_floating(graph::tensor_of(x, "nansum").dtype())) return sum(x, axes, keep_dims);
   auto formula = [&](const Terms& t) {
     return sum_of(choice(is_nan(t[0]), 0, t[0]), axes, keep_dims);
   };
   return graph::computed("nansum", graph::widened("nansum", {&x}), formula,
                          settings_of(axes, keep_dims));
 }
-Tensor nanmean(const TensorOperand& x, std::vector<int> axes, bool keep_dims) {
+Tensor nanmean(const TensorOperand& x, const Axes& axes, bool keep_dims) {
   require_floating("nanmean", term_of(x, "nanmean"));
   auto formula = [&](const Terms& terms) {
     Formula is_number = !is_nan(terms[0]);
@@ -170,11 +169,10 @@ Tensor norm_of(std::string_view name, const TensorOperand& x, double order,
 
 }  // namespace
 
-Tensor linalg_vector_norm(const TensorOperand& x, double order, std::vector<int> axes,
-                          bool keep_dims) {
+Tensor linalg_vector_norm(const TensorOperand& x, double order, const Axes& axes, bool keep_dims) {
   return norm_of("linalg_vector_norm", x, order, axes, keep_dims);
 }
-Tensor norm(const TensorOperand& x, double order, std::vector<int> axes, bool keep_dims) {
+Tensor norm(const TensorOperand& x, double order, const Axes& axes, bool keep_dims) {
   return norm_of("norm", x, order, axes, keep_dims);
 }
 Tensor renorm(const TensorOperand& x, double order, int axis, double most) {

@@ -40,12 +40,35 @@ Tensor Tensor::from_bytes(const void* data, std::int64_t bytes, const Shape& sha
   return tensor;
 }
 
-Tensor Tensor::from_blob(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner) {
+void detail::note_list(Shape& shape, int depth, std::size_t size) {
+  const auto length = static_cast<std::int64_t>(size);
+  if (depth == shape.rank()) return shape.push_back(length);
+  require(shape[depth] == length, "[from] a list has ", length, " elements, another at its depth ",
+          shape[depth], "; lists that are beside each other must have equal lengths");
+}
+
+// A buffer begins at a multiple of 64 bytes; memory before the first element is not touched.
+Tensor Tensor::from_blob(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner,
+                         const Device& device) {
   std::int64_t bytes = bytes_of_shape(shape, dtype, "from_blob");
   require(data != nullptr || bytes == 0, "[from_blob] the memory is null, for a tensor of shape ",
           shape, "; give the address of its ", bytes, " bytes");
-  auto buffer = Buffer::wrap(data, bytes, std::move(owner));
-  return graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
+  constexpr std::uintptr_t alignment = 64;
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t begin = address / alignment * alignment;
+  const auto size = static_cast<std::uintptr_t>(size_bytes(dtype));
+  if (address % size != 0) {
+    require(!device.is_cuda(), "[from_blob] the memory at ", data,
+            " lies at no multiple of the size of ", dtype, " (", size,
+            " bytes); GPUs read such elements only");
+    return from_bytes(data, bytes, shape, dtype);
+  }
+  graph::StridedView place = graph::row_major(shape);
+  place.offset = static_cast<std::int64_t>((address - begin) / size);
+  auto buffer = Buffer::wrap(reinterpret_cast<void*>(begin),
+                             bytes + static_cast<std::int64_t>(address - begin), std::move(owner),
+                             device.memory());
+  return graph::make_tensor(dtype, std::move(place), std::move(buffer));
 }
 
 }  // namespace tilewright

@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "graph/tensor/number.h"
+#include "graph/tensor/user/number.h"
 #include "models/files/reader.h"
 #include "models/programs/signature.h"
 #include "runtime/base/dtype.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "graph/functions/pointwise/host_constants.h"
-#include "graph/tensor/number.h"
 #include "graph/tensor/tensor.h"
+#include "graph/tensor/user/number.h"
 
 namespace tilewright::onnx {
 

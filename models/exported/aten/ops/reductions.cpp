@@ -29,7 +29,7 @@ Tensor as_truth(const Call& call, const Tensor& result) {
   return call.tensor("self").dtype() == u8 ? result.to(u8) : result;
 }
 
-using Reduction = Tensor (*)(const TensorOperand& x, std::vector<int> axes, bool keep_dims);
+using Reduction = Tensor (*)(const TensorOperand& x, const Axes& axes, bool keep_dims);
 template <Reduction reduction>
 constexpr auto over_axes =
     [](const Call& c) { return finished(c, reduction(converted(c), c.axes("dim"), keeps(c))); };
