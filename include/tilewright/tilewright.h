@@ -108,6 +108,7 @@
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/reducing/reductions.h"
 #include "graph/functions/resampling/grid_sample.h"
+#include "graph/functions/resampling/images.h"
 #include "graph/functions/resampling/interpolate.h"
 #include "graph/functions/resampling/resize.h"
 #include "graph/functions/resampling/sampled_windows.h"
