@@ -118,7 +118,9 @@ class HeaderEvents : public json::Events {
             ": __metadata__ appears twice");
     has_metadata_ = true;
   }
+  // The writer of safetensors takes null for no metadata.
   void metadata_value(json::Scalar value) {
+    if (depth_ == 1 && value.kind == json::Scalar::Kind::null) return;
     require(depth_ == 2, "[", safetensors_operation, "] ", what_, ": __metadata__ is ", value,
             "; an object of strings is needed");
     if (value.kind != json::Scalar::Kind::string) fail_in_metadata(name_of(value.kind).data());

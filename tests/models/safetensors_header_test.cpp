@@ -57,6 +57,21 @@ TEST(SafetensorsHeader, ReadsNamesTypesShapesRangesAndMetadata) {
   EXPECT_EQ(header.metadata.at("format"), "pt");
 }
 
+// As safetensors 0.6 reads it: null stands for no metadata, but for no text in it.
+TEST(SafetensorsHeader, TakesNullForNoMetadata) {
+  const std::string tensor = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
+  for (const std::string& text :
+       {R"({"__metadata__":null,)" + tensor + "}", "{" + tensor + R"(,"__metadata__":null})",
+        R"({"__metadata__": null , )" + tensor + "}"}) {
+    auto header = parse_safetensors_header(file_of(text, 4), "w");
+    ASSERT_EQ(header.entries.size(), 1U) << text;
+    EXPECT_EQ(header.entries[0].name, "a");
+    EXPECT_TRUE(header.metadata.empty());
+  }
+  EXPECT_TRUE(
+      parse_safetensors_header(file_of(R"({"__metadata__":null})", 0), "w").entries.empty());
+}
+
 TEST(SafetensorsHeader, KnowsFloatsOf8Bits) {
   for (auto [name, dtype] : {std::pair("F8_E4M3", f8e4m3), std::pair("F8_E5M2", f8e5m2)}) {
     auto header = parse_safetensors_header(file_of(one(name, "[2,3]", "[0,6]"), 6), "w");
@@ -211,6 +226,10 @@ TEST(SafetensorsHeader, RefusesMetadataThatIsNotStrings) {
   EXPECT_THAT(error_of_header(R"({"__metadata__":{"a":{}}})"), HasSubstr("has an object"));
   EXPECT_THAT(error_of_header(R"({"__metadata__":{"a":[]}})"), HasSubstr("has an array"));
   EXPECT_THAT(error_of_header(R"({"__metadata__":"x"})"), HasSubstr("object of strings"));
+  EXPECT_THAT(error_of_header(R"({"__metadata__":false})"), HasSubstr("object of strings"));
+  EXPECT_THAT(error_of_header(R"({"__metadata__":null,"__metadata__":null})"),
+              HasSubstr("__metadata__ appears twice"));
+  EXPECT_THAT(error_of_header(R"({"x":null})"), HasSubstr("the entry \"x\" is null"));
 }
 
 TEST(SlowSafetensorsHeader, RefusesMoreThanAMillionTensorsInLittleTime) {
