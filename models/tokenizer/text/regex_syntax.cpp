@@ -104,7 +104,7 @@ class Translation {
   bool atom(int depth) {
     char c = next();
     if (c == '(') return group(depth);
-    if (c == '[') return bracket(), true;
+    if (c == '[') return bracket(depth), true;
     if (c == '\\') return escape();
     if (c == '^' || c == '$') return out_ += c, false;
     expect(c != '*' && c != '+' && c != '?', "'", c, "' repeats nothing");
@@ -330,32 +330,45 @@ class Translation {
     return name.size() <= 2 ? name : "sc:" + name;
   }
 
-  void bracket() {
+  void bracket(int depth) {
     out_ += '[';
     if (take("^")) out_ += '^';
+    bracket_items(depth);
+    out_ += ']';
+  }
+
+  // Up to the ']'. A class in a class adds its characters, so that its items become those of the
+  // outer one.
+  void bracket_items(int depth) {
+    expect(depth < max_depth, "classes are nested deeper than ", max_depth);
     expect(!sees("]"), "an empty class, or a class that begins with ']'");
     bool ends_range = false;  // the item before was "a-"
     is_character_ = false;
     while (!take("]")) {
       bool after_character = std::exchange(is_character_, false) && !ends_range;
-      if (sees("-") && after_character && !sees("-]")) {
+      const bool is_before_class = sees("-[") && !sees("-[:");
+      if (sees("-") && after_character && !sees("-]") && !is_before_class) {
         out_ += in_[at_++];
         ends_range = true;
         continue;
       }
-      bracket_item();
+      bracket_item(depth);
       expect(!ends_range || is_character_, "a range that ends in a class");
       is_character_ = is_character_ && !ends_range;
       ends_range = false;
     }
-    out_ += ']';
   }
 
-  void bracket_item() {
+  void bracket_item(int depth) {
     expect(!ends(), "a class has no end");
     expect(!sees("&&"), "an intersection of classes (&&) is not supported");
     if (take("[:")) return posix_class();
-    expect(!sees("["), "a class in a class is not supported");
+    expect(!sees("[^"), "a negated class in a class is not supported");
+    if (take("[")) {
+      bracket_items(depth + 1);
+      is_character_ = false;
+      return;
+    }
     if (!take("\\")) return plain_character();
     expect(!ends(), "it ends in a backslash");
     escaped_character(true);

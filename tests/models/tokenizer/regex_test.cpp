@@ -55,6 +55,23 @@ TEST(Regex, GivesOnigurumaSMeaningsToWhatPcre2SaysOtherwise) {
   EXPECT_THAT(matches("[[:alpha:][:digit:]]+", "a1-"), ElementsAre("a1"));
 }
 
+// As tokenizers 0.23 splits them, whose regular expressions are Oniguruma's.
+TEST(Regex, AddsTheCharactersOfAClassInAClass) {
+  // The pattern of BLOOM, Poro and Viking.
+  const char* pattern =
+      " ?[^(\\s|[.,!?\xe2\x80\xa6\xe3\x80\x82\xef\xbc\x8c\xe3\x80\x81\xe0\xa5\xa4\xdb\x94\xd8\x8c])"
+      "]+";
+  EXPECT_THAT(matches(pattern, "hello, world! (a|b) x\xe2\x80\xa6y"),
+              ElementsAre("hello", " world", "a", "b", " x", "y"));
+  EXPECT_THAT(matches("[a-c[x-z]]+", "abxqz-"), ElementsAre("abx", "z"));
+  EXPECT_THAT(matches("[^a[b[cd]]]+", "xyabcdz"), ElementsAre("xy", "z"));
+  EXPECT_THAT(matches("[[ab][\\d]]+", "ab1-c2"), ElementsAre("ab1", "2"));
+  EXPECT_THAT(matches("[a[[:digit:]\\s]]+", "a1 b"), ElementsAre("a1 "));
+  EXPECT_THAT(matches("[a[b]-z]+", "ab-zc"), ElementsAre("ab-z"));
+  EXPECT_THAT(matches("[a-[b]]+", "a-bc"), ElementsAre("a-b"));
+  EXPECT_THAT(matches("[[-a]b]+", "-abc"), ElementsAre("-ab"));
+}
+
 TEST(Regex, FindsEmptyMatchesWhereNoMatchEnds) {
   EXPECT_THAT(matches("x*", "axb"), ElementsAre("", "x", ""));
 }
@@ -91,7 +108,10 @@ TEST(Regex, RefusesWhatItDoesNotUnderstandByName) {
       {"[a-\\d]", "a range that ends in a class"},
       {"[a", "a class has no end"},
       {"[a&&b]", "an intersection of classes (&&) is not supported"},
-      {"[a[b]]", "a class in a class is not supported"},
+      {"[a[^b]]", "a negated class in a class is not supported"},
+      {"[a[]b]", "an empty class, or a class that begins with ']'"},
+      {"[a[b]", "a class has no end"},
+      {"[a-[:digit:]]", "a range that ends in a class"},
       {"[[:graph:]]", "the class [:graph:] is not supported"},
       {"[\xff]", "it is not UTF-8"},
       {"\\p{Nothing}", "the pattern \"\\p{Nothing}\": unknown property"},
@@ -101,6 +121,7 @@ TEST(Regex, RefusesWhatItDoesNotUnderstandByName) {
     EXPECT_THAT(error(pattern), HasSubstr(message)) << pattern;
   std::string deep(33, '(');
   EXPECT_THAT(error(deep), HasSubstr("groups are nested deeper than 32"));
+  EXPECT_THAT(error("[a" + std::string(33, '[')), HasSubstr("classes are nested deeper than 32"));
   EXPECT_THAT(error(std::string(8193, 'a')), HasSubstr("a pattern of 8193 bytes; at most 8192"));
 }
 
