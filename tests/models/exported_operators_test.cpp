@@ -202,5 +202,26 @@ TEST(ExportedOperators, LetOneNumberBeTransposed) {
             Shape());
 }
 
+// As PyTorch 2.15 gives them, of no elements too.
+TEST(ExportedOperators, TellIfAllOrAnyElementsAreTrue) {
+  const Tensor some = Tensor::from(std::vector<float>{0, 1, 1, 0}, {2, 2}) != 0;
+  struct Case {
+    const char* target;
+    Tensor operand;
+    bool wanted;
+  };
+  for (const Case& c : {Case{"aten._is_all_true.default", some, false},
+                        {"aten._is_all_true.default", some.slice(1, 1, 2).slice(0, 0, 1), true},
+                        {"aten._is_all_true.default", zeros({0, 3}, DType::boolean), true},
+                        {"aten._is_any_true.default", some, true},
+                        {"aten._is_any_true.default", some.slice(1, 0, 1).slice(0, 0, 1), false},
+                        {"aten._is_any_true.default", zeros({0, 3}, DType::boolean), false}}) {
+    const Tensor result = OneCall(c.target).with("self", c.operand).one();
+    EXPECT_EQ(result.dtype(), DType::boolean);
+    EXPECT_EQ(result.shape(), Shape{});
+    EXPECT_EQ(result.item<bool>(), c.wanted) << c.target;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::exported_operators_test

@@ -117,6 +117,8 @@ constexpr Operator rows[] = {
     {"aten.any.dim", truth_of<over_axis<any>>},
     {"aten.any.dims", truth_of<over_axes<any>>},
     {"aten.all.default", truth_of<over_all<all>>},
+    {"aten._is_any_true.default", truth_of<over_all<any>>},
+    {"aten._is_all_true.default", truth_of<over_all<all>>},
     {"aten.all.dim", truth_of<over_axis<all>>},
     {"aten.all.dims", truth_of<over_axes<all>>},
     {"aten.argmax.default",
