@@ -64,7 +64,8 @@ programs::Lifetimes lifetimes_of(const Program& program) {
 }
 
 programs::Signature signature_of(const Program& program) {
-  programs::Signature signature{"exported", {}, program.symbols};
+  programs::Signature signature{
+      "exported", {}, program.symbols, program.functions, program.conditions};
   for (const Input& input : program.inputs)
     if (input.kind == Input::Kind::user)
       signature.inputs.push_back({input.name, input.facts, true, input.integer});

@@ -49,7 +49,8 @@ class TensorReader {
   }
 
   Placement placement_of(const json::Node& meta) const {
-    const auto [facts, is_complex] = read_tensor(fields_, meta);
+    const auto [facts, is_complex, unread] = read_tensor(fields_, meta);
+    require_read(fields_, unread);
     Placement placement{facts.dtype, {}, {}, 0};
     for (const SizeExpression& size : facts.sizes) placement.sizes.push_back(number(size, "sizes"));
     for (const json::Node& stride : fields_.list(meta, "strides"))

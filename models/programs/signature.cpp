@@ -1,5 +1,7 @@
 #include "models/programs/signature.h"
 
+#include <cstdlib>
+
 #include "graph/tensor/recording/graph_break.h"
 #include "models/files/reader.h"
 #include "runtime/base/error.h"
@@ -9,6 +11,8 @@ namespace {
 
 using json::excerpt;
 using Kind = SizeExpression::Kind;
+
+constexpr std::int64_t most_coefficient = std::int64_t{1} << 40;
 
 SymbolRange range_of(const Signature& program, const std::string& symbol) {
   auto found = program.symbols.find(symbol);
@@ -52,21 +56,51 @@ struct Source {
   }
 };
 
+void require_within(const Signature& program, const Source& source, std::int64_t given,
+                    const SymbolRange& range) {
+  require(given >= range.min && given <= range.max, "[", program.operation, "] ", source, given,
+          "; the program allows ", text_of(range));
+}
+
 // A symbol that stands by itself gets its value.
 void bind(const Signature& program, const Source& source, const SizeExpression& size,
           std::int64_t given, SymbolValues& symbols) {
   if (size.kind != Kind::symbol) return;
-  SymbolRange range = range_of(program, size.name);
-  require(given >= range.min && given <= range.max, "[", program.operation, "] ", source, given,
-          "; the program allows ", text_of(range));
+  require_within(program, source, given, range_of(program, size.name));
   auto [known, is_new] = symbols.emplace(size.name, given);
-  require(is_new || known->second == given, "[", program.operation, "] ", source, given,
-          "; the program wants ", known->second, ", as another input or axis has it (",
-          excerpt(size.name), ")");
+  const std::int64_t wanted = known->second.as_integer();
+  require(is_new || wanted == given, "[", program.operation, "] ", source, given,
+          "; the program wants ", wanted, ", as another input or axis has it (", excerpt(size.name),
+          ")");
+}
+
+// A symbol that does not stand by itself anywhere gets its value from the first size that is a
+// linear function of it alone. It may be a fraction, as for PyTorch.
+void solve(const SizeExpression& size, std::int64_t given, SymbolValues& symbols) {
+  const SizeExpression* symbol = size.kind == Kind::function ? symbol_of(size) : nullptr;
+  if (symbol == nullptr || symbols.contains(symbol->name)) return;
+  std::int64_t values[3];
+  for (int i = 0; i < 3; ++i) {
+    const auto value = evaluate(size, {{symbol->name, i}});
+    if (!value || std::abs(*value) > most_coefficient) return;
+    values[i] = *value;
+  }
+  const std::int64_t slope = values[1] - values[0];
+  std::int64_t above = 0;
+  if (slope == 0 || values[2] - values[1] != slope ||
+      __builtin_sub_overflow(given, values[0], &above))
+    return;
+  const bool is_whole = above % slope == 0;
+  symbols.emplace(symbol->name,
+                  is_whole ? Number(above / slope)
+                           : Number(static_cast<double>(above) / static_cast<double>(slope)));
 }
 
 void check_size(const Signature& program, const Source& source, const SizeExpression& size,
                 std::int64_t given, const SymbolValues& symbols) {
+  if (size.kind == Kind::function && !program.functions.empty())
+    if (auto found = program.functions.find(to_string(size)); found != program.functions.end())
+      require_within(program, source, given, found->second);
   auto wanted = evaluate(size, symbols);
   bool is_number = size.kind == Kind::integer;
   require(!wanted || *wanted == given, "[", program.operation, "] ", source, given,
@@ -85,6 +119,36 @@ void for_each_size(const Signature& program, const std::vector<Tensor>& inputs,
     for (int axis = 0; axis < inputs[i].rank(); ++axis)
       visit(Source{input, axis}, input.facts.sizes[static_cast<std::size_t>(axis)],
             inputs[i].shape()[axis]);
+  }
+}
+
+std::int64_t number_of_input(const InputNumber& from, const std::vector<Tensor>& inputs,
+                             const InputIntegers& integers) {
+  if (from.kind == InputNumber::Kind::integer) return integers[from.input].value_or(0);
+  const Shape& shape = inputs[from.input].shape();
+  if (from.kind == InputNumber::Kind::size) return shape[from.axis];
+  return row_major_strides(shape)[from.axis];
+}
+
+void check_conditions(const Signature& program, const std::vector<Tensor>& inputs,
+                      const InputIntegers& integers) {
+  if (program.conditions.list.empty()) return;
+  SymbolValues symbols;
+  for (const auto& [name, from] : program.conditions.symbols)
+    symbols.emplace(name, number_of_input(from, inputs, integers));
+  const auto values = program.conditions.expressions.values(symbols);
+  std::size_t number = 0;
+  for (const SizeCondition& condition : program.conditions.list) {
+    const std::optional<Number>& value = values[condition.place];
+    ++number;
+    if (value && value->as_double() != 0) continue;
+    std::string given;
+    for (const std::string& name : condition.symbols)
+      given += concat(given.empty() ? " where " : ", ", excerpt(name), " is ",
+                      symbols.at(name).as_integer());
+    raise_error(concat("[", program.operation, "] guard ", number, " of the program ",
+                       value ? "fails: " : "has no value: ", excerpt(condition.text), given,
+                       "; the program was exported for sizes for which it holds"));
   }
 }
 
@@ -137,9 +201,14 @@ InputIntegers check_inputs(const Signature& program, const std::vector<Tensor>& 
                   bind(program, source, size, given, symbols);
                 });
   for_each_size(program, inputs, integers,
+                [&](const Source&, const SizeExpression& size, std::int64_t given) {
+                  solve(size, given, symbols);
+                });
+  for_each_size(program, inputs, integers,
                 [&](const Source& source, const SizeExpression& size, std::int64_t given) {
                   check_size(program, source, size, given, symbols);
                 });
+  check_conditions(program, inputs, integers);
   return integers;
 }
 

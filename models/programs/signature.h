@@ -13,6 +13,7 @@
 
 #include "graph/tensor/tensor.h"
 #include "models/programs/program_module.h"
+#include "models/programs/shared_expressions.h"
 #include "models/programs/size_expression.h"
 
 namespace tilewright::programs {
@@ -32,16 +33,38 @@ struct SignatureInput {
   // For an integer: its name in sizes.
   std::optional<SizeExpression> integer = {};
 };
+// A number of an input that a condition names.
+struct InputNumber {
+  enum class Kind : std::uint8_t { size, stride, integer };
+  Kind kind = Kind::size;
+  std::size_t input = 0;
+  int axis = 0;
+};
+// Conditions on the sizes and integers of a call, which must hold.
+struct SizeCondition {
+  std::string text;   // as the program has it
+  std::size_t place;  // among the expressions
+  std::vector<std::string> symbols;
+};
+struct SizeConditions {
+  std::vector<SizeCondition> list;
+  SharedExpressions expressions;
+  std::map<std::string, InputNumber, std::less<>> symbols;  // of the expressions
+};
 struct Signature {
   std::string_view operation;  // that errors begin with
   std::vector<SignatureInput> inputs;
   std::map<std::string, SymbolRange, std::less<>> symbols;  // others have any size
+  // The same of sizes that are functions of symbols, by their texts (to_string).
+  std::map<std::string, SymbolRange, std::less<>> functions = {};
+  SizeConditions conditions = {};
 };
 
 std::vector<ProgramInput> described_inputs(const Signature& signature);
 
 // The integers among the inputs, which it reads; none for the others. Raises `Error` "[operation]
-// ..." that names the input, the axis, the size and a valid one.
+// ..." that names the input, the axis, the size and a valid one, or the condition that fails and
+// the sizes in it.
 using InputIntegers = std::vector<std::optional<std::int64_t>>;
 InputIntegers check_inputs(const Signature& signature, const std::vector<Tensor>& inputs);
 

@@ -11,13 +11,12 @@ namespace {
 
 using Kind = SizeExpression::Kind;
 
-constexpr int most_depth = 32;
-
 class Parser {
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
   std::optional<SizeExpression> all() {
+    if (text_.size() > most_expression_bytes) return std::nullopt;
     auto result = expression(0);
     return result && rest().empty() ? result : std::nullopt;
   }
@@ -43,18 +42,29 @@ class Parser {
 
   std::optional<SizeExpression> expression(int depth) {
     std::string_view name = word();
-    if (depth > most_depth || name.empty() || std::isdigit(static_cast<unsigned char>(name[0])))
+    if (depth > most_expression_depth || name.empty() ||
+        std::isdigit(static_cast<unsigned char>(name[0])))
       return std::nullopt;
-    if (!take('(')) return SizeExpression{Kind::symbol, 0, std::string(name), {}};
-    if (name == "Integer") return integer();
+    if (!take('(')) return alone(name);
+    if (name == "Integer") return closed(integer());
+    if (name == "Float") return floating();
+    if (name == "Rational") return rational();
     if (name == "Symbol") return symbol();
-    SizeExpression result{Kind::function, 0, std::string(name), {}};
+    std::vector<SizeExpression> operands;
     do {
       auto operand = expression(depth + 1);
       if (!operand) return std::nullopt;
-      result.operands.push_back(std::move(*operand));
+      operands.push_back(std::move(*operand));
     } while (take(','));
-    return take(')') ? std::optional(std::move(result)) : std::nullopt;
+    return closed(function_of(name, std::move(operands)));
+  }
+  static SizeExpression alone(std::string_view name) {
+    if (name == "true" || name == "false")
+      return {.kind = Kind::truth, .integer = name == "true", .name = {}, .operands = {}};
+    return {.kind = Kind::symbol, .name = std::string(name), .operands = {}};
+  }
+  std::optional<SizeExpression> closed(std::optional<SizeExpression> result) {
+    return result && take(')') ? std::move(result) : std::nullopt;
   }
   std::optional<SizeExpression> integer() {
     std::string_view digits =
@@ -63,65 +73,122 @@ class Parser {
     auto [end, error] =
         std::from_chars(digits.data(), digits.data() + digits.size(), result.integer);
     bool is_number = error == std::errc() && end == digits.data() + digits.size();
-    return is_number && take(')') ? std::optional(result) : std::nullopt;
+    return is_number ? std::optional(result) : std::nullopt;
+  }
+  std::optional<SizeExpression> rational() {
+    auto above = integer();
+    if (!above || !take(',')) return std::nullopt;
+    auto below = integer();
+    if (!below) return std::nullopt;
+    return closed(function_of("Rational", {std::move(*above), std::move(*below)}));
+  }
+  // Digits in quotes, and settings: Float('0.5', precision=53).
+  std::optional<SizeExpression> floating() {
+    if (!take('\'')) return std::nullopt;
+    std::string_view digits = taken_while([](unsigned char c) { return c != '\''; });
+    SizeExpression result{.kind = Kind::floating, .name = {}, .operands = {}};
+    auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), result.floating);
+    bool is_number = error == std::errc() && end == digits.data() + digits.size();
+    return is_number && take('\'') && settings() ? closed(std::move(result)) : std::nullopt;
   }
   // A name in quotes, and assumptions that say nothing more than the ranges do.
   std::optional<SizeExpression> symbol() {
     if (!take('\'')) return std::nullopt;
-    SizeExpression result{Kind::symbol, 0, std::string(word()), {}};
-    if (result.name.empty() || !take('\'')) return std::nullopt;
+    SizeExpression result{.kind = Kind::symbol, .name = std::string(word()), .operands = {}};
+    if (result.name.empty() || !take('\'') || !settings()) return std::nullopt;
+    return closed(std::move(result));
+  }
+  bool settings() {
     while (take(','))
-      if (word().empty() || !take('=') || word().empty()) return std::nullopt;
-    return take(')') ? std::optional(std::move(result)) : std::nullopt;
+      if (word().empty() || !take('=') || word().empty()) return false;
+    return true;
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
 };
 
-using Integer = std::optional<std::int64_t>;
+using MaybeNumber = std::optional<Number>;
 
-Integer floor_quotient(std::int64_t a, std::int64_t b) {
-  if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+bool holds(const Number& number) { return number.as_double() != 0; }
+
+using Operands = std::function<MaybeNumber(std::size_t)>;
+
+// `all` and `any`, which leave out the operands behind the one that decides.
+MaybeNumber joined(bool decides, std::size_t operands, const Operands& operand) {
+  for (std::size_t i = 0; i < operands; ++i) {
+    const MaybeNumber one = operand(i);
+    if (!one) return std::nullopt;
+    if (holds(*one) == decides) return Number(decides);
+  }
+  return Number(!decides);
 }
 
-Integer applied(const std::string& function, std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (function == "Add") return __builtin_add_overflow(a, b, &result) ? Integer() : result;
-  if (function == "Mul") return __builtin_mul_overflow(a, b, &result) ? Integer() : result;
-  if (function == "Max") return std::max(a, b);
-  if (function == "Min") return std::min(a, b);
-  if (function == "FloorDiv" || function == "CleanDiv") return floor_quotient(a, b);
-  if (function == "Mod" || function == "PythonMod") {
-    Integer quotient = floor_quotient(a, b);
-    return quotient ? Integer(a - *quotient * b) : Integer();
+MaybeNumber number_of_function(SizeFunction function, std::size_t operands,
+                               const Operands& operand) {
+  if (function == SizeFunction::all || function == SizeFunction::any)
+    return joined(function == SizeFunction::any, operands, operand);
+  MaybeNumber result = operand(0);
+  if (!result) return std::nullopt;
+  if (function == SizeFunction::choose) return operand(holds(*result) ? 1 : 2);
+  if (operands == 1) return applied(function, *result);
+  for (std::size_t i = 1; i < operands && result; ++i) {
+    const MaybeNumber next = operand(i);
+    const SizeFunction step = function != SizeFunction::modular_index ? function
+                              : i == 1                                ? SizeFunction::floor_divide
+                                                                      : SizeFunction::remainder;
+    result = next ? applied(step, *result, *next) : MaybeNumber();
   }
-  return std::nullopt;
+  return result;
 }
 
 }  // namespace
+
+SizeExpression function_of(std::string_view name, std::vector<SizeExpression> operands) {
+  auto function = find_size_function(name);
+  if (function && !takes(*function, operands.size())) function.reset();
+  return {.kind = Kind::function,
+          .name = std::string(name),
+          .operands = std::move(operands),
+          .function = function};
+}
 
 std::optional<SizeExpression> parse_size_expression(std::string_view text) {
   return Parser(text).all();
 }
 
-Integer evaluate(const SizeExpression& expression, const SymbolValues& symbols) {
-  if (expression.kind == Kind::integer) return expression.integer;
-  if (expression.kind == Kind::symbol) {
-    auto found = symbols.find(expression.name);
-    return found == symbols.end() ? Integer() : found->second;
+MaybeNumber number_of(const SizeExpression& head, std::size_t operands, const Operands& operand,
+                      const SymbolValues& symbols) {
+  switch (head.kind) {
+    case Kind::integer: return Number(head.integer);
+    case Kind::floating: return Number(head.floating);
+    case Kind::truth: return Number(head.integer != 0);
+    case Kind::symbol: {
+      auto found = symbols.find(head.name);
+      return found == symbols.end() ? MaybeNumber() : MaybeNumber(found->second);
+    }
+    case Kind::function:
+      return head.function ? number_of_function(*head.function, operands, operand) : MaybeNumber();
   }
-  Integer result = evaluate(expression.operands.front(), symbols);
-  for (std::size_t i = 1; i < expression.operands.size() && result; ++i) {
-    Integer next = evaluate(expression.operands[i], symbols);
-    result = next ? applied(expression.name, *result, *next) : Integer();
-  }
-  return expression.operands.size() > 1 ? result : Integer();
+  return std::nullopt;
+}
+MaybeNumber number_of(const SizeExpression& expression, const SymbolValues& symbols) {
+  return number_of(
+      expression, expression.operands.size(),
+      [&](std::size_t i) { return number_of(expression.operands[i], symbols); }, symbols);
+}
+
+std::optional<std::int64_t> evaluate(const SizeExpression& expression,
+                                     const SymbolValues& symbols) {
+  const MaybeNumber number = number_of(expression, symbols);
+  return number ? whole_number(*number) : std::nullopt;
 }
 
 std::string to_string(const SizeExpression& expression) {
   if (expression.kind == Kind::integer) return std::to_string(expression.integer);
+  if (expression.kind == Kind::floating) return concat(expression.floating);
+  if (expression.kind == Kind::truth) return expression.integer != 0 ? "True" : "False";
   if (expression.kind == Kind::symbol) return expression.name;
   bool is_sum = expression.name == "Add", is_product = expression.name == "Mul";
   std::string_view between = is_sum ? " + " : is_product ? " * " : ", ";

@@ -206,6 +206,12 @@ TEST(ExportedProgram, RefusesTensorsThatCannotBe) {
   }
 }
 
+TEST(ExportedProgram, NeedsNoSizesBetweenItsNodes) {
+  ProgramText program;
+  program.tensors += R"(, "y": )" + tensor_facts(R"x([{"as_expr": {"expr_str": "Novel([s0])"}}])x");
+  EXPECT_EQ(read_program(program.text(), "net.pt2").nodes.size(), 1U);
+}
+
 TEST(ExportedProgram, RefusesOtherVersionsAndRanges) {
   ProgramText program;
   program.version = R"({"major": 5, "minor": 1})";

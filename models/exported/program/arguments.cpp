@@ -216,7 +216,9 @@ void read_arguments(const Fields& fields, const json::Node& from, Node& node,
       node.results.push_back(value_of(result));
 }
 
-SizeExpression read_size(const Fields& fields, const json::Node& size, std::string_view name) {
+// A text that cannot be read is added to `unread`, and gives a symbol of that name.
+static SizeExpression size_of(const Fields& fields, const json::Node& size, std::string_view name,
+                              std::string& unread) {
   const auto& [kind, content] = fields.as_choice(size, name);
   SizeExpression result;
   if (kind == "as_int") {
@@ -227,9 +229,21 @@ SizeExpression read_size(const Fields& fields, const json::Node& size, std::stri
   fields.expect(kind == "as_expr", "\"", name, "\" is ", excerpt(kind),
                 "; a number or an expression is wanted");
   std::string text = fields.text(content, "expr_str");
-  auto parsed = programs::parse_size_expression(text);
-  fields.expect(parsed.has_value(), "the size \"", excerpt(text), "\" cannot be read");
-  return *parsed;
+  if (auto parsed = programs::parse_size_expression(text)) return std::move(*parsed);
+  if (unread.empty()) unread = text;
+  result.kind = SizeExpression::Kind::symbol;
+  result.name = std::move(text);
+  return result;
+}
+
+SizeExpression read_size(const Fields& fields, const json::Node& size, std::string_view name) {
+  std::string unread;
+  SizeExpression result = size_of(fields, size, name, unread);
+  require_read(fields, unread);
+  return result;
+}
+void require_read(const Fields& fields, const std::string& unread) {
+  fields.expect(unread.empty(), "the size \"", excerpt(unread), "\" cannot be read");
 }
 
 TensorDescription read_tensor(const Fields& fields, const json::Node& tensor) {
@@ -238,12 +252,14 @@ TensorDescription read_tensor(const Fields& fields, const json::Node& tensor) {
   const auto& sizes = fields.list(tensor, "sizes");
   fields.expect(sizes.size() <= most_axes, "it has ", sizes.size(), " axes; at most ", most_axes,
                 " are allowed");
-  for (const json::Node& size : sizes) facts.sizes.push_back(read_size(fields, size, "sizes"));
+  std::string unread;
+  for (const json::Node& size : sizes)
+    facts.sizes.push_back(size_of(fields, size, "sizes", unread));
   std::int64_t number = fields.integer(tensor, "layout");
   fields.expect(number == strided, "it has layout ", number, "; strided tensors (", strided,
                 ") are known");
   if (type.is_complex) facts.sizes.push_back({.integer = 2});
-  return {std::move(facts), type.is_complex};
+  return {std::move(facts), type.is_complex, std::move(unread)};
 }
 
 }  // namespace tilewright::exported

@@ -26,12 +26,15 @@ void read_arguments(const Fields& fields, const json::Node& from, Node& node,
 // The contents of "as_graph" (subgraph.cpp).
 GraphArgument read_subgraph(const Fields& fields, const json::Node& content);
 // A tensor of complex numbers is described as pairs: with a last axis of 2.
+// Sizes of tensors between nodes are not needed, and may be functions that are not known.
 struct TensorDescription {
   TensorFacts facts;
   bool is_complex;
+  std::string unread = {};  // a size that cannot be read, for require_read
 };
 TensorDescription read_tensor(const Fields& fields, const json::Node& tensor);
 // A size, stride or offset: {"as_int": 3} or {"as_expr": ...}.
 SizeExpression read_size(const Fields& fields, const json::Node& size, std::string_view name);
+void require_read(const Fields& fields, const std::string& unread);
 
 }  // namespace tilewright::exported

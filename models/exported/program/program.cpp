@@ -4,10 +4,13 @@
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "models/exported/program/arguments.h"
 #include "models/exported/program/fields.h"
+#include "models/exported/program/guards.h"
 #include "models/files/tree.h"
+#include "models/programs/python_expression.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {
@@ -29,7 +32,8 @@ class ProgramReader {
           [this](std::string_view, json::Node node) { read_node(node); }},
          {"graph_module/graph/tensor_values",
           [this](std::string_view name, json::Node facts) { read_tensor(name, facts); }},
-         {"graph_module/module_call_graph", [](std::string_view, const json::Node&) {}}});
+         {"graph_module/module_call_graph",
+          [this](std::string_view, const json::Node& module) { read_paths(module); }}});
     read_versions(root);
     read_ranges(root);
     const json::Node& module = fields_.member(root, "graph_module");
@@ -38,6 +42,7 @@ class ProgramReader {
     fields_.list(graph, "nodes");
     integers_ = fields_.optional(graph, "sym_int_values");
     read_inputs(signature);
+    read_conditions(root);
     check_order();
     mark_complex();
     read_outputs(signature);
@@ -49,6 +54,11 @@ class ProgramReader {
     fields_.set_place(concat("tensor \"", excerpt(name), '"'));
     tensors_.emplace(name, exported::read_tensor(fields_, facts));
     fields_.set_place("");
+  }
+
+  // The first module is the program itself.
+  void read_paths(const json::Node& module) {
+    if (!std::exchange(has_paths_, true)) paths_ = input_paths(module, program_.file);
   }
 
   void read_versions(const json::Node& root) {
@@ -71,7 +81,11 @@ class ProgramReader {
       // but runs its programs with these sizes too.
       if (sizes.min == 2) sizes.min = 0;
       fields_.expect(sizes.min <= sizes.max, "it goes from ", sizes.min, " to ", sizes.max);
-      program_.symbols.emplace(name, sizes);
+      const auto expression = programs::parse_python_expression(name);
+      if (expression && expression->kind == SizeExpression::Kind::function)
+        ranges_.emplace_back(*expression, sizes);
+      else
+        program_.symbols.emplace(name, sizes);
     }
     fields_.set_place("");
   }
@@ -83,12 +97,30 @@ class ProgramReader {
     for (const json::Node& spec : specs) {
       fields_.set_place(concat("input ", program_.inputs.size()));
       const auto& [kind, content] = fields_.as_choice(spec, "input");
-      if (kind == "token")
+      if (kind == "token") {
         define(id_of(token_name(content)));
-      else if (kind != "constant_input")
-        read_input(kind, content);  // a constant is the same in every call
+        continue;
+      }
+      const std::size_t before = program_.inputs.size();
+      if (kind != "constant_input") read_input(kind, content);
+      const bool is_new = program_.inputs.size() > before;
+      // A constant is the same in every call.
+      if (kind == "constant_input" || (kind == "user_input" && !is_new))
+        leaves_.push_back(std::nullopt);
+      else if (kind == "user_input")
+        leaves_.push_back(user_inputs_++);
     }
     fields_.set_place("");
+  }
+
+  void read_conditions(const json::Node& root) {
+    std::vector<programs::SignatureInput> inputs;
+    for (const Input& input : program_.inputs)
+      if (input.kind == Input::Kind::user)
+        inputs.push_back({input.name, input.facts, true, input.integer});
+    program_.functions = ranges_of_sizes(inputs, ranges_);
+    if (const json::Node* guards = fields_.optional(root, "guards_code"))
+      program_.conditions = read_guards(fields_, *guards, paths_, leaves_, inputs);
   }
 
   void read_input(const std::string& kind, const json::Node& content) {
@@ -117,7 +149,8 @@ class ProgramReader {
     const bool is_new = targets_[of].insert(name).second;
     // A parameter that two modules share may go in twice; it is not written to.
     fields_.expect(is_new || of == parameter, "there are two of the name \"", excerpt(name), '"');
-    const auto& [facts, is_complex] = described->second;
+    const auto& [facts, is_complex, unread] = described->second;
+    require_read(fields_, unread);
     program_.inputs.push_back({of, id_of(value), name, facts, is_complex});
     define(id_of(value));
   }
@@ -290,8 +323,13 @@ class ProgramReader {
 
   Fields fields_;
   Program& program_;
-  const json::Node* integers_ = nullptr;           // their descriptions, by name
-  std::unordered_set<std::string> without_least_;  // symbols
+  const json::Node* integers_ = nullptr;  // their descriptions, by name
+  std::vector<FunctionRange> ranges_;
+  bool has_paths_ = false;
+  std::size_t user_inputs_ = 0;
+  std::vector<InputPath> paths_;                    // of all inputs, as forward() has them
+  std::vector<std::optional<std::size_t>> leaves_;  // their places among the user's
+  std::unordered_set<std::string> without_least_;   // symbols
   std::unordered_map<std::string, ValueId> ids_;
   std::unordered_map<std::string, TensorDescription> tensors_;
   std::vector<bool> is_defined_;

@@ -106,6 +106,8 @@ struct Program {
   std::vector<Node> nodes;
   std::vector<Output> outputs;
   std::map<std::string, SymbolRange, std::less<>> symbols;
+  std::map<std::string, SymbolRange, std::less<>> functions;  // sizes that are functions, by text
+  programs::SizeConditions conditions;   // of the user's inputs, numbered by themselves
   std::vector<std::string> value_names;  // by ValueId
   std::string torch_version;
 };
