@@ -54,7 +54,9 @@ float fnuz_value(std::uint8_t bits) {
 
 std::uint8_t e4m3_bits(float value) {
   auto bits = std::bit_cast<std::uint32_t>(value), magnitude = bits & magnitude_mask;
-  std::uint32_t code = magnitude > e4m3_most ? 0x7f : Format<3, 7>::rounded(magnitude);
+  std::uint32_t code = magnitude > infinity    ? 0x7f
+                       : magnitude > e4m3_most ? 0x7e
+                                               : Format<3, 7>::rounded(magnitude);
   return static_cast<std::uint8_t>((bits >> 24 & 0x80) | code);
 }
 

@@ -5,9 +5,10 @@
 //   f8e4m3fnuz  as f8e4m3 by halves: up to 240, no infinities, no -0, whose code is the one NaN
 //   f8e5m2fnuz  5 bits of exponent, 2 of mantissa: up to 57344, otherwise as f8e4m3fnuz
 //
-// Conversion from float rounds to nearest, ties to even, and does not saturate (as PyTorch's
-// float8_e4m3fn, float8_e5m2, float8_e4m3fnuz and float8_e5m2fnuz): a value that rounds to more
-// than the largest number, infinities included, becomes NaN; in f8e5m2 it becomes infinite.
+// Conversion from float rounds to nearest, ties to even. A value that rounds to more than the
+// largest number, infinities included, becomes that number in f8e4m3, infinite in f8e5m2, and NaN
+// in the other two, as PyTorch 2.15 has it for its float8_e4m3fn, float8_e5m2, float8_e4m3fnuz and
+// float8_e5m2fnuz. (Up to PyTorch 2.14 float8_e4m3fn became NaN, too.) NaN stays NaN.
 #pragma once
 
 #include <cstdint>

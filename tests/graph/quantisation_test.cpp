@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "graph/functions/quantisation/linear.h"
 #include "graph/functions/quantisation/packed_bits.h"
 #include "graph/functions/quantisation/qparams.h"
@@ -147,6 +150,57 @@ TEST(Quantisation, IsLinearInOnnx) {
   EXPECT_EQ(found.zero_point.item<float>(), 153);
   EXPECT_EQ(found.steps.to_vector<float>(), (Floats{153, 255, 0, 26, 221, 179}));
   EXPECT_EQ(dynamic_quantize_linear(zeros({3})).scale.item<float>(), 1);
+}
+
+// NaN as 0.125, which none of the numbers below becomes.
+Floats with_marks(const Tensor& values) {
+  return where(values != values, 0.125, values).to_vector<float>();
+}
+// Casts as PyTorch 2.15's on CPUs, and casts that do not saturate as ONNX's reference.
+TEST(Quantisation, CastsToFloatsOf8BitsBeyondTheirRange) {
+  constexpr float inf = std::numeric_limits<float>::infinity(), mark = 0.125F;
+  const Floats one = {448,           464,  464.1F, 500,   1e5F,  inf,   -inf,
+                      std::nanf(""), -500, 248,    57344, 61439, 61440, -1e30F};
+  struct Case {
+    DType dtype;
+    Floats cast, not_saturated, saturated;
+  };
+  const Case cases[] = {
+      {f8e4m3,
+       {448, 448, 448, 448, 448, 448, -448, mark, -448, 256, 448, 448, 448, -448},
+       {448, 448, mark, mark, mark, mark, mark, mark, mark, 256, mark, mark, mark, mark},
+       {448, 448, 448, 448, 448, 448, -448, mark, -448, 256, 448, 448, 448, -448}},
+      {f8e5m2,
+       {448, 448, 448, 512, inf, inf, -inf, mark, -512, 256, 57344, 57344, inf, -inf},
+       {448, 448, 448, 512, inf, inf, -inf, mark, -512, 256, 57344, 57344, inf, -inf},
+       {448, 448, 448, 512, 57344, 57344, -57344, mark, -512, 256, 57344, 57344, 57344, -57344}},
+      {f8e4m3fnuz,
+       {mark, mark, mark, mark, mark, mark, mark, mark, mark, mark, mark, mark, mark, mark},
+       {mark, mark, mark, mark, mark, mark, mark, mark, mark, mark, mark, mark, mark, mark},
+       {240, 240, 240, 240, 240, 240, -240, mark, -240, 240, 240, 240, 240, -240}},
+      {f8e5m2fnuz,
+       {448, 448, 448, 512, mark, mark, mark, mark, -512, 256, 57344, 57344, mark, mark},
+       {448, 448, 448, 512, mark, mark, mark, mark, -512, 256, 57344, 57344, mark, mark},
+       {448, 448, 448, 512, 57344, 57344, -57344, mark, -512, 256, 57344, 57344, 57344, -57344}}};
+  for (const Case& each : cases)
+    for (const DType from : {f32, f64})
+      expect_at_once_and_compiled(
+          [&](const Tensors& t) -> Tensors {
+            const Tensor many = cat({t[0], t[0], t[0]}, 0).to(from);
+            return {many.to(each.dtype).to(f32), not_saturated(many, each.dtype).to(f32),
+                    saturated(many, each.dtype).to(f32)};
+          },
+          {floats(one, {14})},
+          [&](const Tensors& got) {
+            for (int copy = 0; copy < 3; ++copy) {
+              auto part = [&](std::size_t i) {
+                return with_marks(got[i].slice(0, 14 * copy, 14 * copy + 14));
+              };
+              EXPECT_EQ(part(0), each.cast) << each.dtype << " from " << from;
+              EXPECT_EQ(part(1), each.not_saturated) << each.dtype << " from " << from;
+              EXPECT_EQ(part(2), each.saturated) << each.dtype << " from " << from;
+            }
+          });
 }
 
 TEST(Quantisation, ProductsAreOfIntegers) {

@@ -72,13 +72,13 @@ llvm::Value* Arithmetic::narrow_to_float8(llvm::Value* value, DType dtype) {
     return b_.CreateTrunc(code, like(value, b_.getInt8Ty()));
   }
   if (dtype == DType::f8e4m3) {
-    // 464 still rounds to 448.
-    code = b_.CreateSelect(b_.CreateICmpUGT(magnitude, number(0x43e80000)), number(0x7f), code);
+    // 464 still rounds to 448, and what is greater becomes that.
+    code = b_.CreateSelect(b_.CreateICmpUGT(magnitude, number(0x43e80000)), number(0x7e), code);
   } else {
     // 61440 rounds to infinity.
     code = b_.CreateSelect(b_.CreateICmpUGE(magnitude, number(0x47700000)), number(0x7c), code);
-    code = b_.CreateSelect(b_.CreateICmpUGT(magnitude, number(0x7f800000)), number(0x7f), code);
   }
+  code = b_.CreateSelect(b_.CreateICmpUGT(magnitude, number(0x7f800000)), number(0x7f), code);
   auto* sign = b_.CreateAnd(b_.CreateLShr(bits, 24), number(0x80));
   return b_.CreateTrunc(b_.CreateOr(code, sign), like(value, b_.getInt8Ty()));
 }

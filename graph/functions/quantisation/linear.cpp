@@ -1,6 +1,7 @@
 #include "graph/functions/quantisation/linear.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/ir/location.h"
@@ -53,7 +54,8 @@ struct Spread {
 
 // Rounded to the nearest, halves to even, and to the ends of the dtype's range.
 Tensor rounded(const Tensor& quotient, const Tensor& zero, DType dtype, bool saturates) {
-  if (is_floating(dtype)) return saturates ? saturated(quotient, dtype) : quotient.to(dtype);
+  if (is_floating(dtype))
+    return saturates ? saturated(quotient, dtype) : not_saturated(quotient, dtype);
   const Tensor steps = round(quotient);
   return (zero.defined() ? steps + zero.to(DType::f32) : steps).to(dtype);
 }
@@ -73,6 +75,16 @@ Tensor saturated(const TensorOperand& x, DType dtype) {
           "); floats of 8 bits are wanted");
   const double most = dtype == f8e4m3 ? 448 : dtype == f8e4m3fnuz ? 240 : 57344;
   return clamp(given.to(DType::f32), -most, most).to(dtype);
+}
+
+Tensor not_saturated(const TensorOperand& x, DType dtype) {
+  const Tensor& given = graph::tensor_of(x, "not_saturated");
+  require(is_float8(dtype), "[not_saturated] the dtype is ", dtype, " (at ", At{x.where},
+          "); floats of 8 bits are wanted");
+  if (dtype != f8e4m3) return given.to(dtype);
+  // 464 still rounds to 448.
+  const Tensor wide = given.to(DType::f32);
+  return where(abs(wide) > 464.0, std::numeric_limits<double>::quiet_NaN(), wide).to(dtype);
 }
 
 Tensor quantize_linear(const TensorOperand& x, const Tensor& scale, const Tensor& zero_point,

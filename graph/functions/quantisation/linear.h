@@ -15,6 +15,9 @@ namespace tilewright {
 
 // x as floats of 8 bits; what is beyond their range, infinities too, becomes its ends.
 Tensor saturated(const TensorOperand& x, DType dtype);
+// x as floats of 8 bits; numbers beyond their range become infinite, or NaN where the dtype has no
+// infinities. A cast (`x.to(dtype)`) differs in f8e4m3, where it saturates.
+Tensor not_saturated(const TensorOperand& x, DType dtype);
 
 struct QuantizeLinearOptions {
   int axis = 1;                  // along which there are several scales

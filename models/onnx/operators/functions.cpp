@@ -26,7 +26,8 @@ Tensor infinite(const Call& call) {
 Tensor converted(const Tensor& x, DType dtype, bool saturates) {
   if (x.dtype() == dtype) return x;
   if (is_boolean(dtype)) return x != 0;
-  return is_float8(dtype) && saturates ? saturated(x, dtype) : x.to(dtype);
+  if (!is_float8(dtype)) return x.to(dtype);
+  return saturates ? saturated(x, dtype) : not_saturated(x, dtype);
 }
 
 // How numbers become powers of two, a type that is not supported; of others it says nothing.
