@@ -67,11 +67,11 @@ struct SampledAxis {
     if (options.mode == SampleMode::nearest)
       return {{kept_inside(moved_inside(round(at))), at.number(1)}};
     const Formula inside = moved_inside(at), below = floor(inside), share = inside - below;
-    if (options.mode == SampleMode::bilinear)
-      return {{kept_inside(below), 1 - share}, {kept_inside(below + 1), share}};
-    return cubic_taps(below, share);
+    return {{kept_inside(below), 1 - share}, {kept_inside(below + 1), share}};
   }
-  std::vector<Tap> cubic_taps(const Formula& below, const Formula& share) const {
+  // Each of the four elements around a position is brought inside by itself.
+  std::vector<Tap> cubic_taps(const Formula& at) const {
+    const Formula below = floor(at), share = at - below;
     std::vector<Tap> all;
     for (int i = -1; i <= 2; ++i)
       all.push_back(
@@ -79,13 +79,12 @@ struct SampledAxis {
     return all;
   }
   std::vector<Tap> taps(const Formula& given) const {
+    if (options.mode == SampleMode::bicubic) return cubic_taps(position(given));
     if (moves_positions) return moved_taps(given);
-    Formula at = position(given);
-    if (options.mode != SampleMode::bicubic) at = kept_inside(at);
+    const Formula at = kept_inside(position(given));
     if (options.mode == SampleMode::nearest) return {{round(at), at.number(1)}};
-    Formula below = floor(at), share = at - below;
-    if (options.mode == SampleMode::bilinear) return {{below, 1 - share}, {below + 1, share}};
-    return cubic_taps(below, share);
+    const Formula below = floor(at), share = at - below;
+    return {{below, 1 - share}, {below + 1, share}};
   }
 };
 

@@ -40,8 +40,9 @@ Tensor affine_grid(const TensorOperand& theta, const Shape& sizes, bool align_co
 
 namespace graph {
 
-// grid_sample of one axis or more. Where `moves_positions`, positions are brought inside before the
-// elements around them are taken, whatever the mode, and rounded before that, as ONNX has it.
+// grid_sample of one axis or more. Where `moves_positions`, positions of the modes bilinear and
+// nearest are brought inside before the elements around them are taken, and rounded before that, as
+// ONNX has it.
 Tensor sampled_at(const TensorOperand& x, const Tensor& grid, const GridSampleOptions& options,
                   bool moves_positions);
 // affine_grid of one axis or more, the position of the only element of one being `single`.

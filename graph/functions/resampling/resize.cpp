@@ -27,25 +27,25 @@ struct Axis {
   double scale, start, end;  // the last two of the part of the axis that is taken
 };
 
-// The place in the tensor that element i of the result stands for.
+// The place in the tensor that element i of the result stands for, rounded after each step to T.
+template <typename T>
 double place_of(const Axis& axis, std::int64_t i, const Resizing& how) {
-  const auto at = static_cast<double>(i), size = static_cast<double>(axis.size),
-             wanted = static_cast<double>(axis.wanted);
-  const double exact = axis.scale * size;
+  const T at = static_cast<T>(i), size = static_cast<T>(axis.size),
+          wanted = static_cast<T>(axis.wanted), scale = static_cast<T>(axis.scale),
+          start = static_cast<T>(axis.start), end = static_cast<T>(axis.end), half = T(0.5);
   switch (how.coordinates) {
-    case ResizeCoordinates::asymmetric: return at / axis.scale;
+    case ResizeCoordinates::asymmetric: return at / scale;
     case ResizeCoordinates::align_corners:
-      return axis.wanted == 1 || exact == 1 ? 0 : at * (size - 1) / (exact - 1);
+      return axis.wanted == 1 ? 0 : at * (size - 1) / (wanted - 1);
     case ResizeCoordinates::pytorch_half_pixel:
-      return axis.wanted == 1 ? 0 : (at + 0.5) / axis.scale - 0.5;
-    case ResizeCoordinates::tf_half_pixel_for_nn: return (at + 0.5) / axis.scale;
+      return axis.wanted == 1 ? 0 : (at + half) / scale - half;
+    case ResizeCoordinates::tf_half_pixel_for_nn: return (at + half) / scale;
     case ResizeCoordinates::half_pixel_symmetric:
-      return size / 2 * (1 - wanted / exact) + (at + 0.5) / axis.scale - 0.5;
+      return size / 2 * (1 - wanted / (scale * size)) + (at + half) / scale - half;
     case ResizeCoordinates::tf_crop_and_resize:
-      return axis.wanted > 1 ? axis.start * (size - 1) +
-                                   at * (axis.end - axis.start) * (size - 1) / (wanted - 1)
-                             : 0.5 * (axis.start + axis.end) * (size - 1);
-    case ResizeCoordinates::half_pixel: return (at + 0.5) / axis.scale - 0.5;
+      return axis.wanted > 1 ? start * (size - 1) + at * (end - start) * (size - 1) / (wanted - 1)
+                             : half * (start + end) * (size - 1);
+    case ResizeCoordinates::half_pixel: return (at + half) / scale - half;
   }
   __builtin_unreachable();
 }
@@ -77,13 +77,14 @@ struct Taps {
   std::vector<float> weights;  // none: 1
 };
 
+// Places are f32 here, as ONNX Runtime has them: between two elements the rounding decides.
 Taps nearest_taps(const Axis& axis, const Resizing& how) {
   Taps taps;
   taps.places.reserve(static_cast<std::size_t>(axis.wanted));
   const auto last = static_cast<double>(axis.size - 1);
   for (std::int64_t i = 0; i < axis.wanted; ++i)
     taps.places.push_back(static_cast<std::int32_t>(
-        std::clamp(nearest_of(place_of(axis, i, how), how.nearest), 0.0, last)));
+        std::clamp(nearest_of(place_of<float>(axis, i, how), how.nearest), 0.0, last)));
   return taps;
 }
 
@@ -100,7 +101,7 @@ Taps weighted_taps(const Axis& axis, const Resizing& how) {
   taps.weights.reserve(count);
   std::vector<double> row(static_cast<std::size_t>(taps.each));
   for (std::int64_t i = 0; i < axis.wanted; ++i) {
-    const double place = place_of(axis, i, how), below = std::floor(place);
+    const double place = place_of<double>(axis, i, how), below = std::floor(place);
     double sum = 0;
     for (std::int64_t k = first; k <= 1 - first; ++k) {
       const std::int64_t at = static_cast<std::int64_t>(below) + k;
@@ -178,7 +179,7 @@ Tensor outside_of(const Axis& axis, const Resizing& how, int rank) {
   if (how.coordinates != ResizeCoordinates::tf_crop_and_resize) return {};
   std::vector<std::uint8_t> are_outside;
   for (std::int64_t i = 0; i < axis.wanted; ++i) {
-    const double place = place_of(axis, i, how);
+    const double place = place_of<double>(axis, i, how);
     are_outside.push_back(place < 0 || place > static_cast<double>(axis.size - 1));
   }
   if (std::ranges::find(are_outside, 1) == are_outside.end()) return {};

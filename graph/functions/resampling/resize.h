@@ -2,9 +2,9 @@
 // weights, or the nearest one, with all of its rules for where an element of the result lies.
 //
 // Apart from interpolate.h, whose places are PyTorch's and computed in the graph: these are
-// computed on the host, in f64, of the axis alone. Where the nearest elements are repeated, or one
-// of so many is taken, the result is a view. Misuse raises `Error`; safe to call from several
-// threads.
+// computed on the host of the axis alone, in f64, or in f32 for the nearest elements. Where the
+// nearest elements are repeated, or one of so many is taken, the result is a view. Misuse raises
+// `Error`; safe to call from several threads.
 #pragma once
 
 #include <cstdint>

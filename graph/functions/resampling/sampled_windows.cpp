@@ -147,12 +147,12 @@ Tensor roi_align(const TensorOperand& x_operand, const Tensor& given,
           " samples a bin (at ", At{w}, "); from 1 to 64 are wanted, or as_many_as_fit");
   const std::int64_t count = given.size(0);
   auto along = [&](int from, int to, std::int64_t bins) {
-    Tensor start = regions.corners.select(1, from) * options.scale,
-           size = regions.corners.select(1, to) * options.scale - start;
-    if (options.aligned)
-      start = start - 0.5;
-    else
-      size = clamp_min(size, 1.0);
+    // In the order of torchvision's and ONNX Runtime's roundings, which decide how many samples
+    // fit.
+    const double offset = options.aligned ? 0.5 : 0.0;
+    const Tensor start = regions.corners.select(1, from) * options.scale - offset,
+                 end = regions.corners.select(1, to) * options.scale - offset,
+                 size = options.aligned ? end - start : clamp_min(end - start, 1.0);
     return options.as_many_as_fit ? sampled_as_fits(start, size, bins, w)
                                   : sampled(start, size, bins, options.samples);
   };

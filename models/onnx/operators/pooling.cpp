@@ -116,7 +116,7 @@ Tensor length_of_all(const Call& call) {
   return pow(sum(pow(abs(x), order), places_of(x), true), 1 / order).to(x.dtype());
 }
 
-// Each element where its number says, among those that the windows came from.
+// Each element where its number says, among those of the result.
 Tensor unpooled(const Call& call) {
   Tensor x = call.tensor(0), numbers = call.tensor(1);
   int rank = x.rank() - 2;
@@ -127,16 +127,15 @@ Tensor unpooled(const Call& call) {
         sides = axis_values(call, "pads", 2 * rank, 0, 0), sizes = {x.size(0), x.size(1)};
   for (int i = 0; i < rank; ++i)
     sizes.push_back((x.size(2 + i) - 1) * stride[i] + kernel[i] - sides[i] - sides[rank + i]);
-  Tensor all = put(zeros(sizes, x.dtype()), numbers, x);
-  if (!call.has(2)) return all;
-  Shape wanted = call.integers(2), before, after;
-  require(wanted.rank() == sizes.rank(), "[onnx] the result is to have the sizes [", wanted, "]; ",
-          sizes.rank(), " sizes are wanted");
-  for (int i = 0; i < sizes.rank(); ++i) {
-    before.push_back(0);
-    after.push_back(wanted[i] - sizes[i]);
+  if (call.has(2)) {
+    const Shape wanted = call.integers(2);
+    bool is_enough = wanted.rank() == sizes.rank();
+    for (int i = 0; is_enough && i < sizes.rank(); ++i) is_enough = wanted[i] >= sizes[i];
+    require(is_enough, "[onnx] the result is to have the sizes [", wanted, "]; [", sizes,
+            "] or more are wanted");
+    sizes = wanted;
   }
-  return padded(all, pads(before, after), 0.0);
+  return put(zeros(sizes, x.dtype()), numbers, x);
 }
 
 constexpr Operator pooling_rows[] = {
