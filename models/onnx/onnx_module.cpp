@@ -28,7 +28,7 @@ namespace {
 std::vector<ProgramOperator> operators_of(const Program& program) {
   programs::OperatorList operators;
   onnx::for_each_node(program.graph, [&](const Node& node) {
-    operators.add(node.op, onnx::find_operator(node.op, program.opset) != nullptr, node.name);
+    operators.add(node.op, onnx::find_operator(node.op, node.opset) != nullptr, node.name);
   });
   return operators.take();
 }

@@ -32,8 +32,8 @@ namespace tilewright {
 struct OnnxOptions {
   // With `mapped`, initializers whose bytes lie aligned in a file are the file's own memory.
   Reading reading = Reading::as_needed;
-  // Ranks and sizes that differ from the file's declarations are accepted, as ONNX Runtime does
-  // with a warning; else they are an Error, as dtypes always are.
+  // Ranks and sizes of outputs that differ from the file's declarations are accepted, as ONNX
+  // Runtime does with a warning; else they are an Error, as dtypes always are.
   bool any_sizes = false;
 };
 

@@ -67,6 +67,7 @@ void bind(const Signature& program, const Source& source, const SizeExpression& 
           std::int64_t given, SymbolValues& symbols) {
   if (size.kind != Kind::symbol) return;
   require_within(program, source, given, range_of(program, size.name));
+  if (!program.names_bind) return;
   auto [known, is_new] = symbols.emplace(size.name, given);
   const std::int64_t wanted = known->second.as_integer();
   require(is_new || wanted == given, "[", program.operation, "] ", source, given,

@@ -58,6 +58,7 @@ struct Signature {
   // The same of sizes that are functions of symbols, by their texts (to_string).
   std::map<std::string, SymbolRange, std::less<>> functions = {};
   SizeConditions conditions = {};
+  bool names_bind = true;  // axes of one name have one size; else names are for readers alone
 };
 
 std::vector<ProgramInput> described_inputs(const Signature& signature);

@@ -5,21 +5,23 @@
 #include <cstring>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "models/files/reader.h"
+#include "models/onnx/file/node_order.h"
+#include "models/onnx/file/own_functions.h"
 #include "models/onnx/file/tensors.h"
+#include "models/onnx/file/types.h"
 #include "models/onnx/file/wire.h"
-#include "models/onnx/program/dtype_numbers.h"
 
 namespace tilewright::onnx {
 namespace {
 
 using json::excerpt;
 using programs::SignatureInput;
-using programs::SizeExpression;
 
 // Each entry takes more memory than bytes of the file, so that their number is bounded.
-constexpr std::size_t most_nodes = 1 << 20;
+constexpr std::size_t most_nodes = 1 << 20, most_called_nodes = 1 << 17;
 constexpr std::size_t most_names = 1 << 16;    // that a graph takes or gives, or a node
 constexpr std::size_t most_numbers = 1 << 20;  // of an attribute
 constexpr std::size_t most_graphs_deep = 32;
@@ -63,6 +65,7 @@ class ModelReader {
   Program read(std::string_view bytes) {
     program_.file = place_.file;
     program_.signature.operation = "onnx";
+    program_.signature.names_bind = false;  // writers name axes "?", "N" or "unk__3"
     Fields model(bytes, place_);
     std::optional<Fields> graph;
     std::string producer, version;
@@ -73,51 +76,54 @@ class ModelReader {
           place_.expect(!graph, "it has two graphs");
           graph = model.message();
           break;
-        case 8: read_opset(model.message()); break;
-        case 25:
-          place_.refuse(
-              "it has functions of its own, which are not supported; onnx.inliner of "
-              "the Python package puts them in");
+        case 8:
+          has_opset_ = true;
+          if (auto version = opset_of(model.message())) program_.opset = *version;
+          break;
+        case 25: functions_.add(model.message()); break;
         default: break;
       }
     place_.expect(graph.has_value(), "it is not an ONNX model: it has no graph");
     place_.expect(has_opset_, "it does not say of which operator set it is");
     program_.producer = version.empty() ? producer : concat(producer, " ", version);
     if (program_.opset == 0) program_.opset = oldest_opset;  // of other domains alone
+    context_.opset = program_.opset;
     program_.graph = read_graph(*graph, {});
     program_.values = static_cast<std::size_t>(next_id_);
     return std::move(program_);
   }
 
  private:
-  void read_opset(Fields fields) {
+  // The version of the domain ai.onnx; nothing for another domain.
+  std::optional<std::int64_t> opset_of(Fields fields) const {
     std::string_view domain;
     std::int64_t version = 0;
     while (fields.next()) {
       if (fields.number() == 1) domain = fields.text();
       if (fields.number() == 2) version = fields.integer();
     }
-    has_opset_ = true;
-    if (!domain.empty() && domain != "ai.onnx") return;
+    if (!domain.empty() && domain != "ai.onnx") return std::nullopt;
     place_.expect(version >= oldest_opset && version <= newest_opset, "it is of operator set ",
                   version, "; ", oldest_opset, " to ", newest_opset,
                   " are supported; export it with opset_version=", newest_opset);
-    program_.opset = version;
+    return version;
   }
 
-  ValueId define(std::string_view name) {
-    place_.expect(scopes_.back().emplace(name, next_id_).second, "two values have the name \"",
+  void define(std::string_view name, ValueId id) {
+    place_.expect(context_.scopes.back().emplace(name, id).second, "two values have the name \"",
                   excerpt(name), '"');
+  }
+  ValueId define(std::string_view name) {
+    define(name, next_id_);
     return next_id_++;
   }
 
   // The graph of the program, or the body of the node of that name, which reads values of the
   // graphs around it.
   Graph read_graph(Fields graph, const std::string& owner) {
-    place_.expect(scopes_.size() < most_graphs_deep, "it has graphs within graphs, more than ",
-                  most_graphs_deep, " deep");
-    const bool is_body = !scopes_.empty();
-    scopes_.emplace_back();
+    const Deeper deeper(*this);
+    const bool is_body = !context_.scopes.empty();
+    context_.scopes.emplace_back();
     Graph result;
     Fields again = graph;
     std::vector<Fields> nodes, inputs, outputs;
@@ -127,13 +133,7 @@ class ModelReader {
           nodes.push_back(graph.message());
           break;
         case 2: result.name = graph.text(); break;
-        case 5: {
-          NamedTensor named = tensors_.read(graph.message());
-          ValueId id = define(named.name);
-          if (is_body) named.name = concat(owner, "/", named.name);
-          program_.initializers.push_back({named.name, id, named.tensor});
-          break;
-        }
+        case 5: read_initializer(graph.message(), is_body ? owner + "/" : ""); break;
         case 11: add(graph.message(), inputs, place_); break;
         case 12: add(graph.message(), outputs, place_); break;
         case 15: place_.refuse("it has sparse tensors, which are not supported");
@@ -143,152 +143,155 @@ class ModelReader {
       if (is_body)
         result.inputs.push_back(define(value_name(input)));
       else
-        read_input(input, result);
-    for (const Fields& node : nodes) result.nodes.push_back(read_node(node));
+        add_input(read_input(input, place_), result);
+    for (const Fields& node : in_order(nodes, most_graphs_deep, place_))
+      read_node(node, result.nodes);
     const std::string reader =
         is_body ? concat("the outputs of a body of node \"", owner, '"') : "the graph's outputs";
     for (const Fields& output : outputs) {
       std::string name(value_name(output));
-      result.outputs.push_back({name, id_of(name, reader)});
+      result.outputs.push_back({name, given_id(name, reader)});
     }
+    for (const Fields& each : outputs) declare(each, !is_body);
     if (is_body)
-      for (const Fields& each : inputs) declare(each);
-    for (const Fields& each : outputs) declare(each);
+      for (const Fields& each : inputs) declare(each, false);
     while (again.next())
-      if (again.number() == 13) declare(again.message());
-    scopes_.pop_back();
+      if (again.number() == 13) declare(again.message(), false);
+    context_.scopes.pop_back();
     return result;
   }
 
-  std::string_view value_name(Fields value) const {
-    std::string_view name;
-    while (value.next())
-      if (value.number() == 1) name = value.text();
-    return name;
+  void read_initializer(Fields message, const std::string& prefix) {
+    NamedTensor named = tensors_.read(message);
+    const ValueId id = define(named.name);
+    std::string name = prefix + named.name;
+    if (!initializer_names_.insert(name).second) {  // of another body of the same node
+      name += concat('#', id);
+      initializer_names_.insert(name);
+    }
+    program_.initializers.push_back({name, id, named.tensor});
   }
 
-  void read_input(Fields value, Graph& graph) {
-    std::string name(value_name(value));
-    if (scopes_.back().contains(name)) return;  // a default, which stays
-    graph.inputs.push_back(define(name));
-    SignatureInput input{name, {f32, {}}, false};
-    bool has_type = false;
-    while (value.next())
-      if (value.number() == 2) {
-        Fields type = value.message();
-        while (type.next()) {
-          place_.expect(type.number() == 1 || type.number() == 6, "input \"", excerpt(name),
-                        "\" is no tensor, but a sequence, a map or the like, which is not "
-                        "supported");
-          if (type.number() == 1) read_type(type.message(), input);
-          has_type = has_type || type.number() == 1;
-        }
-      }
-    place_.expect(has_type, "input \"", excerpt(name), "\" has no type");
+  void add_input(SignatureInput input, Graph& graph) {
+    auto& scope = context_.scopes.back();
+    if (auto found = scope.find(input.name); found != scope.end()) {
+      program_.defaults.push_back({std::move(input), found->second});
+      return;
+    }
+    graph.inputs.push_back(define(input.name));
     program_.signature.inputs.push_back(std::move(input));
   }
 
-  // The first declaration of a value that this graph gives. Types that are no tensors, and elements
-  // that this library has no type for, say nothing here.
-  void declare(Fields value) {
-    Declared declared;
-    while (value.next()) {
-      if (value.number() == 1) declared.name = value.text();
-      if (value.number() != 2) continue;
-      Fields type = value.message();
-      while (type.next())
-        if (type.number() == 1) read_declared(type.message(), declared);
-    }
-    auto found = scopes_.back().find(declared.name);
-    if (found != scopes_.back().end() && declared.says_something())
+  // The first declaration of a value that this graph gives.
+  void declare(Fields value, bool is_output) {
+    Declared declared = read_declared(value, place_);
+    declared.is_output = is_output;
+    const auto& scope = context_.scopes.back();
+    auto found = scope.find(declared.name);
+    if (found != scope.end() && declared.says_something())
       program_.declared.try_emplace(found->second, std::move(declared));
   }
 
-  void read_declared(Fields type, Declared& declared) const {
-    while (type.next()) {
-      if (type.number() == 1) declared.dtype = dtype_of_number(type.integer());
-      if (type.number() != 2) continue;
-      auto& sizes = declared.sizes.emplace();
-      Fields shape = type.message();
-      while (shape.next()) {
-        if (shape.number() != 1) continue;
-        place_.expect(sizes.size() < 32, "value \"", excerpt(declared.name),
-                      "\" has more than 32 axes");
-        sizes.push_back(Declared::any_size);
-        Fields size = shape.message();
-        while (size.next())
-          if (size.number() == 1) sizes.back() = std::max(size.integer(), Declared::any_size);
-      }
-    }
-  }
-
-  void read_type(Fields type, SignatureInput& input) const {
-    std::int64_t number = 0;
-    while (type.next()) {
-      if (type.number() == 1) number = type.integer();
-      if (type.number() != 2) continue;
-      input.has_rank = true;
-      Fields shape = type.message();
-      while (shape.next())
-        if (shape.number() == 1) {
-          place_.expect(input.facts.sizes.size() < 32, "input \"", excerpt(input.name),
-                        "\" has more than 32 axes");
-          input.facts.sizes.push_back(read_size(shape.message(), input));
-        }
-    }
-    input.facts.dtype = dtype_of(number, place_);
-  }
-
-  // An axis without a size or a name has a symbol of its own.
-  SizeExpression read_size(Fields size, const SignatureInput& input) const {
-    SizeExpression result;
-    result.kind = SizeExpression::Kind::symbol;
-    result.name = concat(input.name, ".", input.facts.sizes.size());
-    while (size.next()) {
-      if (size.number() == 1) {
-        std::int64_t number = size.integer();
-        if (number < 0) continue;
-        result.kind = SizeExpression::Kind::integer;
-        result.integer = number;
-      }
-      if (size.number() == 2 && !size.text().empty()) result.name = size.text();
-    }
-    return result;
-  }
-
   ValueId id_of(const std::string& name, std::string_view reader) const {
-    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+    const auto& scopes = context_.scopes;
+    for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope)
       if (auto found = scope->find(name); found != scope->end()) return found->second;
     place_.refuse(excerpt(reader), " read \"", excerpt(name),
-                  "\", which nothing before gives; nodes are in an order in which each comes after "
-                  "those that it reads, without cycles");
+                  "\", which nothing gives; it must be an input, an initializer or the result of "
+                  "a node");
+  }
+  // Likewise, of a value that must not be an operand that a call of a function leaves out.
+  ValueId given_id(const std::string& name, std::string_view reader) const {
+    const ValueId id = id_of(name, reader);
+    place_.expect(id != no_value, excerpt(reader), " read \"", excerpt(name),
+                  "\", an input of a function that its caller leaves out");
+    return id;
   }
 
-  Node read_node(Fields fields) {
-    Node node;
+  struct NodeFields {
+    std::string_view op, domain, overload;
     std::vector<std::string_view> inputs, outputs;
     std::vector<Fields> attributes;
-    std::string_view domain;
+  };
+
+  // Appends the node, or those of the function that it calls.
+  void read_node(Fields fields, std::vector<Node>& nodes) {
+    Node node;
+    NodeFields parts;
     while (fields.next()) switch (fields.number()) {
-        case 1: add(fields.text(), inputs, place_); break;
-        case 2: add(fields.text(), outputs, place_); break;
+        case 1: add(fields.text(), parts.inputs, place_); break;
+        case 2: add(fields.text(), parts.outputs, place_); break;
         case 3: node.name = fields.text(); break;
-        case 4: node.op = fields.text(); break;
-        case 5: add(fields.message(), attributes, place_); break;
-        case 7: domain = fields.text(); break;
+        case 4: parts.op = fields.text(); break;
+        case 5: add(fields.message(), parts.attributes, place_); break;
+        case 7: parts.domain = fields.text(); break;
+        case 8: parts.overload = fields.text(); break;
         default: break;
       }
-    if (!domain.empty() && domain != "ai.onnx") node.op = concat(domain, ".", node.op);
-    if (node.name.empty() && !outputs.empty()) node.name = outputs[0];
-    place_.expect(!node.op.empty(), "a node has no operator");
+    place_.expect(!parts.op.empty(), "a node has no operator");
+    node.op = operator_name(parts.domain, parts.op);
+    node.opset = context_.opset;
+    if (node.name.empty() && !parts.outputs.empty()) node.name = parts.outputs[0];
+    node.name = context_.prefix + node.name;
     std::string reader = concat("node \"", node.name, "\" (", node.op, ")");
-    for (std::string_view name : inputs)
+    for (std::string_view name : parts.inputs)
       node.inputs.push_back(name.empty() ? no_value : id_of(std::string(name), reader));
-    for (const Fields& attribute : attributes)
-      node.attributes.push_back(read_attribute(attribute, node.name));
-    for (std::string_view name : outputs)
+    for (const Fields& attribute : parts.attributes)
+      if (auto read = read_attribute(attribute, node.name))
+        node.attributes.push_back(std::move(*read));
+    const bool is_standard = node.op == parts.op;  // these keep their meaning
+    if (auto* function = is_standard ? nullptr : functions_.find(node.op, parts.overload)) {
+      call(*function, node, parts.outputs, nodes);
+      return;
+    }
+    for (std::string_view name : parts.outputs)
       node.outputs.push_back(name.empty() ? no_value : define(name));
-    return node;
+    nodes.push_back(std::move(node));
+  }
+
+  // Appends the function's nodes, computed of the caller's inputs and attributes, and names their
+  // results as the caller does.
+  void call(const OwnFunction& function, const Node& caller,
+            const std::vector<std::string_view>& outputs, std::vector<Node>& nodes) {
+    const Deeper deeper(*this);
+    const std::string where = concat("node \"", excerpt(caller.name), "\" (", caller.op, ")");
+    place_.expect(std::ranges::find(calls_, &function) == calls_.end(), where,
+                  " calls a function within itself; functions must not");
+    place_.expect(
+        caller.inputs.size() <= function.inputs.size() && outputs.size() <= function.outputs.size(),
+        where, " has ", caller.inputs.size(), " inputs and ", outputs.size(),
+        " outputs; its function takes up to ", function.inputs.size(), " and ",
+        function.outputs.size());
+    count_call(function);
+    Context inner{{{}}, &caller.attributes, &function, caller.name + "/", program_.opset};
+    for (Fields set : function.operator_sets)
+      if (auto version = opset_of(set)) inner.opset = *version;
+    for (std::size_t i = 0; i < function.inputs.size(); ++i)
+      inner.scopes[0].emplace(function.inputs[i],
+                              i < caller.inputs.size() ? caller.inputs[i] : no_value);
+    calls_.push_back(&function);
+    std::swap(context_, inner);
+    for (const Fields& node : in_order(function.nodes, most_graphs_deep, place_))
+      read_node(node, nodes);
+    std::vector<ValueId> results;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      results.push_back(given_id(std::string(function.outputs[i]), where));
+    std::swap(context_, inner);
+    calls_.pop_back();
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (!outputs[i].empty()) define(outputs[i], results[i]);
+  }
+
+  // A file of a few lines may call functions that call functions, each of them twice.
+  void count_call(const OwnFunction& function) {
+    constexpr std::size_t most_bytes = std::size_t{1} << 24;
+    called_nodes_ += function.nodes.size();
+    place_.expect(called_nodes_ <= most_called_nodes, "it has more than ", most_called_nodes,
+                  " nodes, with those of the functions that it calls");
+    if (called_.insert(&function).second) return;
+    repeated_bytes_ += function.size_bytes;
+    place_.expect(repeated_bytes_ <= most_bytes, "its functions have more than ", most_bytes,
+                  " bytes, counted as often as they are called");
   }
 
   // All that an attribute may hold, of which its kind says what counts.
@@ -303,9 +306,11 @@ class ModelReader {
     Subgraph graph;
   };
 
-  Attribute read_attribute(Fields fields, const std::string& node) {
+  // Nothing if it is that of a function's caller, who leaves it out.
+  std::optional<Attribute> read_attribute(Fields fields, const std::string& node) {
     Attribute attribute;
     Contents contents;
+    std::string_view reference;
     while (fields.next()) switch (fields.number()) {
         case 1: attribute.name = fields.text(); break;
         case 2: contents.real = static_cast<double>(fields.real()); break;
@@ -322,13 +327,28 @@ class ModelReader {
           require_few(contents.texts, most_numbers, place_);
           break;
         case 20: contents.kind = fields.integer(); break;
-        case 21:
-          place_.refuse("attribute \"", excerpt(attribute.name),
-                        "\" refers to one of a function, outside of one");
+        case 21: reference = fields.text(); break;
         default: break;
       }
+    if (!reference.empty()) return referred(attribute.name, reference, node);
     attribute.value = value_of(attribute.name, std::move(contents));
     return attribute;
+  }
+
+  // The caller's attribute, or its default.
+  std::optional<Attribute> referred(const std::string& name, std::string_view reference,
+                                    const std::string& node) {
+    place_.expect(context_.function != nullptr, "attribute \"", excerpt(name),
+                  "\" refers to one of a function, outside of one");
+    for (const Attribute& given : *context_.given)
+      if (given.name == reference) return Attribute{name, given.value};
+    for (Fields missing : context_.function->defaults) {
+      if (value_name(missing) != reference) continue;
+      auto attribute = read_attribute(missing, node);
+      if (attribute) attribute->name = name;
+      return attribute;
+    }
+    return std::nullopt;
   }
 
   AttributeValue value_of(const std::string& name, Contents contents) const {
@@ -357,13 +377,41 @@ class ModelReader {
     return {tensor, std::make_shared<const Known>(known_of(tensor))};
   }
 
+  // What the nodes that are read belong to: the graph, or a function that is called.
+  struct Context {
+    // The names of the graph that is read and of those around it.
+    std::vector<std::unordered_map<std::string, ValueId>> scopes;
+    const std::vector<Attribute>* given = nullptr;  // by the caller
+    const OwnFunction* function = nullptr;
+    std::string prefix;  // of names of nodes
+    std::int64_t opset = 0;
+  };
+  // Graphs within graphs, and functions within functions, are read by recursion.
+  class Deeper {
+   public:
+    explicit Deeper(ModelReader& reader) : depth_(reader.depth_) {
+      reader.place_.expect(depth_ < most_graphs_deep, "it has graphs within graphs, more than ",
+                           most_graphs_deep, " deep");
+      ++depth_;
+    }
+    ~Deeper() { --depth_; }
+    Deeper(const Deeper&) = delete;
+    Deeper& operator=(const Deeper&) = delete;
+
+   private:
+    std::size_t& depth_;
+  };
+
   const Place& place_;
   TensorFiles& tensors_;
   Program program_;
-  // The names of the graph that is read and of those around it.
-  std::vector<std::unordered_map<std::string, ValueId>> scopes_;
+  OwnFunctions functions_;
+  Context context_;
+  std::vector<const OwnFunction*> calls_;  // that are being read
+  std::unordered_set<const OwnFunction*> called_;
+  std::unordered_set<std::string> initializer_names_;
   ValueId next_id_ = 0;
-  std::size_t nodes_ = 0;
+  std::size_t nodes_ = 0, called_nodes_ = 0, depth_ = 0, repeated_bytes_ = 0;
   bool has_opset_ = false;
 };
 

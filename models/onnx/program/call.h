@@ -41,7 +41,7 @@ class Call {
 
   const Node& node() const { return node_; }
   Execution& execution() const { return execution_; }
-  std::int64_t opset() const { return execution_.program.opset; }
+  std::int64_t opset() const { return node_.opset; }
   // True if anything reads the result of that number.
   bool wants(std::size_t result) const;
 

@@ -34,7 +34,7 @@ bool has_declared_sizes(const Declared& declared, const Value& value) {
 void require_declared(const Declared& declared, const Value& value, bool any_sizes) {
   if (!value.is_tensor()) return;
   const bool is_of_dtype = !declared.dtype || *declared.dtype == value.dtype();
-  const bool has_sizes = any_sizes || has_declared_sizes(declared, value);
+  const bool has_sizes = any_sizes || !declared.is_output || has_declared_sizes(declared, value);
   if (is_of_dtype && has_sizes) [[likely]]
     return;
   raise_error(concat(

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct Node {
   std::string op;    // "Gemm"; of another domain than ai.onnx "com.microsoft.Gelu"
   std::vector<ValueId> inputs, outputs;
   std::vector<Attribute> attributes;
+  std::int64_t opset = 0;  // that its operator is of: a function of the model's may have its own
 };
 
 struct Output {
@@ -46,6 +48,13 @@ struct Initializer {
   std::string name;
   ValueId value;
   Tensor tensor;
+  bool is_held = false;  // an input that the application holds constant
+};
+
+// An input that may be left out, for there is an initializer of its name.
+struct DefaultInput {
+  programs::SignatureInput input;
+  ValueId value;
 };
 
 struct Graph {
@@ -61,10 +70,13 @@ struct Program {
   std::int64_t opset = 0;
   programs::Signature signature;          // of the inputs of `graph`
   std::vector<Initializer> initializers;  // of all graphs
+  std::vector<DefaultInput> defaults;
   Graph graph;
   std::size_t values = 0;                          // ids are below
   std::unordered_map<ValueId, Declared> declared;  // but for the inputs of `graph`
   bool any_sizes = false;                          // whatever is declared
+  // Values of branches that were chosen when the model was read (Execution::chosen).
+  std::unordered_set<ValueId> chosen;
 
   const Declared* declared_of(ValueId id) const {
     auto found = declared.find(id);
