@@ -1,5 +1,7 @@
 #include "graph/functions/learners/forest.h"
 
+#include <map>
+
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/pointwise/arithmetic.h"
@@ -32,6 +34,21 @@ Tensor listed(const std::vector<T>& elements) {
 }
 Tensor at_places(const Tensor& list, const Tensor& places) { return index(list, {places}); }
 
+// Comparisons besides that of most nodes, each with a flag for the nodes that have it.
+std::vector<std::pair<BranchComparison, Tensor>> other_comparisons(const Forest& forest) {
+  std::map<BranchComparison, std::vector<std::uint8_t>> nodes;
+  for (std::size_t i = 0; i < forest.comparisons.size(); ++i) {
+    const BranchComparison comparison = forest.comparisons[i];
+    if (comparison == forest.comparison) continue;
+    auto& flags = nodes[comparison];
+    flags.resize(forest.values.size());
+    flags[i] = 1;
+  }
+  std::vector<std::pair<BranchComparison, Tensor>> others;
+  for (const auto& [comparison, flags] : nodes) others.emplace_back(comparison, listed(flags));
+  return others;
+}
+
 }  // namespace
 
 Tensor forest_leaves(const TensorOperand& operand, const Forest& forest) {
@@ -41,7 +58,8 @@ Tensor forest_leaves(const TensorOperand& operand, const Forest& forest) {
   const std::size_t nodes = forest.values.size();
   require(forest.features.size() == nodes && forest.if_true.size() == nodes &&
               forest.if_false.size() == nodes &&
-              (forest.if_missing.empty() || forest.if_missing.size() == nodes),
+              (forest.if_missing.empty() || forest.if_missing.size() == nodes) &&
+              (forest.comparisons.empty() || forest.comparisons.size() == nodes),
           "[forest] lists of ", nodes, ", ", forest.features.size(), ", ", forest.if_true.size(),
           " and ", forest.if_false.size(), " nodes (at ", At{operand.where},
           "); all must have one entry for each node");
@@ -52,11 +70,15 @@ Tensor forest_leaves(const TensorOperand& operand, const Forest& forest) {
   const Tensor features = listed(forest.features), values = listed(forest.values),
                if_true = listed(forest.if_true), if_false = listed(forest.if_false);
   const Tensor missing = forest.if_missing.empty() ? Tensor() : listed(forest.if_missing);
+  const auto others = other_comparisons(forest);
   const auto roots = std::ssize(forest.roots);
   Tensor place = listed(forest.roots).reshape({1, roots}).expand({x.size(0), roots});
   for (std::int64_t level = 0; level < forest.levels; ++level) {
     const Tensor seen = gather(x, 1, at_places(features, place));
     Tensor is_true = compared(seen, forest.comparison, at_places(values, place));
+    for (const auto& [comparison, nodes] : others)
+      is_true = where(at_places(nodes, place) != 0,
+                      compared(seen, comparison, at_places(values, place)), is_true);
     if (missing.defined())
       is_true = logical_or(is_true, logical_and(isnan(seen), at_places(missing, place) != 0));
     place = where(is_true, at_places(if_true, place), at_places(if_false, place));

@@ -24,6 +24,7 @@ struct Forest {
   std::vector<std::int64_t> roots;            // of the trees
   std::int64_t levels;                        // branches between a root and its furthest leaf
   BranchComparison comparison = BranchComparison::leq;
+  std::vector<BranchComparison> comparisons = {};  // of each node; empty: all as above
 };
 // The number of the leaf that each tree gives for each row of x [rows, features]: i64 [rows,
 // trees].

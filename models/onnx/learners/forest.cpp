@@ -16,7 +16,6 @@ using Places = std::vector<std::int64_t>;
 constexpr std::int64_t most_levels = 256;
 
 struct Trees : Forest {
-  std::string mode;
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> places;  // by tree and node
 };
 
@@ -44,6 +43,33 @@ std::int64_t levels_of(const Trees& trees, const std::vector<bool>& is_leaf) {
     level = std::move(next);
   }
   raise_error(concat("[onnx] a tree of more than ", most_levels, " levels"));
+}
+
+BranchComparison comparison_of(const std::string& mode) {
+  using enum BranchComparison;
+  for (const auto& [name, comparison] : {std::pair{"BRANCH_LEQ", leq},
+                                         {"BRANCH_LT", less},
+                                         {"BRANCH_GTE", geq},
+                                         {"BRANCH_GT", greater},
+                                         {"BRANCH_EQ", equal},
+                                         {"BRANCH_NEQ", not_equal}})
+    if (mode == name) return comparison;
+  raise_error(concat("[onnx] a branch of the mode ", json::excerpt(mode), " is not supported"));
+}
+
+// Those of leaves say nothing. Most forests have one comparison.
+void set_comparisons(Trees& trees, const std::vector<std::string>& modes) {
+  std::vector<BranchComparison> all;
+  bool is_first = true, differ = false;
+  for (const std::string& mode : modes) {
+    const bool is_leaf = mode == "LEAF";
+    all.push_back(is_leaf ? trees.comparison : comparison_of(mode));
+    if (is_leaf) continue;
+    if (is_first) trees.comparison = all.back();
+    is_first = false;
+    differ = differ || all.back() != trees.comparison;
+  }
+  if (differ) trees.comparisons = std::move(all);
 }
 
 Trees trees_of(const Call& call) {
@@ -93,10 +119,8 @@ Trees trees_of(const Call& call) {
     if (is_leaf[i]) continue;
     is_child[static_cast<std::size_t>(trees.if_true[i])] = true;
     is_child[static_cast<std::size_t>(trees.if_false[i])] = true;
-    if (trees.mode.empty()) trees.mode = modes[i];
-    require(trees.mode == modes[i], "[onnx] branches of the modes ", trees.mode, " and ", modes[i],
-            " in one forest are not supported");
   }
+  set_comparisons(trees, modes);
   for (std::size_t i = 0; i < count; ++i)
     if (!is_child[i]) trees.roots.push_back(static_cast<std::int64_t>(i));
   std::set<std::int64_t> numbers(tree.begin(), tree.end());
@@ -106,25 +130,12 @@ Trees trees_of(const Call& call) {
   return trees;
 }
 
-BranchComparison comparison_of(const std::string& mode) {
-  using enum BranchComparison;
-  for (const auto& [name, comparison] : {std::pair{"BRANCH_LEQ", leq},
-                                         {"BRANCH_LT", less},
-                                         {"BRANCH_GTE", geq},
-                                         {"BRANCH_GT", greater},
-                                         {"BRANCH_EQ", equal},
-                                         {"BRANCH_NEQ", not_equal}})
-    if (mode == name) return comparison;
-  raise_error(concat("[onnx] a branch of the mode ", json::excerpt(mode), " is not supported"));
-}
-
 }  // namespace
 
 Tensor forest_weights(const Call& call, const std::string& weights, std::int64_t columns) {
   const Tensor x = call.tensor(0).to(f32);
   require(x.rank() == 2, "[onnx] samples [", x.shape(), "]; [samples, features] is wanted");
   Trees trees = trees_of(call);
-  if (trees.levels > 0) trees.comparison = comparison_of(trees.mode);
   for (std::int64_t feature : trees.features)
     require(feature >= 0 && feature < x.size(1), "[onnx] a forest asks for feature ", feature,
             " of samples that have ", x.size(1));

@@ -5,21 +5,13 @@
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "models/onnx/learners/forest.h"
+#include "models/onnx/learners/scores.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
 namespace learner_rows {
 namespace {
-
-Tensor list_of_floats(const std::vector<double>& numbers) {
-  std::vector<float> floats(numbers.begin(), numbers.end());
-  return constant_of(floats, {std::ssize(floats)});
-}
-Tensor samples_of(const Call& call) {
-  Tensor x = call.tensor(0);
-  return is_floating(x.dtype()) && x.dtype() != f64 ? x : x.to(f32);
-}
 
 // For one number, or one for each feature.
 Tensor for_features(const Call& call, std::string_view name, double missing, const Tensor& x) {
@@ -59,26 +51,6 @@ Tensor features_of(const Call& call) {
   return x.rank() == 1 ? found.reshape({1, found.count()}) : found;
 }
 
-Tensor transformed(const Call& call, const Tensor& scores) {
-  const std::string post = call.text("post_transform", "NONE");
-  if (post == "SOFTMAX") return softmax(scores, -1);
-  if (post == "LOGISTIC") return sigmoid(scores);
-  if (post != "NONE") call.refuse("post_transform", "is not one of NONE, SOFTMAX and LOGISTIC");
-  return scores;
-}
-
-std::vector<std::int64_t> labels_of(const Call& call, std::string_view integers,
-                                    std::string_view texts) {
-  if (call.has(texts) && !call.texts(texts).empty())
-    call.refuse(texts, "has labels that are texts, which are not supported; export with integers");
-  const Shape labels = call.integers(integers, Shape{});
-  require(!labels.empty(), "[onnx] the attribute \"", integers, "\" has no labels");
-  return {labels.begin(), labels.end()};
-}
-Tensor labelled(const Tensor& number, const std::vector<std::int64_t>& labels) {
-  return tilewright::index(constant_of(labels, {std::ssize(labels)}), {number});
-}
-
 // x w^T + b, with a row of w for each result.
 Tensor linear_scores(const Call& call, std::int64_t results) {
   const Tensor x = samples_of(call);
@@ -99,6 +71,11 @@ Tensor linear_regression(const Call& call) {
 Results linear_classes(const Call& call) {
   const auto labels = labels_of(call, "classlabels_ints", "classlabels_strings");
   call.integer("multi_class", 0);
+  const auto intercepts = std::ssize(call.numbers("intercepts", std::vector<double>()));
+  if (labels.size() == 2 && intercepts == 1) {
+    const Tensor score = linear_scores(call, 1), is_second = (score > 0.0).to(i64);
+    return {labelled(is_second.reshape({score.size(0)}), labels), both_scores(call, score, true)};
+  }
   const Tensor scores = linear_scores(call, std::ssize(labels));
   return {labelled(argmax(scores, -1), labels), transformed(call, scores)};
 }

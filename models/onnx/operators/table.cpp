@@ -19,7 +19,7 @@ const Table& table() {
           recurrent_operators(),         reduction_operators(),     resizing_operators(),
           sampling_operators(),          sequence_operators(),      signal_operators(),
           runtime_attention_operators(), runtime_fused_operators(), runtime_packed_operators(),
-          runtime_quantised_operators()})
+          runtime_quantised_operators(), encoder_operators(),       vector_operators()})
       for (const Operator& row : family) rows[row.name].push_back(&row);
     return rows;
   }();

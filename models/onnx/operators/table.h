@@ -64,6 +64,7 @@ std::span<const Operator> attention_operators();
 std::span<const Operator> control_operators();
 std::span<const Operator> convolution_operators();
 std::span<const Operator> creation_operators();
+std::span<const Operator> encoder_operators();
 std::span<const Operator> function_operators();
 std::span<const Operator> indexing_operators();
 std::span<const Operator> learner_operators();
@@ -82,5 +83,6 @@ std::span<const Operator> resizing_operators();
 std::span<const Operator> sampling_operators();
 std::span<const Operator> sequence_operators();
 std::span<const Operator> signal_operators();
+std::span<const Operator> vector_operators();
 
 }  // namespace tilewright::onnx
