@@ -56,6 +56,14 @@ class Map(torch.nn.Module):
         return map_rows(lambda row, factor: (self.layer(row[0]) * factor, row[1].sum(-1)), (x, y), factor)
 
 
+class Rate(torch.nn.Module):
+    """A branch that an application chooses once, and a number of elements that it fixes."""
+
+    def forward(self, x, sr, k):
+        y = torch.cond(sr * 2 == 32000, lambda x: x * 2 + 1, lambda x: x * 3 - 1, (x,))
+        return y[:, :k] * sr.to(torch.float32)
+
+
 def described(tensor):
     return {"shape": list(tensor.shape), "values": [round(v, 7) for v in tensor.flatten().tolist()]}
 
@@ -102,6 +110,10 @@ def main():
     ]
     cases["map"] = exported("map", Map(), [(torch.randn(3, 2, 4), torch.randn(3, 5), torch.randn(3))])
     (FOLDER / "cases.json").write_text(json.dumps(cases) + "\n")
+    any_size = torch.export.Dim.DYNAMIC
+    rate = torch.export.export(Rate(), (torch.ones(2, 5), torch.tensor(16000), 3),
+                               dynamic_shapes=({0: any_size}, None, any_size))
+    torch.export.save(rate.run_decompositions(), FOLDER / "rate.pt2")
 
 
 with torch.no_grad():

@@ -6,15 +6,18 @@
 #include <unordered_map>
 
 #include "graph/compile/sizes/size_marks.h"
+#include "graph/functions/pointwise/host_constants.h"
 #include "graph/tensor/recording/graph_break.h"
 #include "graph/tensor/tensor_body.h"
 #include "models/exported/archive.h"
 #include "models/exported/archive_layout.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/copied_views.h"
+#include "models/exported/decided.h"
 #include "models/exported/program/program.h"
 #include "models/exported/tensor_data.h"
 #include "models/files/reader.h"
+#include "models/programs/constants.h"
 #include "models/programs/program_nodes.h"
 #include "models/programs/signature.h"
 #include "runtime/base/error.h"
@@ -125,7 +128,10 @@ struct ExportedModule::State {
   std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs;
   std::vector<ProgramOperator> operators;
+  std::deque<std::pair<ValueId, Value>> decided;  // constants that are held, and what follows
+  std::vector<bool> is_decided;                   // of the nodes
 
+  void decide(const std::vector<programs::HeldInput>& held);
   void compute(std::size_t node, std::vector<Value>& values) const;
   // The tensor that an output of the program is written to.
   Tensor target_of(const Output& output, const std::vector<Tensor>& given) const;
@@ -163,6 +169,55 @@ Tensor ExportedModule::State::target_of(const Output& output,
   for (std::size_t i = 0; i < inputs.size(); ++i)
     if (inputs[i].name == output.name) return given[i];
   return {};
+}
+
+// The inputs that are held, and what follows from them: tensors that are constants of the host, and
+// flags where they are conditions, so that branches are chosen without them.
+void ExportedModule::State::decide(const std::vector<programs::HeldInput>& held) {
+  is_decided.assign(program.nodes.size(), false);
+  if (held.empty()) return;
+  std::vector<Input*> users;
+  for (Input& input : program.inputs)
+    if (input.kind == Input::Kind::user) users.push_back(&input);
+  std::vector<Value> values(program.value_names.size());
+  auto add = [&](ValueId id, Value value) {
+    decided.emplace_back(id, value);
+    values[static_cast<std::size_t>(id)] = std::move(value);
+  };
+  for (const auto& [place, tensor] : held) {
+    Input& input = *users[place];
+    for (const Output& output : program.outputs)
+      require(output.kind != Output::Kind::input_change || output.name != input.name,
+              "[load_exported] ", program.file, ": the constant \"", excerpt(input.name),
+              "\" is written to by the program; it must be an input");
+    input.kind = Input::Kind::held;
+    if (input.integer)
+      add(input.value, tensor.item<std::int64_t>());
+    else
+      add(input.value, value_of(graph::as_constant(tensor), input.is_complex));
+  }
+  for (std::size_t i = 0; i < program.nodes.size(); ++i) {
+    const Node& node = program.nodes[i];
+    bool follows = !writes && exported::is_decidable(node.target);
+    exported::for_each_used(node, [&](ValueId id) {
+      const Value& value = values[static_cast<std::size_t>(id)];
+      follows = follows && !std::holds_alternative<std::monostate>(value);
+    });
+    if (!follows) continue;
+    compute(i, values);
+    is_decided[i] = true;
+    for (ValueId id : node.results) decided.emplace_back(id, values[static_cast<std::size_t>(id)]);
+  }
+  const std::vector<bool> are_conditions = exported::conditions_of(program);
+  for (auto& [id, value] : decided) {
+    auto* tensor = std::get_if<Tensor>(&value);
+    if (tensor == nullptr) continue;
+    if (are_conditions[static_cast<std::size_t>(id)] && is_boolean(tensor->dtype()) &&
+        tensor->count() == 1)
+      value = tensor->item<bool>();
+    else
+      value = graph::as_constant(tensor->clone());
+  }
 }
 
 // Writes at the end of a program all happen together: a value that is written or returned is the
@@ -216,6 +271,7 @@ std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) c
   std::size_t user = 0, own = 0;
   for (const Input& input : program.inputs) {
     Value& value = values[static_cast<std::size_t>(input.value)];
+    if (input.kind == Input::Kind::held) continue;
     if (input.kind != Input::Kind::user)
       value = value_of(state_->tensors[own++], input.is_complex);
     else if (const auto& integer = integers[user])
@@ -223,7 +279,13 @@ std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) c
     else
       value = value_of(inputs[user++], input.is_complex);
   }
-  for (std::size_t i = 0; i < program.nodes.size(); ++i) state_->compute(i, values);
+  for (const auto& [id, value] : state_->decided) {
+    auto* tensor = std::get_if<Tensor>(&value);
+    const bool may_change = tensor != nullptr && state_->writes;
+    values[static_cast<std::size_t>(id)] = may_change ? Value(tensor->clone()) : value;
+  }
+  for (std::size_t i = 0; i < program.nodes.size(); ++i)
+    if (!state_->is_decided[i]) state_->compute(i, values);
   std::vector<Tensor> results;
   LastWrites writes;
   for (const Output& output : program.outputs) {
@@ -264,13 +326,15 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   state->writes = std::ranges::any_of(state->functions, &NamedOperator::writes);
   state->lifetimes = lifetimes_of(program);
   state->signature = signature_of(program);
+  state->decide(
+      programs::hold_constant(state->signature, options.constants, "load_exported", program.file));
   state->inputs = programs::described_inputs(state->signature);
   state->outputs = outputs_of(program);
   std::map<std::string, Tensor> tensors = exported::read_tensors(archive);
   std::unique_ptr<ExportedModule> module(new ExportedModule(std::move(state)));
   std::set<std::string_view> parameters;  // that are registered
   for (const Input& input : program.inputs) {
-    if (input.kind == Input::Kind::user) continue;
+    if (input.kind == Input::Kind::user || input.kind == Input::Kind::held) continue;
     auto found = tensors.find(input.name);
     require(found != tensors.end(), "[load_exported] ", program.file, ": has no tensor \"",
             excerpt(input.name), "\", which its program uses");
@@ -290,10 +354,12 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   return module;
 }
 
-ProgramSummary inspect_exported(const std::filesystem::path& path) {
+ProgramSummary inspect_exported(const std::filesystem::path& path, const ExportedOptions& options) {
   Archive archive = Archive::open(path);
   Program program = program_of(archive);
-  ProgramSummary summary{programs::described_inputs(signature_of(program)),
+  programs::Signature signature = signature_of(program);
+  programs::hold_constant(signature, options.constants, "load_exported", program.file);
+  ProgramSummary summary{programs::described_inputs(signature),
                          outputs_of(program),
                          operators_of(program),
                          static_cast<std::int64_t>(program.nodes.size()),

@@ -39,6 +39,12 @@ struct ExportedOptions {
   // With `mapped`, parameters whose bytes lie aligned in the file (PyTorch's do) are the file's own
   // memory, and no checksum is looked at; otherwise they are copied and compared with it.
   Reading reading = Reading::as_needed;
+  // Inputs that the application holds constant, by name: {.constants = {{"sr", rate}}}. They are no
+  // inputs of the module then, and a branch (torch.cond) whose condition follows from them by
+  // comparisons and arithmetic is decided here. A name that is no input, a tensor of another dtype,
+  // rank or size, and a size outside the program's range are an Error, as is an input that the
+  // program writes to.
+  std::map<std::string, Tensor> constants = {};
 };
 
 // Parameters have PyTorch's names ("encoder.layer.0.weight"); buffers move with the module.
@@ -69,6 +75,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
                                               const ExportedOptions& options = {});
 
 // Summarises a file's program, even if some of its operators are unknown.
-ProgramSummary inspect_exported(const std::filesystem::path& path);
+ProgramSummary inspect_exported(const std::filesystem::path& path,
+                                const ExportedOptions& options = {});
 
 }  // namespace tilewright

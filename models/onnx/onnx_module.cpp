@@ -5,9 +5,11 @@
 
 #include "graph/compile/sizes/size_marks.h"
 #include "models/files/reader.h"
+#include "models/onnx/control/pruning.h"
 #include "models/onnx/control/running.h"
 #include "models/onnx/file/model.h"
 #include "models/onnx/operators/table.h"
+#include "models/programs/constants.h"
 #include "models/programs/program_nodes.h"
 #include "models/programs/signature.h"
 #include "runtime/base/error.h"
@@ -74,6 +76,36 @@ std::vector<bool> factors_of(const Program& program) {
   return are_factors;
 }
 
+// The inputs that the application holds constant become initializers.
+void hold_constants(Program& program, const programs::Constants& constants) {
+  programs::Constants of_inputs;
+  for (const auto& [name, tensor] : constants) {
+    const auto found = std::ranges::find_if(
+        program.defaults, [&](const onnx::DefaultInput& each) { return each.input.name == name; });
+    if (found == program.defaults.end()) {
+      of_inputs.emplace(name, tensor);
+      continue;
+    }
+    programs::require_can_be(found->input, tensor, "load_onnx", program.file);
+    const auto place = std::ranges::find(program.initializers, found->value, &Initializer::value);
+    *place = {"", found->value, tensor.clone(), true};
+  }
+  for (auto& [place, tensor] :
+       programs::hold_constant(program.signature, of_inputs, "load_onnx", program.file)) {
+    const auto input = program.graph.inputs.begin() + static_cast<std::ptrdiff_t>(place);
+    program.initializers.push_back({"", *input, tensor, true});
+    program.graph.inputs.erase(input);
+  }
+}
+
+Program program_of(const std::filesystem::path& path, const OnnxOptions& options) {
+  Program program = onnx::read_program(path, options.reading);
+  program.any_sizes = options.any_sizes;
+  hold_constants(program, options.constants);
+  onnx::prune_branches(program);
+  return program;
+}
+
 std::int64_t nodes_in(const Program& program) {
   std::int64_t count = 0;
   onnx::for_each_node(program.graph, [&](const Node&) { ++count; });
@@ -88,7 +120,7 @@ struct OnnxModule::State {
   std::deque<Tensor> tensors;                       // of the initializers
   std::vector<std::shared_ptr<const Known>> known;  // likewise, of those that are constants
   std::vector<ProgramInput> inputs;
-  std::vector<std::string> outputs;
+  std::vector<std::string> outputs, defaults;
   std::vector<ProgramOperator> operators;
 };
 
@@ -98,13 +130,14 @@ OnnxModule::~OnnxModule() = default;
 const std::vector<ProgramInput>& OnnxModule::inputs() const { return state_->inputs; }
 const std::vector<std::string>& OnnxModule::outputs() const { return state_->outputs; }
 const std::vector<ProgramOperator>& OnnxModule::operators() const { return state_->operators; }
+const std::vector<std::string>& OnnxModule::defaults() const { return state_->defaults; }
 std::int64_t OnnxModule::opset() const { return state_->program.opset; }
 
 std::vector<Tensor> OnnxModule::forward(const std::vector<Tensor>& inputs) const {
   const Program& program = state_->program;
   programs::check_inputs(program.signature, inputs);
   std::vector<Value> values(program.values);
-  onnx::Execution execution{program, values, state_->lifetimes.used()};
+  onnx::Execution execution{program, values, state_->lifetimes.used(), program.chosen};
   for (std::size_t i = 0; i < inputs.size(); ++i)
     values[static_cast<std::size_t>(program.graph.inputs[i])] = inputs[i];
   for (std::size_t i = 0; i < program.initializers.size(); ++i) {
@@ -140,21 +173,23 @@ void OnnxModule::mark_dynamic_sizes(const std::vector<Tensor>& inputs) const {
 std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
                                       const OnnxOptions& options) {
   auto state = std::make_unique<OnnxModule::State>();
-  state->program = onnx::read_program(path, options.reading);
+  state->program = program_of(path, options);
   const Program& program = state->program;
-  state->program.any_sizes = options.any_sizes;
   state->operators = operators_of(program);
   programs::require_known(state->operators, "load_onnx", program.file,
                           concat(" in operator set ", program.opset), {"node \"", "\""});
   state->lifetimes = lifetimes_of(program);
   state->inputs = programs::described_inputs(program.signature);
   for (const onnx::Output& output : program.graph.outputs) state->outputs.push_back(output.name);
+  for (const onnx::DefaultInput& each : program.defaults)
+    state->defaults.push_back(each.input.name);
   std::unique_ptr<OnnxModule> module(new OnnxModule(std::move(state)));
   const std::vector<bool> are_factors = factors_of(module->state_->program);
   for (Initializer& initializer : module->state_->program.initializers) {
     Tensor& tensor = module->state_->tensors.emplace_back(std::move(initializer.tensor));
     const bool may_be_size = is_integer(tensor.dtype()) || is_boolean(tensor.dtype()) ||
-                             are_factors[static_cast<std::size_t>(initializer.value)];
+                             are_factors[static_cast<std::size_t>(initializer.value)] ||
+                             initializer.is_held;
     const bool is_constant = tensor.count() <= onnx::most_known &&
                              (may_be_size || tensor.rank() == 0) &&
                              onnx::can_be_known(tensor.dtype());
@@ -168,8 +203,8 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
   return module;
 }
 
-ProgramSummary inspect_onnx(const std::filesystem::path& path) {
-  Program program = onnx::read_program(path, Reading::as_needed);
+ProgramSummary inspect_onnx(const std::filesystem::path& path, const OnnxOptions& options) {
+  Program program = program_of(path, options);
   ProgramSummary summary{programs::described_inputs(program.signature),
                          {},
                          operators_of(program),
@@ -179,6 +214,7 @@ ProgramSummary inspect_onnx(const std::filesystem::path& path) {
                          program.producer};
   for (const onnx::Output& output : program.graph.outputs) summary.outputs.push_back(output.name);
   for (const Initializer& initializer : program.initializers) {
+    if (initializer.is_held) continue;
     summary.parameters += initializer.tensor.count();
     summary.parameter_bytes += initializer.tensor.count() * size_bytes(initializer.tensor.dtype());
   }

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -35,6 +36,12 @@ struct OnnxOptions {
   // Ranks and sizes of outputs that differ from the file's declarations are accepted, as ONNX
   // Runtime does with a warning; else they are an Error, as dtypes always are.
   bool any_sizes = false;
+  // Inputs that the application holds constant, by name: {.constants = {{"sr", rate}}}. They are no
+  // inputs of the module then. Branches whose conditions follow from them, or from sizes that the
+  // model declares, are decided here; the other branch and its weights go. A name that is no input,
+  // or a tensor of another dtype, rank or size, is an Error. An input that has an initializer (a
+  // default) is constant anyway; a tensor here takes the initializer's place.
+  std::map<std::string, Tensor> constants = {};
 };
 
 // Parameters are the model's initializers, under their names, but for integers and flags that are
@@ -48,6 +55,8 @@ class OnnxModule : public ProgramModule {
   const std::vector<std::string>& outputs() const override;
   const std::vector<ProgramOperator>& operators() const override;
   std::int64_t opset() const;  // of the domain ai.onnx
+  // The names of inputs that have a default, and that OnnxOptions::constants may give.
+  const std::vector<std::string>& defaults() const;
   std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const override;
   void mark_dynamic_sizes(const std::vector<Tensor>& inputs) const override;
 
@@ -65,6 +74,6 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
                                       const OnnxOptions& options = {});
 
 // Summarises a file's program, even if some of its operators are unknown.
-ProgramSummary inspect_onnx(const std::filesystem::path& path);
+ProgramSummary inspect_onnx(const std::filesystem::path& path, const OnnxOptions& options = {});
 
 }  // namespace tilewright

@@ -153,6 +153,18 @@ said 'input x: f32 [rows (0 to any), 2]' out
 ends 0 inspect lacks.onnx
 said '1 of 1 operators are missing' out
 
+# Inputs that are always the same.
+ends 0 inspect endless.onnx --constant x=1.5
+if grep -q '^input' out; then fail "a constant is an input: $(cat out)"; fi
+ends 1 inspect endless.onnx --constant z=1
+said '[constant] z=1: the model has no input "z"; it takes x' err
+ends 1 inspect endless.onnx --constant x=one
+said '[constant] x=one: "one" is no number; NAME=VALUE is wanted, such as sr=16000' err
+ends 1 inspect endless.onnx --constant x=1,2
+said '[constant] x=1,2 has 2 values; the input is [1]' err
+ends 1 run net.pt2 --inputs named.safetensors --constant x
+said '[constant] x: has no value; NAME=VALUE is wanted' err
+
 for model in net.pt2 net.onnx; do for inputs in named numbered; do
   ends 0 run $model --inputs $inputs.safetensors --outputs result.safetensors --repeat 3
   said 'median of 2 others' out

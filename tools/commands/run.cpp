@@ -13,6 +13,7 @@
 #include "models/weights/safetensors.h"
 #include "runtime/cpu/system_memory.h"
 #include "tools/console/command.h"
+#include "tools/console/constants.h"
 #include "tools/console/table.h"
 #include "tools/console/terminal_text.h"
 #include "tools/measure/measure.h"
@@ -22,6 +23,7 @@ namespace {
 
 struct RunArguments {
   std::string model, inputs, outputs;
+  std::vector<std::string> constants;
   std::int64_t repeat = 1;
   bool json = false, mapped = false, explain = false, any_sizes = false;
   RunOptions run;
@@ -31,12 +33,32 @@ constexpr const char* what_models_are =
     "a program that torch.export.save has written (.pt2), or an ONNX model (.onnx)";
 
 bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
-std::unique_ptr<ProgramModule> load(const RunArguments& a) {
+ProgramSummary summary_of(const std::string& path, const Constants& constants) {
+  return is_onnx(path) ? inspect_onnx(path, {.constants = constants})
+                       : inspect_exported(path, {.constants = constants});
+}
+// NAME=VALUE, by the types of the model's inputs.
+Constants constants_of(const std::string& path, const std::vector<std::string>& texts) {
+  if (texts.empty()) return {};
+  return parse_constants(texts, summary_of(path, {}).inputs);
+}
+
+std::unique_ptr<ProgramModule> load(const RunArguments& a, const Constants& constants) {
   const Reading reading = a.mapped ? Reading::mapped : Reading::as_needed;
   require_use(!a.any_sizes || is_onnx(a.model), "[run] --any-sizes is about what an ONNX model ",
               "declares; ", a.model, " is not one");
-  if (is_onnx(a.model)) return load_onnx(a.model, {.reading = reading, .any_sizes = a.any_sizes});
-  return load_exported(a.model, {.reading = reading});
+  if (!is_onnx(a.model))
+    return load_exported(a.model, {.reading = reading, .constants = constants});
+  auto model =
+      load_onnx(a.model, {.reading = reading, .any_sizes = a.any_sizes, .constants = constants});
+  if (a.inputs.empty()) return model;
+  // Inputs that have a default are those of the file where it has them.
+  Safetensors file = Safetensors::open(a.inputs);
+  Constants all = constants;
+  for (const std::string& name : model->defaults())
+    if (file.find(name) != nullptr) all.emplace(name, file.tensor(name));
+  if (all.size() == constants.size()) return model;
+  return load_onnx(a.model, {.reading = reading, .any_sizes = a.any_sizes, .constants = all});
 }
 
 std::string sizes_text(const ProgramInput& input) {
@@ -94,6 +116,8 @@ std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& p
   Safetensors file = Safetensors::open(path);
   std::vector<Tensor> inputs;
   std::set<std::string> read;
+  if (auto* onnx = dynamic_cast<const OnnxModule*>(&model))
+    read.insert(onnx->defaults().begin(), onnx->defaults().end());
   for (const ProgramInput& input : model.inputs()) {
     std::string numbered = concat("in.", inputs.size());
     const SafetensorsEntry* found = file.find(input.name);
@@ -173,7 +197,7 @@ void run(const RunArguments& a) {
   options.index_checks = IndexChecks::all;
   Times times;
   double start = now_s();
-  auto model = load(a);
+  auto model = load(a, constants_of(a.model, a.constants));
   model->to(options.device);
   times.load_s = now_s() - start;
   require_use(!a.inputs.empty() || model->inputs().empty(), "[run] --inputs is missing; the model ",
@@ -215,12 +239,13 @@ nlohmann::json as_json(const ProgramSummary& summary) {
 
 struct Look {
   std::string model;
+  std::vector<std::string> constants;
   bool json = false;
 };
 
 void inspect(const Look& a) {
   require_file("inspect", a.model, what_models_are);
-  ProgramSummary summary = is_onnx(a.model) ? inspect_onnx(a.model) : inspect_exported(a.model);
+  const ProgramSummary summary = summary_of(a.model, constants_of(a.model, a.constants));
   if (a.json) {
     fmt::print("{}\n", as_json(summary).dump(2));
     return;
@@ -247,6 +272,10 @@ void inspect(const Look& a) {
     fmt::print("{} of {} operators are missing\n", missing, summary.operators.size());
 }
 
+constexpr const char* what_constants_are =
+    "NAME=VALUE: an input that is always this number, or these numbers with commas between them; "
+    "branches that follow from it are decided once";
+
 }  // namespace
 
 void add_run(CLI::App& command) {
@@ -256,6 +285,7 @@ void add_run(CLI::App& command) {
                      "safetensors file with the inputs: in.0, in.1, ..., or the model's own names; "
                      "out.0, out.1, ... are passed over");
   command.add_option("--outputs", a->outputs, "safetensors file to write: out.0, out.1, ...");
+  command.add_option("--constant", a->constants, what_constants_are);
   command.add_option("--repeat", a->repeat, "calls; all but the first are timed together")
       ->check(above_zero())
       ->capture_default_str();
@@ -272,6 +302,7 @@ void add_run(CLI::App& command) {
 void add_inspect(CLI::App& command) {
   auto a = std::make_shared<Look>();
   command.add_option("MODEL", a->model, what_models_are)->required();
+  command.add_option("--constant", a->constants, what_constants_are);
   command.add_flag("--json", a->json, "print JSON");
   command.callback([a] { inspect(*a); });
 }

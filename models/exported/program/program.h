@@ -84,7 +84,8 @@ using programs::SymbolRange;
 using programs::TensorFacts;
 
 struct Input {
-  enum class Kind : std::uint8_t { user, parameter, buffer, constant };
+  // `held`: the user's, which the application holds constant.
+  enum class Kind : std::uint8_t { user, parameter, buffer, constant, held };
   Kind kind;
   ValueId value;
   std::string name;  // of a parameter, buffer or constant PyTorch's; of the user's, as in forward()
