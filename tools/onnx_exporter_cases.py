@@ -208,6 +208,9 @@ def declarations():
         yield f"declared_of_another_{name}", model(
             nodes, [value("x", ["n", 3])], [value("y", ["n", 3])], inner=[value("h", sizes)]), [
                 [floats(2, 3)]]
+    for name, sizes in (("batch", [1, 3]), ("rank", [6])):
+        yield f"declared_of_a_result_of_another_{name}", model(
+            nodes, [value("x", ["n", 3])], [value("y", sizes)]), [[floats(2, 3)]]
 
 
 def unsigned():

@@ -100,7 +100,6 @@ void hold_constants(Program& program, const programs::Constants& constants) {
 
 Program program_of(const std::filesystem::path& path, const OnnxOptions& options) {
   Program program = onnx::read_program(path, options.reading);
-  program.any_sizes = options.any_sizes;
   hold_constants(program, options.constants);
   onnx::prune_branches(program);
   return program;
@@ -137,7 +136,7 @@ std::vector<Tensor> OnnxModule::forward(const std::vector<Tensor>& inputs) const
   const Program& program = state_->program;
   programs::check_inputs(program.signature, inputs);
   std::vector<Value> values(program.values);
-  onnx::Execution execution{program, values, state_->lifetimes.used(), program.chosen};
+  onnx::Execution execution{program, values, state_->lifetimes.used()};
   for (std::size_t i = 0; i < inputs.size(); ++i)
     values[static_cast<std::size_t>(program.graph.inputs[i])] = inputs[i];
   for (std::size_t i = 0; i < program.initializers.size(); ++i) {
@@ -157,8 +156,7 @@ std::vector<Tensor> OnnxModule::forward(const std::vector<Tensor>& inputs) const
             value.is_absent() ? "an optional value that is absent" : "a sequence",
             "; outputs are tensors: let the model take it apart (SequenceAt) or join it "
             "(ConcatFromSequence)");
-    if (!execution.otherwise.contains(output.value))
-      program.require_as_declared(output.value, value);  // of an input or an initializer
+    program.require_as_declared(output.value, value);  // of an input or an initializer
     results.push_back(value.tensor());
   }
   return results;

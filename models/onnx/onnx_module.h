@@ -33,9 +33,6 @@ namespace tilewright {
 struct OnnxOptions {
   // With `mapped`, initializers whose bytes lie aligned in a file are the file's own memory.
   Reading reading = Reading::as_needed;
-  // Ranks and sizes of outputs that differ from the file's declarations are accepted, as ONNX
-  // Runtime does with a warning; else they are an Error, as dtypes always are.
-  bool any_sizes = false;
   // Inputs that the application holds constant, by name: {.constants = {{"sr", rate}}}. They are no
   // inputs of the module then. Branches whose conditions follow from them, or from sizes that the
   // model declares, are decided here; the other branch and its weights go. A name that is no input,

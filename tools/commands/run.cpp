@@ -25,7 +25,7 @@ struct RunArguments {
   std::string model, inputs, outputs;
   std::vector<std::string> constants;
   std::int64_t repeat = 1;
-  bool json = false, mapped = false, explain = false, any_sizes = false;
+  bool json = false, mapped = false, explain = false;
   RunOptions run;
 };
 
@@ -45,12 +45,9 @@ Constants constants_of(const std::string& path, const std::vector<std::string>& 
 
 std::unique_ptr<ProgramModule> load(const RunArguments& a, const Constants& constants) {
   const Reading reading = a.mapped ? Reading::mapped : Reading::as_needed;
-  require_use(!a.any_sizes || is_onnx(a.model), "[run] --any-sizes is about what an ONNX model ",
-              "declares; ", a.model, " is not one");
   if (!is_onnx(a.model))
     return load_exported(a.model, {.reading = reading, .constants = constants});
-  auto model =
-      load_onnx(a.model, {.reading = reading, .any_sizes = a.any_sizes, .constants = constants});
+  auto model = load_onnx(a.model, {.reading = reading, .constants = constants});
   if (a.inputs.empty()) return model;
   // Inputs that have a default are those of the file where it has them.
   Safetensors file = Safetensors::open(a.inputs);
@@ -58,7 +55,7 @@ std::unique_ptr<ProgramModule> load(const RunArguments& a, const Constants& cons
   for (const std::string& name : model->defaults())
     if (file.find(name) != nullptr) all.emplace(name, file.tensor(name));
   if (all.size() == constants.size()) return model;
-  return load_onnx(a.model, {.reading = reading, .any_sizes = a.any_sizes, .constants = all});
+  return load_onnx(a.model, {.reading = reading, .constants = all});
 }
 
 std::string sizes_text(const ProgramInput& input) {
@@ -290,8 +287,6 @@ void add_run(CLI::App& command) {
       ->check(above_zero())
       ->capture_default_str();
   command.add_flag("--mapped", a->mapped, "weights are the file's own memory, and not copied");
-  command.add_flag("--any-sizes", a->any_sizes,
-                   "pass over sizes that an ONNX model declares and that are others");
   command.add_flag("--json", a->json, "print JSON");
   command.add_flag("--explain", a->explain,
                    "also print how the model was compiled: regions, kernels, bytes, time");

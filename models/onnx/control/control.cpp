@@ -18,8 +18,7 @@ Tensors tensors_of(const std::vector<Value>& values) {
   return tensors;
 }
 
-// Where the host knows the condition, only the chosen branch is run, and its sizes count whatever
-// the model declares of both: PyTorch writes those of one for either. Inside compile() both become
+// Where the host knows the condition, only the chosen branch is run. Inside compile() both become
 // parts of the graph if they give tensors of the same types; else the condition is read.
 Results chosen(const Call& call) {
   const Graph &then_branch = call.graph("then_branch"), &else_branch = call.graph("else_branch");
@@ -39,10 +38,6 @@ Results chosen(const Call& call) {
     } catch (const Error&) {  // what one of the branches cannot be in a graph, or at all
     }
   const Graph& branch = call.scalar(0).as_integer() != 0 ? then_branch : else_branch;
-  if (call.known(0) != nullptr) {
-    call.execution().chosen.insert(call.node().outputs.begin(), call.node().outputs.end());
-    for (const Output& output : branch.outputs) call.execution().chosen.insert(output.value);
-  }
   return taken(branch);
 }
 

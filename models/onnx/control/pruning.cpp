@@ -13,10 +13,9 @@ namespace {
 class Pruner {
  public:
   explicit Pruner(Program& program)
-      : program_(program),
-        values_(program.values),
+      : values_(program.values),
         is_used_(new bool[program.values]()),
-        execution_{program, values_, {is_used_.get(), program.values}, {}, {}} {
+        execution_{program, values_, {is_used_.get(), program.values}} {
     for (const Initializer& each : program.initializers) {
       const Tensor& tensor = each.tensor;
       // Others are parameters, which may be replaced.
@@ -78,9 +77,7 @@ class Pruner {
     for (Node& node : pruned(branch.nodes)) kept.push_back(std::move(node));
     for (std::size_t i = 0; i < choice.outputs.size(); ++i) {
       const ValueId from = branch.outputs[i].value, to = choice.outputs[i];
-      program_.chosen.insert(from);
       if (to == no_value) continue;
-      program_.chosen.insert(to);
       kept.push_back({choice.name, "Identity", {from}, {to}, {}, choice.opset});
       at(to) = at(from);
     }
@@ -101,7 +98,6 @@ class Pruner {
     }
   }
 
-  Program& program_;
   std::vector<Value> values_;
   std::unique_ptr<bool[]> is_used_;
   Execution execution_;

@@ -49,7 +49,7 @@ void compute(const Node& node, Execution& execution) {
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == no_value) continue;
       require(i < results.size(), "[onnx] its result ", i, " is not supported");
-      execution.require_as_declared(node, node.outputs[i], results[i]);
+      execution.program.require_as_declared(node.outputs[i], results[i]);
       value_of(node.outputs[i], execution) = std::move(results[i]);
     }
   } catch (const graph::GraphBreak&) {

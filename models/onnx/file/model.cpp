@@ -152,11 +152,11 @@ class ModelReader {
       std::string name(value_name(output));
       result.outputs.push_back({name, given_id(name, reader)});
     }
-    for (const Fields& each : outputs) declare(each, !is_body);
+    for (const Fields& each : outputs) declare(each);
     if (is_body)
-      for (const Fields& each : inputs) declare(each, false);
+      for (const Fields& each : inputs) declare(each);
     while (again.next())
-      if (again.number() == 13) declare(again.message(), false);
+      if (again.number() == 13) declare(again.message());
     context_.scopes.pop_back();
     return result;
   }
@@ -183,9 +183,8 @@ class ModelReader {
   }
 
   // The first declaration of a value that this graph gives.
-  void declare(Fields value, bool is_output) {
+  void declare(Fields value) {
     Declared declared = read_declared(value, place_);
-    declared.is_output = is_output;
     const auto& scope = context_.scopes.back();
     auto found = scope.find(declared.name);
     if (found != scope.end() && declared.says_something())

@@ -10,22 +10,6 @@ namespace tilewright::onnx {
 
 using json::excerpt;
 
-void Execution::require_as_declared(const Node& node, ValueId id, const Value& value) {
-  const Declared* said = program.declared_of(id);
-  bool follows = false;
-  if (!otherwise.empty()) [[unlikely]] {
-    for (ValueId input : node.inputs) follows = follows || otherwise.contains(input);
-    for (const Attribute& attribute : node.attributes)
-      if (auto* body = std::get_if<Subgraph>(&attribute.value))
-        for (const Output& output : (*body)->outputs)
-          follows = follows || otherwise.contains(output.value);
-  }
-  const bool may_differ = follows || chosen.contains(id);
-  if (follows || (may_differ && said != nullptr && !has_declared_sizes(*said, value)))
-    otherwise.insert(id);
-  if (said != nullptr) require_declared(*said, value, program.any_sizes || may_differ);
-}
-
 bool Call::wants(std::size_t result) const {
   if (result >= node_.outputs.size() || node_.outputs[result] == no_value) return false;
   return execution_.is_used[static_cast<std::size_t>(node_.outputs[result])];

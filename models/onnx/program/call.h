@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "graph/tensor/tensor.h"
@@ -25,13 +24,6 @@ struct Execution {
   const Program& program;
   std::span<Value> values;        // by ValueId
   std::span<const bool> is_used;  // likewise: whether anything reads it
-  // Values of which a model says by one type what either branch gives, once the host knows which
-  // one is taken: their sizes are the branch's. And those with other sizes than declared, with the
-  // values computed from them.
-  std::unordered_set<ValueId> chosen = {}, otherwise = {};
-
-  // Raises `Error` where the node's result contradicts its declaration.
-  void require_as_declared(const Node& node, ValueId id, const Value& value);
 };
 
 class Call {

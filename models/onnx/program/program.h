@@ -9,7 +9,6 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -74,9 +73,6 @@ struct Program {
   Graph graph;
   std::size_t values = 0;                          // ids are below
   std::unordered_map<ValueId, Declared> declared;  // but for the inputs of `graph`
-  bool any_sizes = false;                          // whatever is declared
-  // Values of branches that were chosen when the model was read (Execution::chosen).
-  std::unordered_set<ValueId> chosen;
 
   const Declared* declared_of(ValueId id) const {
     auto found = declared.find(id);
@@ -84,7 +80,7 @@ struct Program {
   }
   // Raises `Error` where the value contradicts its declaration.
   void require_as_declared(ValueId id, const Value& value) const {
-    if (const Declared* said = declared_of(id)) require_declared(*said, value, any_sizes);
+    if (const Declared* said = declared_of(id)) require_declared(*said, value);
   }
 };
 
