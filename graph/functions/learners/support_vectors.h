@@ -18,7 +18,8 @@ struct KernelOptions {
   VectorKernel kind = VectorKernel::linear;
   double gamma = 0, offset = 0, degree = 3;
 };
-// Of each row of x [rows, features] and each vector [vectors, features]: [rows, vectors].
+// The kernel of each row of x [rows, features] and each vector [vectors, features]: [rows,
+// vectors].
 Tensor kernel_values(const TensorOperand& x, const Tensor& vectors,
                      const KernelOptions& options = {});
 

@@ -305,7 +305,7 @@ class ModelReader {
     Subgraph graph;
   };
 
-  // Nothing if it is that of a function's caller, who leaves it out.
+  // Nothing if it refers to an attribute that the function's caller leaves out.
   std::optional<Attribute> read_attribute(Fields fields, const std::string& node) {
     Attribute attribute;
     Contents contents;

@@ -30,7 +30,7 @@ TEST(OnnxLearners, AreOneGraph) { check_all(How::as_one_graph); }
 TEST(OnnxEncoders, AtOnceComputeWhatOnnxRuntimeDoes) { check_all(How::at_once, "encoders.zip"); }
 TEST(OnnxEncoders, AreOneGraph) { check_all(How::as_one_graph, "encoders.zip"); }
 
-// Of one node of samples x [n, 2].
+// The error of one node of samples x [n, 2].
 std::string error_of_node(const std::string& op, const std::string& attributes,
                           const Tensor& x = ones({1, 2})) {
   ScratchFolder folder;
