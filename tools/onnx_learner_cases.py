@@ -118,9 +118,9 @@ def encoders():
                                        values_floats=[0.5, 1.5, 2.5], default_float=-3.0)], ["y"], whole
     yield "labels_to_integers", [learned("LabelEncoder", keys_int64s=[0, 2, 4],
                                          values_int64s=[10, 12, 14])], ["y"], whole
-    yield "labels_of_floats", [learned("LabelEncoder", keys_floats=[0.0, 2.0, float("nan")],
+    yield "labels_of_floats", [learned("LabelEncoder", keys_floats=[0.0, 2.0, 1.5],
                                        values_int64s=[10, 12, 14], default_int64=5)], ["y"], np.array(
-                                           [[0, 2, 3], [np.nan, 1, 2]], np.float32)
+                                           [[0, 2, 3], [1.5, 1, 2]], np.float32)
     yield "zip_map", [learned("ZipMap", classlabels_int64s=[3, 5, 9])], ["y"], np.abs(floats(4, 3))
     yield "normalizer_of_integers", [learned("Normalizer", norm="L2")], ["y"], whole
     yield "scaler_of_integers", [learned("Scaler", offset=[0.5], scale=[2.0])], ["y"], whole

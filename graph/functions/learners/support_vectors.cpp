@@ -119,7 +119,6 @@ Tensor coupled_probabilities(const TensorOperand& operand, const std::vector<flo
           " classes are wanted");
   const Tensor each = 1.0 - sigmoid(scores * constant_of(a, {pairs}) + constant_of(b, {pairs}));
   const Tensor first = clamp_min(clamp_max(each, 1 - 1e-7), 1e-7);
-  if (classes == 2) return cat({first, 1.0 - first}, 1);
   // q[t][j] = -r[j][t] r[t][j], and on the diagonal the sum of r[j][t]^2, r[i][j] being the
   // probability of i against j.
   auto of_pair = [&](std::int64_t i, std::int64_t j) {

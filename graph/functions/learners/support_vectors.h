@@ -35,7 +35,7 @@ Tensor pairwise_scores(const TensorOperand& kernels, const PairwiseMachines& mac
 Tensor pairwise_votes(const TensorOperand& scores, std::int64_t classes);
 
 // The probability of each class, [rows, classes]: that of the first of a pair is
-// 1 / (1 + exp(a score + b)). More than two classes are coupled by the second method of T.-F. Wu,
+// 1 / (1 + exp(a score + b)). These are coupled by the second method of T.-F. Wu,
 // C.-J. Lin and R. C. Weng, Probability estimates for multi-class classification by pairwise
 // coupling, 2004, and as closely as libsvm does.
 Tensor coupled_probabilities(const TensorOperand& scores, const std::vector<float>& a,

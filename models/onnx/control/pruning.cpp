@@ -30,7 +30,8 @@ class Pruner {
       Shape sizes;
       for (const auto& size : input.facts.sizes)
         sizes.push_back(programs::evaluate(size, {}).value_or(-1));
-      if (input.has_rank && std::ranges::min(sizes, {}) >= 0)
+      const bool is_fixed = std::ranges::all_of(sizes, [](std::int64_t size) { return size >= 0; });
+      if (input.has_rank && is_fixed)
         at(program.graph.inputs[i]) = full({}, 0, input.facts.dtype).expand(sizes);
     }
   }

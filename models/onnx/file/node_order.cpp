@@ -21,7 +21,7 @@ std::string_view text_of(Fields message, std::uint32_t number) {
 
 class FreeNames {
  public:
-  FreeNames(std::size_t most_deep, const Place& place) : left_(most_deep), place_(place) {}
+  FreeNames(std::size_t most_deep, const Place& place) : most_deep_(most_deep), place_(place) {}
 
   // Adds the names that the node reads, but for those that its bodies define themselves.
   void add_node(Fields node, Names& reads) {
@@ -36,8 +36,9 @@ class FreeNames {
 
  private:
   void add_body(Fields body, Names& reads) {
-    place_.expect(left_ > 0, "it has graphs within graphs that are too deep");
-    --left_;
+    place_.expect(depth_ < most_deep_, "it has graphs within graphs, more than ", most_deep_,
+                  " deep");
+    ++depth_;
     Names inner;
     std::unordered_set<std::string_view> own;
     while (body.next()) switch (body.number()) {
@@ -55,10 +56,10 @@ class FreeNames {
       }
     for (std::string_view name : inner)
       if (!own.contains(name)) reads.push_back(name);
-    ++left_;
+    --depth_;
   }
 
-  std::size_t left_;
+  std::size_t most_deep_, depth_ = 0;
   const Place& place_;
 };
 
