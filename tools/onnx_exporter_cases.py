@@ -89,6 +89,8 @@ def resizes():
              for near in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")]
     for way, mode, more in ways:
         for size, scale in ((5, 0.7), (6, 1.7), (4, 2.6), (8, 0.9)):
+            if way == "half_pixel_symmetric" and scale == 1.7:
+                continue  # one element is a tie that the order of roundings decides
             part = np.array([0, 0, 0.1, 0.2, 1, 1, 0.8, 0.9], np.float32)
             is_part = way == "tf_crop_and_resize"
             tensors = {"s": np.array([1, 1, scale, scale], np.float32)}

@@ -16,20 +16,12 @@ bool is_decidable(std::string_view target) {
          std::ranges::any_of(starts, [&](auto start) { return target.starts_with(start); });
 }
 
-std::vector<bool> conditions_of(const Program& program) {
-  std::vector<int> uses(program.value_names.size()), as_conditions(uses.size());
-  for (const Node& node : program.nodes) {
-    for_each_used(node, [&](ValueId id) { ++uses[static_cast<std::size_t>(id)]; });
+void decide_branches(Program& program, ValueId condition, bool flag) {
+  for (Node& node : program.nodes) {
     if (node.target != "higher_order.cond" || node.arguments.empty()) continue;
-    if (auto* condition = std::get_if<TensorName>(&node.arguments[0].value))
-      ++as_conditions[static_cast<std::size_t>(condition->id)];
+    auto* given = std::get_if<TensorName>(&node.arguments[0].value);
+    if (given != nullptr && given->id == condition) node.arguments[0].value = flag;
   }
-  for (const Output& output : program.outputs)
-    if (!output.number) ++uses[static_cast<std::size_t>(output.value)];
-  std::vector<bool> are_conditions(uses.size());
-  for (std::size_t i = 0; i < uses.size(); ++i)
-    are_conditions[i] = uses[i] > 0 && uses[i] == as_conditions[i];
-  return are_conditions;
 }
 
 }  // namespace tilewright::exported

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "models/exported/program/program.h"
 
@@ -13,7 +12,7 @@ namespace tilewright::exported {
 // arithmetic, casts and views, which have no effects.
 bool is_decidable(std::string_view target);
 
-// The values that only conditions of branches (higher_order.cond) read, by ValueId.
-std::vector<bool> conditions_of(const Program& program);
+// Branches (higher_order.cond) with this value as their condition get the flag in its place.
+void decide_branches(Program& program, ValueId condition, bool flag);
 
 }  // namespace tilewright::exported

@@ -171,8 +171,8 @@ Tensor ExportedModule::State::target_of(const Output& output,
   return {};
 }
 
-// The inputs that are held, and what follows from them: tensors that are constants of the host, and
-// flags where they are conditions, so that branches are chosen without them.
+// The inputs that are held, and what follows from them, as constants of the host; branches that
+// these choose are chosen.
 void ExportedModule::State::decide(const std::vector<programs::HeldInput>& held) {
   is_decided.assign(program.nodes.size(), false);
   if (held.empty()) return;
@@ -208,15 +208,12 @@ void ExportedModule::State::decide(const std::vector<programs::HeldInput>& held)
     is_decided[i] = true;
     for (ValueId id : node.results) decided.emplace_back(id, values[static_cast<std::size_t>(id)]);
   }
-  const std::vector<bool> are_conditions = exported::conditions_of(program);
   for (auto& [id, value] : decided) {
     auto* tensor = std::get_if<Tensor>(&value);
     if (tensor == nullptr) continue;
-    if (are_conditions[static_cast<std::size_t>(id)] && is_boolean(tensor->dtype()) &&
-        tensor->count() == 1)
-      value = tensor->item<bool>();
-    else
-      value = graph::as_constant(tensor->clone());
+    if (is_boolean(tensor->dtype()) && tensor->count() == 1)
+      exported::decide_branches(program, id, tensor->item<bool>());
+    value = graph::as_constant(tensor->clone());
   }
 }
 

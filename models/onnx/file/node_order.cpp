@@ -109,10 +109,10 @@ std::vector<Fields> in_order(const std::vector<Fields>& nodes, std::size_t most_
   const auto read = nodes_read(nodes, most_deep, place);
   enum class State : std::uint8_t { unseen, open, done };
   std::vector<State> states(nodes.size(), State::unseen);
-  struct Step {
+  struct PathNode {
     std::size_t node, next;  // which of those that it reads comes next
   };
-  std::vector<Step> path;  // not by recursion: a file may have a chain of any length
+  std::vector<PathNode> path;  // not by recursion: a file may have a chain of any length
   std::vector<Fields> ordered;
   for (std::size_t first = 0; first < nodes.size(); ++first) {
     if (states[first] == State::unseen) path.push_back({first, 0});
@@ -129,8 +129,8 @@ std::vector<Fields> in_order(const std::vector<Fields>& nodes, std::size_t most_
       if (states[wanted] == State::unseen) path.push_back({wanted, 0});
       if (states[wanted] != State::open) continue;
       std::vector<std::size_t> cycle;
-      const auto start = std::ranges::find(path, wanted, &Step::node);
-      for (auto step = start; step != path.end(); ++step) cycle.push_back(step->node);
+      const auto start = std::ranges::find(path, wanted, &PathNode::node);
+      for (auto at = start; at != path.end(); ++at) cycle.push_back(at->node);
       refuse_cycle(nodes, cycle, place);
     }
   }

@@ -103,7 +103,7 @@ std::vector<Damage> damages() {
        "node \"z\" (Relu), which reads node \"z\" (Relu)"},
       {"two values of one name", with_node(node("Relu", {"x"}, {"y"})), "have the name \"y\""},
       {"a result of the name of an input", with_node(node("Relu", {"x"}, {"x"})),
-       "have the name \"x\""},
+       "node \"x\" (Relu), which reads node \"x\" (Relu)"},
       {"an output from nowhere",
        model(
            graph_of({{node("Relu", {"x"}, {"y"})}, {}, {value("x", {"2"})}, {value("w", {"2"})}})),
