@@ -28,15 +28,86 @@ std::int64_t bytes_of(const Node& node) {
   return element_count(node.shape) * size_bytes(node.dtype);
 }
 
+// Whether the value is known before any call: of a frozen input, of numbers alone, of neither.
+enum class Follows : std::uint8_t { not_at_all, from_numbers, from_inputs };
+
+// Whether an op follows from its operands and makes one value of them.
+bool may_follow(const Node& node) {
+  if (!node.others.empty() || node.origin.op == Op::quantized_linear) return false;
+  switch (info(node.op).kind) {
+    case Kind::constant:
+    case Kind::pointwise:
+    case Kind::view:
+    case Kind::reduction:
+    case Kind::contraction:
+    case Kind::gather:
+    case Kind::scatter:
+    case Kind::concat:
+    case Kind::convolution:
+    case Kind::ordering:
+    case Kind::cumulation:
+    case Kind::accumulation: return true;
+    case Kind::input:
+    case Kind::attention:
+    case Kind::custom:
+    case Kind::control:
+    case Kind::projection:
+    case Kind::composite: return false;
+  }
+  __builtin_unreachable();
+}
+
+std::vector<Follows> what_follows(const Graph& graph, const std::vector<bool>& is_frozen) {
+  std::vector<Follows> follows(graph.nodes.size());
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i)
+    if (is_frozen[i]) follows[graph.inputs[i]] = Follows::from_inputs;
+  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
+    const Node& node = graph.node(id);
+    if (!may_follow(node)) continue;
+    Follows& result = follows[id] = Follows::from_numbers;
+    for (NodeId operand : node.operands)
+      if (follows[operand] != Follows::from_numbers && result != Follows::not_at_all)
+        result = follows[operand];
+  }
+  return follows;
+}
+
+Uses use_by(const Node& node, std::size_t operand);
+
+// By the op that reads the value, through views of it in a body of control flow.
+Uses use_in_body(const Graph& body, std::size_t input) {
+  std::vector<Uses> uses(body.nodes.size());
+  for (NodeId id = static_cast<NodeId>(body.nodes.size()); id-- > 0;) {
+    const Node& node = body.node(id);
+    const bool is_view = info(node.op).kind == Kind::view;
+    for (std::size_t i = 0; i < node.operands.size(); ++i)
+      uses[node.operands[i]].add(is_view ? uses[id] : use_by(node, i));
+  }
+  return uses[body.inputs[input]];
+}
+
+Uses use_by(const Node& node, std::size_t operand) {
+  Uses uses{.as_filters = node.op == Op::convolution && operand == 1,
+            .as_factor = node.op == Op::matmul || node.op == Op::convolution};
+  if (info(node.op).kind != Kind::control) return uses;
+  const std::size_t first = node.op == Op::cond ? 1 : 0;
+  const auto number = static_cast<std::int64_t>(operand);
+  if (operand < first || number < node.attributes.carried + node.attributes.sliced) return uses;
+  for (std::size_t i = 0; i < node.attributes.bodies.size(); ++i)
+    uses.add(use_in_body(node.attributes.bodies[i], operand - first));
+  return uses;
+}
+
 class Splitter {
  public:
-  Splitter(const Graph& graph, const std::vector<bool>& is_frozen)
+  Splitter(const Graph& graph, const std::vector<bool>& is_frozen, const std::vector<NodeId>& worth)
       : graph_(graph),
         is_copy_(graph.nodes.size()),
-        follows_(graph.nodes.size()),
+        follows_(what_follows(graph, is_frozen)),
+        is_worth_(graph.nodes.size()),
         is_taken_(graph.nodes.size()) {
+    for (NodeId id : worth) is_worth_[id] = true;
     find_copies();
-    find_what_follows(is_frozen);
     take();
   }
 
@@ -49,50 +120,9 @@ class Splitter {
   }
 
  private:
-  // Whether the value is known before any call: of a frozen input, of numbers alone, of neither.
-  enum class Follows : std::uint8_t { not_at_all, from_numbers, from_inputs };
-
-  // Whether an op follows from its operands and makes one value of them.
-  static bool may_follow(const Node& node) {
-    if (!node.others.empty() || node.origin.op == Op::quantized_linear) return false;
-    switch (info(node.op).kind) {
-      case Kind::constant:
-      case Kind::pointwise:
-      case Kind::view:
-      case Kind::reduction:
-      case Kind::contraction:
-      case Kind::gather:
-      case Kind::scatter:
-      case Kind::concat:
-      case Kind::convolution:
-      case Kind::ordering:
-      case Kind::cumulation:
-      case Kind::accumulation: return true;
-      case Kind::input:
-      case Kind::attention:
-      case Kind::custom:
-      case Kind::control:
-      case Kind::projection:
-      case Kind::composite: return false;
-    }
-    __builtin_unreachable();
-  }
   // A view of which nothing is computed, where some reshapes are copies.
   bool is_view(NodeId id) const {
     return info(graph_.node(id).op).kind == Kind::view && !is_copy_[id];
-  }
-
-  void find_what_follows(const std::vector<bool>& is_frozen) {
-    for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
-      if (is_frozen[i]) follows_[graph_.inputs[i]] = Follows::from_inputs;
-    for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      const Node& node = graph_.node(id);
-      if (!may_follow(node)) continue;
-      Follows& result = follows_[id] = Follows::from_numbers;
-      for (NodeId operand : node.operands)
-        if (follows_[operand] != Follows::from_numbers && result != Follows::not_at_all)
-          result = follows_[operand];
-    }
   }
 
   void find_copies() {
@@ -131,14 +161,10 @@ class Splitter {
     }
   }
 
-  static Uses use_by(const Node& node, std::size_t operand) {
-    return {.as_filters = node.op == Op::convolution && operand == 1,
-            .as_factor = node.op == Op::matmul || node.op == Op::convolution};
-  }
-
   bool pays(NodeId id, const Uses& uses) const {
     const Node& node = graph_.node(id);
     if (node.op == Op::input || is_view(id)) return false;
+    if (is_worth_[id]) return true;
     if (uses.as_filters && is_floating(node.dtype)) return true;
     const bool is_small = bytes_of(node) <= small_bytes;
     if (!uses.as_factor) return is_small;
@@ -221,14 +247,21 @@ class Splitter {
   const Graph& graph_;
   std::vector<bool> is_copy_;  // views that have no strides
   std::vector<Follows> follows_;
-  std::vector<bool> is_taken_;
+  std::vector<bool> is_worth_, is_taken_;
 };
 
 }  // namespace
 
-std::optional<FrozenPart> split_frozen_part(const Graph& graph,
-                                            const std::vector<bool>& is_frozen) {
-  return Splitter(graph, is_frozen).split();
+std::optional<FrozenPart> split_frozen_part(const Graph& graph, const std::vector<bool>& is_frozen,
+                                            const std::vector<NodeId>& worth) {
+  return Splitter(graph, is_frozen, worth).split();
+}
+
+std::vector<bool> follows_from_frozen(const Graph& graph, const std::vector<bool>& is_frozen) {
+  std::vector<bool> result;
+  for (Follows follows : what_follows(graph, is_frozen))
+    result.push_back(follows == Follows::from_inputs);
+  return result;
 }
 
 }  // namespace tilewright::graph

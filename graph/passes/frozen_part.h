@@ -29,7 +29,11 @@ struct FrozenPart {
 };
 
 // `is_frozen` is indexed like Graph::inputs; one that the graph writes is none. The graph is one of
-// primitive ops. Nothing, where nothing is worth it.
-std::optional<FrozenPart> split_frozen_part(const Graph& graph, const std::vector<bool>& is_frozen);
+// primitive ops. Nothing, where nothing is worth it. Values in `worth` are taken whatever they
+// cost.
+std::optional<FrozenPart> split_frozen_part(const Graph& graph, const std::vector<bool>& is_frozen,
+                                            const std::vector<NodeId>& worth = {});
+// Of each node, whether it follows from frozen inputs, or is one.
+std::vector<bool> follows_from_frozen(const Graph& graph, const std::vector<bool>& is_frozen);
 
 }  // namespace tilewright::graph

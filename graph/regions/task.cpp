@@ -311,10 +311,14 @@ class TaskMaker {
     if (is_row_major(value.view.shape, value.view.strides)) return value;
     return add(copy_of(id, value, graph_.node(id).dtype));
   }
-  // Bodies read their inputs row-major, and each result lies alone.
+  // Bodies read what they are given anew in each turn row-major, and the rest where it lies; each
+  // result lies alone.
   void control(NodeId id, const Node& n) {
     Task task = opaque_task(id, n, n.type());
-    for (NodeId operand : n.operands) task.operands.push_back(in_rows(operand));
+    const std::int64_t of_turns = n.attributes.carried + n.attributes.sliced;
+    for (NodeId operand : n.operands)
+      task.operands.push_back(std::ssize(task.operands) < of_turns ? in_rows(operand)
+                                                                   : in_memory(operand));
     std::vector<TaskOperand>& results = results_[id];
     for (const ValueType& type : n.others) {
       const StorageId storage = new_storage(type.dtype, element_count(type.shape));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "graph/lower/packed_weights.h"
 #include "graph/passes/pipeline.h"
 #include "graph/regions/region_key.h"
 #include "graph/run/loop_stop.h"
@@ -27,7 +28,9 @@ struct Piece {
 // Runs a body in memory that it is given.
 class BodyRunner {
  public:
-  BodyRunner(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+  // `inputs` is how many the body has; behind them its plan reads packed weights.
+  BodyRunner(std::shared_ptr<const Plan> plan, std::size_t inputs)
+      : plan_(std::move(plan)), inputs_(inputs) {
     const Executable& run = *plan_->executable();
     for (const PlanOutput& output : plan_->outputs())
       bytes_.push_back(element_count(output.shape) * size_bytes(output.dtype));
@@ -39,15 +42,23 @@ class BodyRunner {
   std::int64_t arena_bytes() const { return plan_->arena_bytes(); }
   std::int64_t bytes(std::size_t result) const { return bytes_[result]; }
   std::size_t results() const { return bytes_.size(); }
+  const std::vector<PackedWeight>& packed_weights() const { return plan_->packed_weights(); }
+  // The argument of the node that is the body's packed weight `number`.
+  void set_packed(std::size_t number, std::size_t argument) {
+    packed_.resize(std::max(packed_.size(), number + 1));
+    packed_[number] = argument;
+  }
 
   // Each result is written to its address; all are aligned, and none is what an input reads.
-  void run(std::span<const Address> inputs, std::span<const Address> results, Address arena) const {
+  void run(std::span<const Address> inputs, std::span<const Address> results, Address arena,
+           const Argument* of_node) const {
     const Executable& run = *plan_->executable();
     std::vector<Argument> arguments;
     for (const ExecutableStep& step : run.steps) {
       arguments.resize(step.slots());
       for (std::uint32_t i = 0; i < arguments.size(); ++i)
-        arguments[i] = argument(run, run.slots[step.first_slot + i], inputs, results, arena);
+        arguments[i] =
+            argument(run, run.slots[step.first_slot + i], inputs, results, arena, of_node);
       run_step(run, step, arguments.data());
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -66,9 +77,11 @@ class BodyRunner {
  private:
   Argument argument(const Executable& run, const ArgumentSlot& slot,
                     std::span<const Address> inputs, std::span<const Address> results,
-                    Address arena) const {
+                    Address arena, const Argument* of_node) const {
     switch (slot.kind) {
-      case SlotKind::input: return {.pointer = inputs[slot.index]};
+      case SlotKind::input:
+        if (slot.index >= inputs_) return of_node[packed_[slot.index - inputs_]];
+        return {.pointer = inputs[slot.index]};
       case SlotKind::output: return {.pointer = results[outputs_[slot.index]]};
       case SlotKind::constant: return {.pointer = run.constants[slot.index]->data()};
       case SlotKind::arena: return {.pointer = arena + slot.offset};
@@ -78,6 +91,8 @@ class BodyRunner {
   }
 
   std::shared_ptr<const Plan> plan_;
+  std::size_t inputs_;
+  std::vector<std::size_t> packed_;
   std::vector<std::int64_t> bytes_;                      // of each result
   std::vector<std::optional<std::uint32_t>> of_buffer_;  // of each result; none: an input's memory
   std::vector<std::size_t> outputs_;                     // of each buffer: a result that it is
@@ -133,7 +148,7 @@ void run_cond(const ControlNode& control, const Argument* arguments) {
   std::vector<Address> inputs = control.addresses(control.operands, arguments);
   const BodyRunner& body = control.bodies[control.is_true(inputs[0]) ? 0 : 1];
   body.run(std::span(inputs).subspan(1), control.addresses(control.results, arguments),
-           memory.take(control.arena_bytes()));
+           memory.take(control.arena_bytes()), arguments);
 }
 
 // Carried values: two places each, of which one is read and the other written.
@@ -166,9 +181,9 @@ void run_while(const ControlNode& control, const Argument* arguments) {
   const LoopStop stop("while_loop");
   for (std::int64_t turns = 0;; ++turns) {
     stop.look(turns);
-    control.bodies[0].run(inputs, {&condition, 1}, arena);
+    control.bodies[0].run(inputs, {&condition, 1}, arena, arguments);
     if (!control.is_true(condition)) break;
-    body.run(inputs, carried.next, arena);
+    body.run(inputs, carried.next, arena, arguments);
     carried.turn();
     std::ranges::copy(carried.now, inputs.begin());
   }
@@ -205,7 +220,7 @@ void run_scan(const ControlNode& control, const Argument* arguments) {
       else
         outputs[i] = body.bytes(i) % alignment == 0 ? results[i] + at * body.bytes(i) : beside[i];
     }
-    body.run(inputs, outputs, arena);
+    body.run(inputs, outputs, arena, arguments);
     for (std::size_t i = count; i < outputs.size(); ++i)
       if (outputs[i] == beside[i])
         body.copy(results[i] + at * body.bytes(i), beside[i], body.bytes(i));
@@ -239,17 +254,45 @@ Piece piece_of(const TaskList& list, const std::vector<StorageId>& storages, Sto
 }
 
 // The memory at which the inputs of a body begin; those that are sliced begin where each slice
-// does.
-std::vector<InputMemory> inputs_of(const ControlNode& control, std::size_t first) {
+// does. Inputs that are the same in each turn are frozen where the operands are.
+std::vector<InputMemory> inputs_of(const TaskList& list, const Task& task,
+                                   const ControlNode& control, std::size_t first) {
   std::vector<InputMemory> result;
   for (std::size_t i = first; i < control.operands.size(); ++i) {
     const Piece& piece = control.operands[i];
     const auto number = static_cast<std::int64_t>(i);
-    const bool is_sliced = number >= control.carried && number < control.carried + control.sliced;
+    const bool is_invariant = number >= control.carried + control.sliced;
+    const bool is_sliced = number >= control.carried && !is_invariant;
     const bool stays = !is_sliced || (piece.bytes / control.turns) % alignment == 0;
-    result.push_back({.is_aligned = piece.is_aligned && stays});
+    result.push_back({.is_aligned = piece.is_aligned && stays,
+                      .is_frozen = is_invariant && may_be_packed(list, task.operands[i])});
   }
   return result;
+}
+
+// The body reads what is the same in each turn where it lies.
+Graph with_strides(const Graph& body, const Task& task, const ControlNode& control,
+                   std::size_t first) {
+  Graph result = body;
+  result.input_strides.resize(result.inputs.size());
+  for (auto i = static_cast<std::size_t>(control.carried + control.sliced);
+       i < task.operands.size(); ++i)
+    if (i >= first) result.input_strides[i - first] = task.operands[i].view.strides;
+  return result;
+}
+
+// Packed weights of the bodies as the node's: of its operands, each once.
+void take_packed(ControlFlowCall& call, ControlNode& control, const Task& task, std::size_t first,
+                 std::size_t arguments) {
+  for (BodyRunner& body : control.bodies)
+    for (std::size_t i = 0; i < body.packed_weights().size(); ++i) {
+      PackedOperand packed{static_cast<std::size_t>(body.packed_weights()[i].input) + first,
+                           body.packed_weights()[i]};
+      packed.weight.matrix.offset += task.operands[packed.operand].view.offset;
+      const auto known = std::ranges::find(call.packed, packed);
+      body.set_packed(i, arguments + static_cast<std::size_t>(known - call.packed.begin()));
+      if (known == call.packed.end()) call.packed.push_back(std::move(packed));
+    }
 }
 
 }  // namespace
@@ -259,7 +302,8 @@ bool is_control_flow(const TaskList& list, const Region& region) {
   return task.is_opaque() && info(*task.op).kind == Kind::control;
 }
 
-HostCall control_flow_call(const TaskList& list, const Region& region, const PlanOptions& options) {
+ControlFlowCall control_flow_call(const TaskList& list, const Region& region,
+                                  const PlanOptions& options) {
   const Task& task = list.tasks[region.tasks[0]];
   const std::vector<StorageId> storages = storages_of(list, region);
   auto control = std::make_shared<ControlNode>();
@@ -273,15 +317,24 @@ HostCall control_flow_call(const TaskList& list, const Region& region, const Pla
   control->results.push_back(piece_of(list, storages, task.storage, task.place));
   for (const TaskResult& other : task.others)
     control->results.push_back(piece_of(list, storages, other.storage, row_major(other.shape)));
+  const std::size_t first = *task.op == Op::cond ? 1 : 0;
   PlanOptions body = options_of_body(options);
-  body.inputs = inputs_of(*control, *task.op == Op::cond ? 1 : 0);
-  for (std::size_t i = 0; i < task.attributes.bodies.size(); ++i)
-    control->bodies.emplace_back(make_plan(
-        run_passes(task.attributes.bodies[i], {.target = options.device.target()}), body));
+  body.inputs = inputs_of(list, task, *control, first);
+  for (std::size_t i = 0; i < task.attributes.bodies.size(); ++i) {
+    const Graph graph = with_strides(task.attributes.bodies[i], task, *control, first);
+    control->bodies.emplace_back(
+        make_plan(run_passes(graph, {.target = options.device.target()}), body),
+        graph.inputs.size());
+  }
+  ControlFlowCall result;
+  take_packed(result, *control, task, first, storages.size());
   void (*run)(const ControlNode&, const Argument*) = *task.op == Op::cond         ? run_cond
                                                      : *task.op == Op::while_loop ? run_while
                                                                                   : run_scan;
-  return [control, run](const Grid&, const Argument* arguments) { run(*control, arguments); };
+  result.call = [control, run](const Grid&, const Argument* arguments) {
+    run(*control, arguments);
+  };
+  return result;
 }
 
 }  // namespace tilewright::graph

@@ -12,8 +12,21 @@
 
 namespace tilewright::graph {
 
+// A packed copy of what an operand reads, as a body of the node multiplies it.
+struct PackedOperand {
+  std::size_t operand = 0;
+  PackedWeight weight;  // its matrix counts from the first element of the operand's storage
+  bool operator==(const PackedOperand&) const = default;
+};
+
+struct ControlFlowCall {
+  // Takes the region's storages (storages_of), then those of `packed`, a pointer each. Thread safe.
+  HostCall call;
+  std::vector<PackedOperand> packed;
+};
+
 bool is_control_flow(const TaskList& list, const Region& region);
-// Takes the region's storages (storages_of), a pointer each. Thread safe.
-HostCall control_flow_call(const TaskList& list, const Region& region, const PlanOptions& options);
+ControlFlowCall control_flow_call(const TaskList& list, const Region& region,
+                                  const PlanOptions& options);
 
 }  // namespace tilewright::graph

@@ -88,6 +88,7 @@ class PlanMaker {
   struct RegionPrograms {
     std::vector<RegionProgram> steps;
     std::vector<Scratch> scratch;
+    std::vector<PackedOperand> packed;  // that bodies of control flow read, behind the scratch
   };
 
   struct PendingLaunch {
@@ -112,6 +113,8 @@ class PlanMaker {
       list_.storages.back().dtype = scratch.dtype;
       list_.storages.back().elements = scratch.elements;
     }
+    for (const PackedOperand& packed : known->second.packed)
+      memory.push_back(packed_storage(region.region, packed));
     for (const RegionProgram& step : known->second.steps) {
       PlanProgram& program = body_->programs[step.program];
       ++program.instances;
@@ -131,6 +134,17 @@ class PlanMaker {
                          body_->functions[step.program].cluster == 1;
       launches_.push_back(std::move(launch));
     }
+  }
+
+  StorageId packed_storage(const Region& region, const PackedOperand& packed) {
+    TaskOperand weight = list_.tasks[region.tasks[0]].operands[packed.operand];
+    Storage storage;
+    storage.elements = packed.weight.elements();
+    storage.packed_from = packed.weight.matrix;
+    storage.panels = packed.weight.panels;
+    storage.is_winograd = packed.weight.is_winograd;
+    read_packed(list_, weight, std::move(storage));
+    return weight.storage;
   }
 
   static void add_name(const std::string& name, std::vector<std::string>& names) {
@@ -179,9 +193,18 @@ class PlanMaker {
   std::source_location line_of(const Region& region) const {
     return graph_.node(list_.tasks[region.tasks[0]].node).where;
   }
+  // Bodies of control flow read packed copies of operands that are frozen.
+  Hash key_of_control(std::size_t number) const {
+    Hasher hasher;
+    hasher.add(keys_[number]);
+    for (const TaskOperand& operand : list_.tasks[regions_[number].region.tasks[0]].operands)
+      hasher.add(may_be_packed(list_, operand));
+    return hasher.finish();
+  }
   // Equal for regions that run the same programs: checked kernels name their line.
   Hash shared_key(std::size_t number) const {
     const Region& region = regions_[number].region;
+    if (is_control_flow(list_, region)) return key_of_control(number);
     if (!is_checked(region)) return keys_[number];
     const std::source_location where = line_of(region);
     return Hasher()
@@ -194,8 +217,15 @@ class PlanMaker {
   RegionPrograms steps_of(std::size_t number) {
     const FusedRegion& region = regions_[number];
     LoweredRegion lowered = blocks_->lowered(region.region, keys_[number]);
-    if (is_control_flow(list_, region.region))
-      lowered.programs[0].call = control_flow_call(list_, region.region, options_);
+    RegionPrograms result;
+    if (is_control_flow(list_, region.region)) {
+      ControlFlowCall control = control_flow_call(list_, region.region, options_);
+      LoweredProgram& program = lowered.programs[0];
+      program.call = std::move(control.call);
+      result.packed = std::move(control.packed);
+      for (std::size_t i = 0; i < result.packed.size(); ++i)
+        program.memory.push_back(static_cast<std::uint32_t>(program.memory.size()));
+    }
     if (DeviceMemory* memory = options_.device.memory();
         memory != nullptr && is_buffers_call(list_, region.region))
       lowered.programs[0].call = buffers_call(list_, region.region, memory);
@@ -203,7 +233,6 @@ class PlanMaker {
       lowered.programs[0].call =
           checked_kernel_call(list_, region.region, options_.device, lowered.programs[0].function,
                               lowered.blocks.configuration, line_of(region.region));
-    RegionPrograms result;
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
       RegionProgram step{0, program.grid, program.memory, program.sizes};

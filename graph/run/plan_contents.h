@@ -25,6 +25,7 @@ struct PackedWeight {
     return is_winograd ? rows / winograd::taps * winograd::products : rows;
   }
   std::int64_t elements() const { return panels.elements(rows(), matrix.shape[-1]); }
+  bool operator==(const PackedWeight&) const = default;
 };
 
 // What the caller gets for one output.

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "graph/passes/frozen_bodies.h"
 #include "graph/passes/frozen_part.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/device_pool.h"
@@ -72,7 +73,9 @@ FrozenValues::FrozenValues(Graph& graph, PlanOptions& options,
   for (std::size_t i = 0; i < options.inputs.size(); ++i)
     is_frozen.push_back(options.inputs[i].is_frozen && may_be_read(i));
   if (std::ranges::find(is_frozen, true) == is_frozen.end()) return;
-  std::optional<FrozenPart> part = split_frozen_part(graph, is_frozen);
+  OpenedBodies opened = open_frozen_bodies(graph, is_frozen, options.device.target());
+  graph = std::move(opened.graph);
+  std::optional<FrozenPart> part = split_frozen_part(graph, is_frozen, opened.values);
   if (!part) return;
   values_ = std::move(part->values);
   from_ = std::move(part->from);
