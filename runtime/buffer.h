@@ -19,6 +19,8 @@ namespace tilewright {
 class Buffer {
  public:
   Buffer() = default;
+  // Of the buffer made last; later ones have greater numbers.
+  static std::uint64_t latest_serial() { return serials_.load(std::memory_order_relaxed); }
   // Uninitialised memory of a device, or of the host where that is null; the device must outlive
   // it. Raises `Error` naming the size if too little memory is left.
   static std::shared_ptr<Buffer> allocate(std::int64_t size_bytes, DeviceMemory* memory = nullptr);
@@ -38,7 +40,9 @@ class Buffer {
   // checks this first. (Without copies, a plan may rely on InputMemory::is_frozen
   // of graph.)
   void forbid_writes() { is_read_only_ = true; }
+  void allow_writes() { is_read_only_ = false; }  // once the last such copy is gone
   bool is_read_only() const { return is_read_only_; }
+  std::uint64_t serial() const { return serial_; }  // of all buffers of the process, from 1
 
  private:
   void* data_ = nullptr;
@@ -47,6 +51,8 @@ class Buffer {
   DeviceMemory* memory_ = nullptr;
   bool is_devices_ = false;  // to be given back to `memory_`
   std::atomic<bool> is_read_only_ = false;
+  inline static std::atomic<std::uint64_t> serials_ = 0;
+  std::uint64_t serial_ = 1 + serials_.fetch_add(1, std::memory_order_relaxed);
   std::shared_ptr<void> owner_;
 };
 

@@ -293,6 +293,7 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
   TensorBody& body = *target.body();
   if (body.buffer && !make_own(target, where)) {
     require_of_all_calls(body, operation, where);
+    if (unfreeze_) unfreeze_(body.buffer);
     require_writable(body, operation, where);
     require_own_elements(body, operation, where);
     Input& input = input_of(target, operation, where);

@@ -92,6 +92,10 @@ class Capture {
   // Breaks call this from now on, which must `take` what was recorded and give the tensors that are
   // held their memory. Where it raises, they stay without, and using them is an Error.
   void may_break(std::function<void(const Break&)> settle) { settle_ = std::move(settle); }
+  // Before the function writes memory, or has an address to write to: segments that have taken it
+  // for a weight may forget copies of it.
+  using Unfreeze = std::function<void(const std::shared_ptr<Buffer>&)>;
+  void may_unfreeze(Unfreeze unfreeze) { unfreeze_ = std::move(unfreeze); }
   // The function breaks, or ends by an exception: handles that it reads and assigns are its own
   // matter from now on.
   void begin_in_segments();

@@ -108,6 +108,7 @@ void Capture::forget_empty(const TensorBody& body) {
 void Capture::expose(const TensorBody& body, bool may_be_written, std::string_view operation,
                      std::source_location where) {
   forget_empty(body);
+  if (may_be_written && unfreeze_ && body.buffer) unfreeze_(body.buffer);
   std::erase_if(made_, [&](const auto& made) { return made.lock() == body.buffer; });
   const bool is_pending = !body.buffer || is_written(body);
   if (!settle_ && is_pending) throw DataReadError(operation, where);

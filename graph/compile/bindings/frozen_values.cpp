@@ -117,13 +117,22 @@ void FrozenValues::bind(const WeightOf& weight_of) {
 std::vector<Tensor> FrozenValues::computed(const std::vector<void*>& addresses) const {
   TraceSpan span("compile", "compute what follows from frozen weights");
   MemoryOwner owner("what follows from frozen weights");
-  const std::vector<std::shared_ptr<Buffer>> buffers = make_plan(values_, options_)->run(addresses);
+  if (plan_ == nullptr) plan_ = make_plan(values_, options_);
+  const std::vector<std::shared_ptr<Buffer>> buffers = plan_->run(addresses);
   std::vector<Tensor> values;
   for (std::size_t i = 0; i < buffers.size(); ++i) {
     buffers[i]->forbid_writes();
     values.push_back(graph::tensor_of(values_, i, buffers[i]));
   }
   return values;
+}
+
+bool has_values_of(const Buffer& weight) {
+  Known& known = Known::of_process();
+  std::lock_guard lock(known.mutex);
+  return std::ranges::any_of(known.entries, [&](const auto& entry) {
+    return !entry.second.is_gone() && std::ranges::count(std::get<1>(entry.first), &weight) > 0;
+  });
 }
 
 }  // namespace tilewright::graph

@@ -28,7 +28,9 @@ class FrozenValues {
   // Computes the values of these weights, or finds them.
   void bind(const WeightOf& weight_of);
   const std::vector<Tensor>& tensors() const { return tensors_; }  // in the order of those inputs
-  const Graph& graph() const { return values_; }                   // computes them
+  void use(std::vector<Tensor> tensors) { tensors_ = std::move(tensors); }  // of a former `bind`
+  const std::vector<std::size_t>& weights() const { return from_; }  // inputs that they follow from
+  const Graph& graph() const { return values_; }                     // computes them
 
  private:
   std::vector<Tensor> computed(const std::vector<void*>& addresses) const;
@@ -37,7 +39,11 @@ class FrozenValues {
   std::vector<std::size_t> from_;  // of its inputs, which one of the function's graph each is
   PlanOptions options_;
   Hash key_;
+  mutable std::shared_ptr<const Plan> plan_;  // once something was computed
   std::vector<Tensor> tensors_;
 };
+
+// True if some function has values that were computed from this memory.
+bool has_values_of(const Buffer& weight);
 
 }  // namespace tilewright::graph

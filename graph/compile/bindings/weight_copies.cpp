@@ -148,6 +148,14 @@ std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& we
   return packed;
 }
 
+bool has_packed_copy(const Buffer& weight) {
+  Copies& copies = Copies::of_process();
+  std::lock_guard lock(copies.mutex);
+  return std::ranges::any_of(copies.known, [&](const auto& entry) {
+    return std::get<0>(entry.first) == &weight && !entry.second.packed.expired();
+  });
+}
+
 std::vector<std::shared_ptr<Buffer>> packed_copies(
     const Plan& plan, const std::function<const Tensor&(std::size_t input)>& tensor_of) {
   std::vector<std::shared_ptr<Buffer>> copies;

@@ -16,6 +16,8 @@ namespace tilewright::graph {
 // A copy of the matrix in a concrete tensor of the host, the input of a plan that `weight` names,
 // in panels.
 std::shared_ptr<Buffer> packed_copy(const Tensor& tensor, const PackedWeight& weight);
+// True if some function has a packed copy of this memory.
+bool has_packed_copy(const Buffer& weight);
 // All that the plan reads, in its order, of the tensors that its inputs are.
 std::vector<std::shared_ptr<Buffer>> packed_copies(
     const Plan& plan, const std::function<const Tensor&(std::size_t input)>& tensor_of);

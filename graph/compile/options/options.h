@@ -86,7 +86,8 @@ struct Options {
   // rows, for as much memory as the weights take. All functions share the copies; writing a tensor
   // that was copied or computed from is an Error, and so is asking for its data() (const_data()
   // reads it). Writes through a pointer from before, and to memory of the user's own, cannot be
-  // watched: the function does not see them.
+  // watched: the function does not see them. It holds inside branches and loops, and in segments,
+  // where weights are the tensors that were there before the call and that no segment writes.
   bool freezing = false;
   // Files of the choices that decide every bit of a result (graph/tune/plan_lock.h): one that is
   // written as functions are compiled, or one that compiling must keep to, whatever the clock says.

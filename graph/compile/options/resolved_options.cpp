@@ -72,10 +72,9 @@ ResolvedOptions for_sizes_that_vary(ResolvedOptions options) {
   return options;
 }
 
-// Inputs of a segment are all alike, so that no weights are known among them.
+// Each call runs the function, so that there is no capture to compare with.
 ResolvedOptions for_segments(ResolvedOptions options) {
   options.keeps_capture = false;
-  options.weights_are_frozen = false;
   return options;
 }
 

@@ -56,16 +56,18 @@ BoundPlan::BoundPlan(CheckedGraph& checked, CompiledFor& tensors, const Resolved
       options_(frozen_options(tensors, options, device)),
       chosen_(graph_, with_lock(options_, options), options.searches_in_background,
               [&] { return step_inputs(tensors.arguments); }) {
-  inputs_.bind(plan());
+  inputs_.bind(plan(), tensors.arguments);
 }
 
-std::vector<InputMemory> BoundPlan::memory_of_inputs(const Signature& signature,
+std::vector<InputMemory> BoundPlan::memory_of_inputs(const CompiledFor& tensors,
                                                      bool weights_are_frozen,
                                                      const Device& device) const {
   const bool is_gpu = device.target().is_gpu();
   std::vector<InputMemory> result;
-  for (const ArgumentType& argument : signature)
+  for (const ArgumentType& argument : tensors.signature)
     result.push_back({.is_aligned = !is_gpu || argument.is_aligned});
+  for (std::size_t i = 0; i < tensors.weights.size(); ++i)
+    result[i].is_frozen = weights_are_frozen && tensors.weights[i];
   for (const Tensor& tensor : inputs_.captured())
     result.push_back({.is_aligned = !is_gpu || begins_aligned(*tensor.body()),
                       .is_frozen = weights_are_frozen && !tensor.body()->is_setting});
@@ -77,7 +79,7 @@ PlanOptions BoundPlan::frozen_options(const CompiledFor& tensors, const Resolved
                                       const Device& device) {
   PlanOptions wanted = options.plan;
   wanted.device = device;
-  wanted.inputs = memory_of_inputs(tensors.signature, options.weights_are_frozen, device);
+  wanted.inputs = memory_of_inputs(tensors, options.weights_are_frozen, device);
   inputs_.freeze(graph_, wanted, tensors.arguments);
   wanted.title = to_string(tensors.signature);
   return wanted;
@@ -105,11 +107,11 @@ bool BoundPlan::fits(const std::vector<Tensor>& captured) const {
 void BoundPlan::rebind(std::vector<Tensor> captured, RowChecks checks) {
   checks_ = std::move(checks);
   inputs_.replace_captured(std::move(captured));
-  inputs_.bind(plan());
+  inputs_.bind(plan(), {});
 }
 
 void BoundPlan::set_inputs(const std::vector<Tensor>& arguments) {
-  inputs_.set(arguments);
+  inputs_.set(plan(), arguments);
   if (!written_.numbers().empty()) written_.require_may_write(inputs_, arguments);
 }
 
@@ -135,7 +137,7 @@ void BoundPlan::take_found(const std::function<std::string(const Plan&)>& record
     std::string consequence = record(*found);
     chosen_.take(std::move(found), std::move(consequence));
     times_ = {};
-    inputs_.pack(plan());
+    inputs_.pack_again(plan());
   } catch (const Error& error) {
     chosen_.refuse(error.what());
   }
@@ -157,11 +159,11 @@ void BoundPlan::fill(PlanReport& report) const {
   report.launches = plan.launches();
   report.nodes = static_cast<std::int64_t>(graph_.nodes.size() - graph_.inputs.size());
   report.arena_bytes = plan.arena_bytes();
-  report.packed_weights = std::ssize(inputs_.packed());
-  for (const auto& buffer : inputs_.packed()) report.packed_bytes += buffer->size_bytes();
-  const std::vector<Tensor>& frozen = inputs_.frozen().tensors();
-  report.frozen_values = std::ssize(frozen);
-  for (const Tensor& value : frozen) report.frozen_bytes += value.body()->buffer->size_bytes();
+  const FrozenMemory frozen = inputs_.frozen_memory();
+  report.packed_weights = frozen.packed;
+  report.packed_bytes = frozen.packed_bytes;
+  report.frozen_values = frozen.values;
+  report.frozen_bytes = frozen.value_bytes;
   report.lower_seconds = plan.lower_seconds();
   report.compile_seconds = plan.compile_seconds();
   report.tuning = chosen_.tuning_text();

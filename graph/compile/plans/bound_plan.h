@@ -41,6 +41,8 @@ class BoundPlan {
   // True if the captured tensors of another run of the function lie where the plan expects them.
   bool fits(const std::vector<Tensor>& captured) const;
   void rebind(std::vector<Tensor> captured, RowChecks checks);
+  // Forgets copies of the weight in this memory, and what was computed from it.
+  void forget(const Buffer& weight) { inputs_.forget(weight); }
 
   // Before a run: brings the inputs to where the plan reads them. Raises `Error` where one that is
   // written must not be.
@@ -65,7 +67,7 @@ class BoundPlan {
  private:
   BoundPlan(CheckedGraph& checked, CompiledFor& tensors, const ResolvedOptions& options,
             const Device& device);
-  std::vector<InputMemory> memory_of_inputs(const Signature& signature, bool weights_are_frozen,
+  std::vector<InputMemory> memory_of_inputs(const CompiledFor& tensors, bool weights_are_frozen,
                                             const Device& device) const;
   PlanOptions frozen_options(const CompiledFor& tensors, const ResolvedOptions& options,
                              const Device& device);

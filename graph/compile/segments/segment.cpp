@@ -24,7 +24,7 @@ void Followers::remove(const Segment& segment) {
 
 // Shapes and strides of the inputs are those of the graph that was followed.
 bool Segment::is(const std::vector<NodeId>& outputs, const std::vector<Mutation>& mutations,
-                 const std::vector<Tensor>& given) const {
+                 const std::vector<Tensor>& given, const std::vector<bool>& given_weights) const {
   auto fits = [](const ArgumentType& input, const Tensor& tensor) {
     return input.memory == memory_of(tensor) &&
            (!input.is_aligned || begins_aligned(*tensor.body()));
@@ -32,7 +32,8 @@ bool Segment::is(const std::vector<NodeId>& outputs, const std::vector<Mutation>
   auto is_same = [](const Mutation& a, const Mutation& b) {
     return a.input == b.input && a.value == b.value;
   };
-  return graph.outputs == outputs && std::ranges::equal(graph.mutations, mutations, is_same) &&
+  return weights == given_weights && graph.outputs == outputs &&
+         std::ranges::equal(graph.mutations, mutations, is_same) &&
          std::ranges::equal(inputs, given, fits);
 }
 

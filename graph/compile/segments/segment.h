@@ -42,6 +42,7 @@ class Followers {
 struct Segment {
   Graph graph;                          // as it was recorded, with the numbers of that time
   Signature inputs;                     // of the graph
+  std::vector<bool> weights;            // among them; empty: none is known
   std::vector<RecordedNumber> numbers;  // of its `full` nodes, constants of the plan
   std::vector<bool> varies;             // the number is an input of the plan instead
   std::vector<Tensor> varying;          // those numbers, behind the inputs

@@ -10,10 +10,11 @@
 namespace tilewright::graph {
 
 SegmentPlan::SegmentPlan(const Graph& segment, const std::vector<Tensor>& inputs,
-                         const ResolvedOptions& options, SharedArenas& arenas)
+                         std::vector<bool> weights, const ResolvedOptions& options,
+                         SharedArenas& arenas)
     : signature_(signature_of(inputs, options.plan.device)),
       plan_(checked_graph(segment, options.index_checks, inputs, options.plan.device.target()),
-            {signature_, {}, inputs, {}}, options),
+            {signature_, {}, inputs, {}, std::move(weights)}, options),
       arenas_(arenas) {
   const Plan& plan = plan_.plan();
   if (!options.records_launches && !LastingRecordings::are_small(*plan.executable())) return;

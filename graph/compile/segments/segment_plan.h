@@ -20,8 +20,8 @@ namespace tilewright::graph {
 
 class SegmentPlan {
  public:
-  // `inputs` are those of the graph, as its first run has them.
-  SegmentPlan(const Graph& segment, const std::vector<Tensor>& inputs,
+  // `inputs` are those of the graph, as its first run has them, some of which may be weights.
+  SegmentPlan(const Graph& segment, const std::vector<Tensor>& inputs, std::vector<bool> weights,
               const ResolvedOptions& options, SharedArenas& arenas);
   // `results` become the memory of the results, each row-major; null where it is that of the input
   // that the plan's output names.
@@ -32,6 +32,7 @@ class SegmentPlan {
   PlanReport report() const;
   std::string dump() const;
   std::shared_ptr<const BackgroundPlan> tuning() const { return plan_.tuning(); }
+  void forget(const Buffer& weight) { plan_.forget(weight); }
 
  private:
   Signature signature_;  // of the inputs

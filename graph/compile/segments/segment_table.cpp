@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/compile/bindings/frozen_values.h"
+#include "graph/compile/bindings/weight_copies.h"
 #include "graph/compile/calls/contract.h"
 #include "graph/compile/segments/segment_numbers.h"
 #include "graph/tensor/tensor_body.h"
@@ -18,13 +20,15 @@ constexpr std::size_t most_sightings = 256;  // of segments that are not in a fu
 constexpr int sightings_to_compile = 3;
 
 // A hash of everything but numbers.
-Hash key_of(Graph graph, const Signature& inputs, bool sizes_vary) {
+Hash key_of(Graph graph, const Signature& inputs, const std::vector<bool>& weights,
+            bool sizes_vary) {
   for (Node& node : graph.nodes)
     if (node.op == Op::full) node.attributes.number = 0, node.attributes.start = 0;
   Hasher hasher;
   hasher.add(content_hash(graph)).add(sizes_vary);
   for (const ArgumentType& input : inputs)
     hasher.add(input.is_aligned).add(reinterpret_cast<std::uintptr_t>(input.memory));
+  for (bool is_weight : weights) hasher.add(is_weight);
   return hasher.finish();
 }
 
@@ -53,6 +57,7 @@ bool SegmentTable::has_place(const Hash& key) {
 }
 
 std::shared_ptr<Segment> SegmentTable::find(const Graph& graph, const std::vector<Tensor>& inputs,
+                                            const std::vector<bool>& weights,
                                             const ResolvedOptions& options,
                                             const std::string& end) {
   auto segment = std::make_shared<Segment>();
@@ -126,6 +131,14 @@ void SegmentTable::run(Segment& segment, const std::vector<RecordedNumber>& numb
                 .body()
                 ->buffer;
   }
+}
+
+void SegmentTable::unfreeze(const std::shared_ptr<Buffer>& written) {
+  weights_.note_written(written);
+  if (!written->is_read_only()) return;
+  for (const auto& segment : segments_)
+    if (segment->plan != nullptr) segment->plan->forget(*written);
+  if (!has_packed_copy(*written) && !has_values_of(*written)) written->allow_writes();
 }
 
 // Segments follow each other in circles.

@@ -9,12 +9,14 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/compile/bindings/shared_arenas.h"
 #include "graph/compile/options/resolved_options.h"
 #include "graph/compile/reports/plan_report.h"
 #include "graph/compile/segments/segment.h"
+#include "graph/compile/segments/segment_weights.h"
 #include "graph/tensor/capture.h"
 
 namespace tilewright::graph {
@@ -39,7 +41,8 @@ class SegmentTable {
   // by op, because the stance says so or the table is full. `end` says where it ends. Raises
   // `Error` where the stance is fail_on_recompile and it would have to be compiled.
   std::shared_ptr<Segment> find(const Graph& graph, const std::vector<Tensor>& inputs,
-                                const ResolvedOptions& options, const std::string& end);
+                                const std::vector<bool>& weights, const ResolvedOptions& options,
+                                const std::string& end);
   // Makes numbers that differ from the plan's inputs of it. False: the segment is to run op by op
   // this time.
   bool admit(Segment& segment, const std::vector<RecordedNumber>& numbers,

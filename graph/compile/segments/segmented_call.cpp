@@ -31,8 +31,16 @@ SegmentedCall::SegmentedCall(SegmentTable& table, const ResolvedOptions& options
       followers_(&first),
       logged_(logged),
       capture_() {
+  if (options.weights_are_frozen) {
+    table_.weights().begin_call(arguments);
+    capture_.may_unfreeze([this](const auto& written) { table_.unfreeze(written); });
+  }
   capture_.may_end_early(scratch_.spare_bodies);
   if (!options.breaks_are_errors) capture_.may_break([this](const Break& at) { settle(&at); });
+}
+
+SegmentedCall::~SegmentedCall() {
+  if (options_.weights_are_frozen) table_.weights().end_call();
 }
 
 std::vector<Tensor> SegmentedCall::begin() {
@@ -212,7 +220,7 @@ std::shared_ptr<Segment> SegmentedCall::segment_of(const Break* at) {
   Recorded& recorded = scratch_.recorded;
   for (const auto& segment : followers_->segments())
     if (&segment->graph == recorded.known &&
-        segment->is(scratch_.outputs, recorded.mutations, recorded.inputs))
+        segment->is(scratch_.outputs, recorded.mutations, recorded.inputs, weights_))
       return segment;
   if (recorded.known != nullptr) {
     recorded.graph = *std::exchange(recorded.known, nullptr);
@@ -220,13 +228,21 @@ std::shared_ptr<Segment> SegmentedCall::segment_of(const Break* at) {
   }
   recorded.graph.outputs = scratch_.outputs;
   recorded.graph.mutations = recorded.mutations;
-  return table_.find(recorded.graph, recorded.inputs, options_,
+  return table_.find(recorded.graph, recorded.inputs, weights_, options_,
                      at == nullptr ? std::string("the end") : text_of(*at));
+}
+
+void SegmentedCall::find_weights() {
+  if (!options_.weights_are_frozen) return;
+  const Recorded& recorded = scratch_.recorded;
+  const Graph& graph = recorded.nodes();
+  weights_ = table_.weights().of(graph, recorded.mutations, recorded.inputs);
 }
 
 // Fills the results of the scratch.
 void SegmentedCall::run_recorded(const Break* at) {
   Recorded& recorded = scratch_.recorded;
+  find_weights();
   std::shared_ptr<Segment> segment = segment_of(at);
   if (segment != nullptr && table_.admit(*segment, recorded.numbers, recorded.inputs, options_)) {
     followers_->put(segment);

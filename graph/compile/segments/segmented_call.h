@@ -41,6 +41,7 @@ class SegmentedCall {
   SegmentedCall(SegmentTable& table, const ResolvedOptions& options, const Signature& signature,
                 const std::vector<Tensor>& arguments, std::vector<Break>& breaks, Followers& first,
                 LoggedValues& logged);
+  ~SegmentedCall();
   // Calls a function that is known to break.
   TensorResults run(const TensorFunction& function, bool is_measured);
   // Calls one that is not. Returns the capture of the whole function if it does not break: nothing
@@ -58,6 +59,7 @@ class SegmentedCall {
   void take_logged();
   void settle(const Break* at);
   void note(const Break& at);
+  void find_weights();
   void run_recorded(const Break* at);
   std::shared_ptr<Segment> segment_of(const Break* at);
 
@@ -70,6 +72,7 @@ class SegmentedCall {
   std::shared_ptr<Segment> current_;  // that ran last
   Followers* followers_;              // of it; at first, what functions begin with
   LoggedValues& logged_;
+  std::vector<bool> weights_;  // among the inputs of the segment at hand
   bool is_measured_ = false;
   Capture capture_;
 };
