@@ -32,6 +32,16 @@ void require_rule(const std::string& name, const ShapeRule& rule) {
           " has no shape rule; give a function from types of operands to types of results");
 }
 
+// An op that changes its first operand has that one's new value as its result.
+ShapeRule rule_of(ShapeRule rule, bool changes_operand) {
+  if (!changes_operand) return rule;
+  return [rule = std::move(rule)](std::span<const TensorType> operands) {
+    std::vector<TensorType> results = rule(operands);
+    if (results.empty() && !operands.empty()) results.push_back(operands[0]);
+    return results;
+  };
+}
+
 // The operands are row-major, on one device, and none is missing.
 void require_operands(const std::string& name, const std::vector<Tensor>& operands,
                       source_location where) {
@@ -111,8 +121,8 @@ CustomOp custom_op(const std::string& name, ShapeRule rule, TileKernel kernel,
           graph::most_configurations);
   CustomDefinition definition;
   definition.name = name;
-  definition.rule = std::move(rule);
   definition.changes_operand = changes_operand(name, options);
+  definition.rule = rule_of(std::move(rule), definition.changes_operand);
   definition.kernel = std::move(kernel);
   return CustomOp(graph::define_custom(std::move(definition)));
 }
@@ -123,8 +133,8 @@ CustomOp custom_op(const std::string& name, ShapeRule rule, BufferFunction funct
   require(function != nullptr, "[custom_op] ", name, " has no implementation; give a function");
   CustomDefinition definition;
   definition.name = name;
-  definition.rule = std::move(rule);
   definition.changes_operand = changes_operand(name, options);
+  definition.rule = rule_of(std::move(rule), definition.changes_operand);
   definition.buffers = std::move(function);
   return CustomOp(graph::define_custom(std::move(definition)));
 }

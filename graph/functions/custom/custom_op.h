@@ -67,9 +67,10 @@ ElementwiseFunction elementwise(F function) {
 }
 
 struct CustomOptions {
-  // Operands that the op changes: none, or {0}. Such an op gives nothing, and the tensor has the
-  // new value after the call, like those that operations ending in _ write. Other operands keep the
-  // values from before the call, even if they lie in the same memory.
+  // Operands that the op changes: none, or {0}. The tensor has the new value after the call, like
+  // those that operations ending in _ write. Such an op has no results of its own: its shape rule
+  // gives none ({}), or the type of the tensor, and a call returns the tensor. Other operands keep
+  // the values from before the call, even if they lie in the same memory.
   std::vector<int> writes = {};
 };
 
