@@ -82,7 +82,9 @@ Grid trace_custom(const CustomDefinition& definition, const CustomCall& call,
   for (std::size_t i = 0; i < kernel.parameter_kinds().size(); ++i) {
     const dsl::ParameterKind kind = kernel.parameter_kinds()[i];
     if (kind == dsl::ParameterKind::pointer) {
-      values.emplace_back(pointers[definition.operand_of_pointer(pointer++)]);
+      const dsl::Tile& begin = pointers[definition.operand_of_pointer(pointer)];
+      const std::int64_t offset = definition.part_of_pointer(pointer++).offset;
+      values.emplace_back(offset == 0 ? begin : begin + offset);
       continue;
     }
     require(number < launch.numbers.size(), "[", definition.name, "] the launch gives ",

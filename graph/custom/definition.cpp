@@ -109,9 +109,9 @@ void need_fit(const Question& q, std::span<const TensorType> results) {
   auto pointers = std::ranges::count(q.definition.kernel->kernel.parameter_kinds(),
                                      dsl::ParameterKind::pointer);
   auto buffers = std::ssize(q.operands) + (q.definition.changes_operand ? 0 : std::ssize(results));
-  q.need(pointers == buffers, "the kernel ", q.definition.kernel->kernel.name(), " takes ",
-         pointers, " Pointers, and there are ", buffers,
-         " operands and results; it needs one for each");
+  q.need(pointers == buffers || !q.definition.pointers.empty(), "the kernel ",
+         q.definition.kernel->kernel.name(), " takes ", pointers, " Pointers, and there are ",
+         buffers, " operands and results; it needs one for each");
 }
 
 }  // namespace

@@ -39,12 +39,21 @@ struct CustomDefinition {
   // One of three.
   std::optional<TileKernel> kernel;
   std::vector<std::size_t> pointers = {};  // the operand of each Pointer; empty: in their order
+  // The part of its operand that each Pointer is; empty: all of it.
+  struct Part {
+    std::int64_t offset = 0;  // in elements
+    std::int64_t count = -1;  // -1: all
+  };
+  std::vector<Part> parts = {};
   BufferFunction buffers;
   Formula formula;
 
   // Which operand, counted on through the results, the kernel's Pointer of that number is.
   std::size_t operand_of_pointer(std::size_t pointer) const {
     return pointers.empty() ? pointer : pointers[pointer];
+  }
+  Part part_of_pointer(std::size_t pointer) const {
+    return parts.empty() ? Part() : parts[pointer];
   }
   Op op() const { return formula ? Op::custom_formula : Op::custom; }
 };

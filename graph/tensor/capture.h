@@ -163,6 +163,11 @@ class Capture {
   void note_made(const std::shared_ptr<TensorBody>& body) { made_.push_back(body->buffer); }
   bool is_made(const TensorBody& concrete) const;
   bool make_own(const Tensor& concrete, std::source_location where);
+  // True for memory that was there before the function ran.
+  bool is_from_outside(const TensorBody& concrete) const {
+    const Capture& function = around_ == nullptr ? *this : *around_;
+    return concrete.buffer->serial() <= function.first_buffer_;
+  }
   // Results in memory that the function made become copies, which a caller may write.
   void own_results(std::vector<Tensor>& results);
   // Marks of regions of the function (RecordedGraph).
@@ -248,12 +253,14 @@ class Capture {
   std::uint64_t segment_serial_;  // of its symbolic tensors
   RunningCapture running_;
   RecordedGraph graph_;
-  std::size_t placeholders_ = 0;                        // of `bodies_`, the first
-  std::vector<std::shared_ptr<TensorBody>> arguments_;  // that they stand for, if it may break
-  std::vector<std::shared_ptr<TensorBody>> bodies_;     // that were made since the last break
-  std::vector<Input> inputs_;                           // captured tensors in order
-  std::vector<const Buffer*> memory_of_inputs_;         // of these
-  std::size_t written_ = 0;                             // writes to these
+  Unfreeze unfreeze_;
+  std::size_t placeholders_ = 0;                          // of `bodies_`, the first
+  std::vector<std::shared_ptr<TensorBody>> arguments_;    // that they stand for, if it may break
+  std::vector<std::shared_ptr<TensorBody>> bodies_;       // that were made since the last break
+  std::vector<Input> inputs_;                             // captured tensors in order
+  std::vector<const Buffer*> memory_of_inputs_;           // of these
+  std::uint64_t first_buffer_ = Buffer::latest_serial();  // later ones are made by the function
+  std::size_t written_ = 0;                               // writes to these
   std::set<const Buffer*> read_;
   std::vector<Guard> guards_;
   std::vector<Logged> logged_;

@@ -128,23 +128,108 @@ TEST(TensorArgument, KeepsWhatIsInMemoryThatWasTouchedBeforeALaunch) {
             wanted);
 }
 
+// A cache is written at each call, as it is at once.
+TEST(TensorArgument, MayBeACapturedTensorThatIsWritten) {
+  for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
+    Tensor cache = tilewright::zeros({64}).to(default_device()).clone();
+    const Kernel gather("gather",
+                        [](Pointer x, Pointer to) {
+                          Tile i = arange(0, 64);
+                          store(to + i, load(to + i) + load(x + i));
+                        },
+                        {"x", "to"});
+    auto fast = compile(
+        [&](const Tensor& x) {
+          gather.launch(1, x * 1.0, cache);
+          return x + cache;
+        },
+        {.mode = mode, .fullgraph = true});
+    const Tensor x = tilewright::full({64}, 2.0).to(default_device()).clone();
+    for (int call = 1; call <= 3; ++call) {
+      EXPECT_EQ(fast(x).to_vector<float>(), std::vector<float>(64, 2.0F + 2.0F * call));
+      EXPECT_EQ(cache.to_vector<float>(), std::vector<float>(64, 2.0F * call));
+    }
+    EXPECT_EQ(fast.report().size(), 1U);
+  }
+}
+
+const Kernel two_results("two_results",
+                         [](Pointer x, Pointer a, Pointer b, Constexpr n) {
+                           Tile i = arange(0, 64), v = load(x + i, i < n);
+                           store(a + i, v + 1.0, i < n);
+                           store(b + i, v * 2.0, i < 3);
+                         },
+                         {"x", "a", "b", "n"});
+
+// Sizes that are no multiple of what parts begin at; a part that the kernel leaves stays.
+TEST(TensorArgument, MayBeOneOfSeveralThatALaunchWrites) {
+  auto function = [](const Tensor& x, const Tensor& first) {
+    Tensor a = tilewright::zeros({5, 10}).to(default_device()).clone(), b = first * 3.0;
+    two_results.launch(1, x * 1.0, a, b, 50);
+    return std::pair(a, b + a.slice(0, 0, 1).reshape({10}));
+  };
+  const Tensor x = tilewright::arange(0, 50, 1, f32).to(default_device()).clone();
+  const Tensor first = tilewright::full({10}, 1.0).to(default_device()).clone();
+  std::vector<float> a, b;
+  for (int i = 0; i < 50; ++i) a.push_back(static_cast<float>(i) + 1);
+  for (int i = 0; i < 10; ++i) b.push_back((i < 3 ? 2.0F * i : 3.0F) + i + 1);
+  for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
+    auto fast = compile(function, {.mode = mode, .fullgraph = true});
+    for (int call = 0; call < 3; ++call) {
+      const auto [got_a, got_b] = fast(x, first);
+      EXPECT_EQ(got_a.to_vector<float>(), a);
+      EXPECT_EQ(got_b.to_vector<float>(), b);
+    }
+  }
+}
+
+TEST(TensorArgument, MayBeACapturedTensorAmongSeveralThatALaunchWrites) {
+  Tensor cache = tilewright::zeros({50}).to(default_device()).clone();
+  auto fast = compile(
+      [&](const Tensor& x) {
+        Tensor b = tilewright::zeros({3}).to(default_device()).clone();
+        two_results.launch(1, x, cache, b, 50);
+        return b;
+      },
+      {.fullgraph = true});
+  const Tensor x = tilewright::full({50}, 4.0).to(default_device()).clone();
+  EXPECT_EQ(fast(x).to_vector<float>(), std::vector<float>(3, 8));
+  EXPECT_EQ(cache.to_vector<float>(), std::vector<float>(50, 5));
+  EXPECT_THAT(error_of([&] {
+                compile([&](const Tensor& y) {
+                  two_results.launch(1, y, cache, cache, 50);
+                  return y;
+                })(x);
+              }),
+              HasSubstr("[two_results] a tensor is given twice"));
+}
+
 // The error names the line of the launch, and none of the library's own.
-TEST(TensorArgument, IsNoMemoryThatStaysInACapturedFunction) {
-  Tensor y = empty({64});
+TEST(TensorArgument, IsNotOfAnotherTypeThanOthersThatALaunchWrites) {
+  const Kernel mixed("mixed",
+                     [](Pointer x, Pointer a, Pointer b) {
+                       Tile i = arange(0, 64), v = load(x + i);
+                       store(a + i, v);
+                       store(b + i, cast(v, i32));
+                     },
+                     {"x", "a", "b"});
   int line = 0;
   auto launched = [&](const Tensor& x) {
+    Tensor a = x * 0.0, b = (x * 0.0).to(i32);
     line = __LINE__ + 1;
-    twice.launch(1, x, y, 64);
-    return y + 1;
+    mixed.launch(1, x, a, b);
+    return a + b;
   };
   const Tensor x = tilewright::ones({64}).to(default_device());
   const std::string at = " at tensor_argument_test.cpp:";
   const std::string text = error_of([&] { compile(launched, {.fullgraph = true})(x); });
   EXPECT_THAT(text, HasSubstr("[compile] the function reads data" + at + std::to_string(line) +
                               ", which breaks the graph"));
+  EXPECT_THAT(text,
+              HasSubstr("a launch that is part of a graph writes tensors of one element type"));
   testing::internal::CaptureStderr();
   Compiled fast = compile(launched);
-  EXPECT_EQ(fast(x).to_vector<float>(), std::vector<float>(64, 3));
+  EXPECT_EQ(fast(x).to_vector<float>(), std::vector<float>(64, 2));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("the graph breaks: launch" + at + std::to_string(line)));
   EXPECT_THAT(fast.explain(), HasSubstr("runs in segments, since the graph breaks: launch"));

@@ -24,9 +24,13 @@ std::vector<PointerView> pointer_views(const CustomSite& site, const CustomCall&
   const dsl::Kernel& kernel = site.custom->kernel->kernel;
   std::vector<PointerView> pointers;
   for (std::size_t i = 0; i < kernel.parameter_kinds().size(); ++i)
-    if (kernel.parameter_kinds()[i] == dsl::ParameterKind::pointer)
-      pointers.push_back(
-          {kernel.parameter_names()[i], views[site.custom->operand_of_pointer(pointers.size())]});
+    if (kernel.parameter_kinds()[i] == dsl::ParameterKind::pointer) {
+      const auto part = site.custom->part_of_pointer(pointers.size());
+      CustomView view = views[site.custom->operand_of_pointer(pointers.size())];
+      view.offset_bytes += part.offset * size_bytes(view.type.dtype);
+      if (part.count >= 0) view.type.shape = {part.count};
+      pointers.push_back({kernel.parameter_names()[i], std::move(view)});
+    }
   return pointers;
 }
 

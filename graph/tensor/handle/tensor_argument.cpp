@@ -1,8 +1,11 @@
 // Tensors as arguments of kernels written by hand. Inside a captured function a launch is recorded:
-// as a custom op that changes the one tensor which the kernel writes. That must be a value of the
-// function's own: an argument, made by an operation, or memory from `empty` that nothing has
-// touched before. Other memory would be the same in all calls, and results that lie there
-// overwritten by the next one; a launch that writes it breaks the graph.
+// as a custom op that changes the tensor which the kernel writes. Several of them are parts of one
+// that is put together before the launch and taken apart behind it.
+//
+// A tensor that is written is an argument, made by an operation, memory from `empty` that nothing
+// has touched before, or one from outside the function (a cache), which is then written at each
+// call. Other memory that the function makes would be the same in all calls, and results that lie
+// there overwritten by the next one; a launch that writes it breaks the graph.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -45,10 +48,18 @@ dsl::LaunchArgument concrete_argument(const Tensor& tensor) {
   return argument;
 }
 
+// A tensor that a launch writes, and where it begins in the operand that is written.
+struct WrittenPart {
+  Tensor tensor;
+  std::int64_t offset = 0;
+};
+
 // The record of a launch.
 struct RecordedLaunch {
   std::vector<Tensor> operands;       // the one that is written first
+  std::vector<WrittenPart> written;   // the parts of it
   std::vector<std::size_t> pointers;  // the operand of each Pointer
+  std::vector<graph::CustomDefinition::Part> parts;
   TileLaunch launch;
   Hash identity;
 };
@@ -57,12 +68,10 @@ const Tensor& tensor_of(const dsl::LaunchArgument& argument) {
   return *static_cast<const Tensor*>(argument.recorded_value());
 }
 
-// The Pointer that the program writes, counted among the parameters that it has; none where there
-// is not exactly one.
-std::optional<std::size_t> only_written(std::span<const dsl::ParameterUse> uses) {
-  auto is_written = [](const dsl::ParameterUse& use) { return use.is_written; };
-  if (std::ranges::count_if(uses, is_written) != 1) return std::nullopt;
-  return static_cast<std::size_t>(std::ranges::find_if(uses, is_written) - uses.begin());
+// Where parts begin, so that kernels may rely on alignment.
+std::int64_t padded_count(const Tensor& tensor) {
+  const std::int64_t most = 64 / size_bytes(tensor.dtype());
+  return (tensor.count() + most - 1) / most * most;
 }
 
 // A graph cannot express memory that is no tensor's, and scalars of bool.
@@ -85,35 +94,69 @@ void add_number(RecordedLaunch& recorded, Hasher& hasher, const dsl::LaunchArgum
   std::visit([&](auto number) { hasher.add(number); }, recorded.launch.numbers.back());
 }
 
+// The tensors that the program writes, each of which a graph can write; none where one is not so.
+std::vector<WrittenPart> written_by(const ir::Function& program, const dsl::Kernel& kernel,
+                                    LaunchArguments arguments, std::source_location where) {
+  const std::vector<dsl::ParameterUse> uses = dsl::parameter_use(program);
+  std::vector<WrittenPart> result;
+  std::size_t param = 0;
+  std::int64_t offset = 0;
+  Capture& capture = *Capture::active();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (kernel.parameter_kinds()[i] == ParameterKind::constexpr_number) continue;
+    if (!uses[param++].is_written) continue;
+    const Tensor& tensor = tensor_of(arguments[i]);
+    if (!result.empty() && tensor.dtype() != result[0].tensor.dtype()) return {};
+    result.push_back({tensor, offset});
+    offset += padded_count(tensor);
+  }
+  for (const WrittenPart& part : result)
+    if (!part.tensor.is_symbolic() && !capture.make_own(part.tensor, where) &&
+        !capture.is_from_outside(*part.tensor.body()))
+      return {};
+  return result;
+}
+
+// What the launch writes, as one tensor.
+Tensor joined(const std::vector<WrittenPart>& written, std::source_location where) {
+  if (written.size() == 1) return written[0].tensor;
+  std::vector<Tensor> parts;
+  for (const WrittenPart& part : written) {
+    const std::int64_t filled = padded_count(part.tensor) - part.tensor.count();
+    parts.push_back(part.tensor.reshape({-1}, where));
+    if (filled > 0) parts.push_back(zeros({filled}, part.tensor.dtype()));
+  }
+  return cat(parts, 0, where);
+}
+
 std::optional<RecordedLaunch> recorded_launch(const dsl::Kernel& kernel, const Grid& grid,
                                               LaunchArguments arguments,
                                               std::source_location where) {
   if (!can_be_recorded(kernel, arguments)) return std::nullopt;
   const ir::Function program = kernel.trace(kernel.signature_of(arguments));
-  std::optional<std::size_t> written = only_written(dsl::parameter_use(program));
-  if (!written) return std::nullopt;
-  RecordedLaunch recorded{{Tensor()}, {}, {grid, {}}, {}};
+  RecordedLaunch recorded{
+      {Tensor()}, written_by(program, kernel, arguments, where), {}, {}, {grid, {}}, {}};
+  if (recorded.written.empty()) return std::nullopt;
   Hasher hasher;
   hasher.add("launch").add(kernel.name()).add(ir::content_hash(program));
   for (std::int64_t size : grid.size) hasher.add(size);
   if (const dsl::Check check = kernel.checks(); check != dsl::Check::none) hasher.add(check);
-  std::size_t param = 0;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const bool is_param = kernel.parameter_kinds()[i] != ParameterKind::constexpr_number;
-    const bool is_written = is_param && param++ == *written;
-    if (!arguments[i].is_pointer()) {
-      add_number(recorded, hasher, arguments[i]);
+  for (const dsl::LaunchArgument& argument : arguments) {
+    if (!argument.is_pointer()) {
+      add_number(recorded, hasher, argument);
       continue;
     }
+    const Tensor& tensor = tensor_of(argument);
+    const auto part = std::ranges::find(recorded.written, tensor.body(),
+                                        [](const WrittenPart& each) { return each.tensor.body(); });
+    const bool is_written = part != recorded.written.end();
     recorded.pointers.push_back(is_written ? 0 : recorded.operands.size());
-    if (is_written)
-      recorded.operands[0] = tensor_of(arguments[i]);
-    else
-      recorded.operands.push_back(tensor_of(arguments[i]));
+    const bool is_part = is_written && recorded.written.size() > 1;
+    recorded.parts.push_back(is_part ? graph::CustomDefinition::Part{part->offset, tensor.count()}
+                                     : graph::CustomDefinition::Part{});
+    hasher.add(recorded.pointers.back()).add(recorded.parts.back().offset);
+    if (!is_written) recorded.operands.push_back(tensor);
   }
-  Capture& capture = *Capture::active();
-  if (!recorded.operands[0].is_symbolic() && !capture.make_own(recorded.operands[0], where))
-    return std::nullopt;
   recorded.identity = hasher.finish();
   return recorded;
 }
@@ -136,14 +179,20 @@ graph::CustomReference definition_of(const dsl::Kernel& kernel, const RecordedLa
                        [launch = recorded.launch](const CustomCall&) { return launch; },
                        {dsl::values_of(kernel.knobs())}};
   definition.pointers = recorded.pointers;
+  definition.parts = recorded.parts;
   return define_custom(std::move(definition));
 }
 
-void require_apart(const dsl::Kernel& kernel, const std::vector<Tensor>& operands) {
-  for (std::size_t i = 1; i < operands.size(); ++i)
-    require(operands[i].body() != operands[0].body(), "[", kernel.name(),
+void require_apart(const dsl::Kernel& kernel, LaunchArguments arguments,
+                   const std::vector<WrittenPart>& written) {
+  for (const WrittenPart& part : written) {
+    auto is_it = [&](const dsl::LaunchArgument& argument) {
+      return argument.is_pointer() && tensor_of(argument).body() == part.tensor.body();
+    };
+    require(std::ranges::count_if(arguments, is_it) == 1, "[", kernel.name(),
             "] a tensor is given twice, and the kernel writes it; give memory of its own, or have "
             "the kernel take one Pointer for both");
+  }
 }
 
 // Breaks the graph, and runs the kernel on what is there then.
@@ -170,13 +219,22 @@ bool record(const dsl::Kernel& kernel, const Grid& grid, LaunchArguments argumen
     return true;
   }
   if (dsl::require_grid(kernel.name(), grid) == 0) return true;
-  require_apart(kernel, recorded->operands);
+  require_apart(kernel, arguments, recorded->written);
+  recorded->operands[0] = joined(recorded->written, where);
   graph::Attributes attributes;
   attributes.custom = definition_of(kernel, *recorded);
   Capture& capture = *Capture::active();
   Tensor value = capture.append(graph::Op::custom, recorded->operands, std::move(attributes),
                                 std::nullopt, where);
-  capture.write(recorded->operands[0], value, kernel.name(), where);
+  if (recorded->written.size() == 1) {
+    capture.write(recorded->written[0].tensor, value, kernel.name(), where);
+    return true;
+  }
+  for (const WrittenPart& part : recorded->written)
+    capture.write(part.tensor,
+                  value.slice(0, part.offset, part.offset + part.tensor.count())
+                      .reshape(part.tensor.shape(), where),
+                  kernel.name(), where);
   return true;
 }
 

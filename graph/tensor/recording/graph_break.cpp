@@ -10,7 +10,9 @@ static std::string_view remedy(std::string_view operation) {
     return "express a choice with where(), or return the tensor and read it outside the compiled "
            "function";
   if (operation == "launch")
-    return "a captured function has no memory yet: launch kernels outside the compiled function";
+    return "a launch that is part of a graph writes tensors of one element type that the function "
+           "is given, computes or made before it, takes tensors and numbers alone, and runs where "
+           "they lie; launch others outside the compiled function";
   if (operation == "data" || operation == "const_data" || operation == "to_dlpack")
     return "a captured function has no memory yet: hand addresses to kernels and libraries outside "
            "the compiled function";
