@@ -7,6 +7,7 @@
 #include "graph/compile/call_gate.h"
 #include "graph/compile/function_plans.h"
 #include "graph/compile/marks/mark_scope.h"
+#include "graph/compile/options/nested_options.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
@@ -66,6 +67,7 @@ TensorResults CompiledFunction::State::run(const Call& call, std::int64_t times,
   // Inside a capture the function is part of what is being captured.
   graph::MarkScope mark(region);
   ThreadLimit limit(plans.options().threads);
+  if (graph::Capture::active()) graph::note_nested(plans.options());
   if (!plans.is_captured() || graph::Capture::active() || stance() == Stance::force_eager)
     return call_one_by_one(call, times);
   require_concrete_arguments(call);

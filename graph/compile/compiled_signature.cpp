@@ -116,6 +116,7 @@ PlanReport CompiledSignature::report() const {
   PlanReport report;
   report.signature = to_string(signature_);
   report.guards = guards_text();
+  report.unkept = unkept_;
   if (whole_) whole_->fill(report);
   if (segmented_)
     for (const Break& at : segmented_->breaks())

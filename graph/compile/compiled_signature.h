@@ -57,6 +57,8 @@ class CompiledSignature {
   // read from now on, or it breaks now. False: it must be compiled again. `logged` is as above.
   bool rebind(const Call& call, const ResolvedOptions& options, LoggedValues& logged);
   PlanReport report() const;
+  // Options that do not hold for a part of it, as its compilation has found.
+  void set_unkept(std::vector<UnkeptOption> unkept) { unkept_ = std::move(unkept); }
   std::string dump() const;  // graph, tasks, regions and tile programs
   // Under way or over; null: nothing is tuned while the function is in use.
   std::shared_ptr<const BackgroundPlan> tuning() const;
@@ -70,6 +72,7 @@ class CompiledSignature {
   ArgumentForm form_;  // of the arguments
   Guards guards_;
   bool is_doubtful_ = false;
+  std::vector<UnkeptOption> unkept_;
   SharedBySignatures& shared_;
   // One of the two; a whole function that breaks when it is captured again is in segments then.
   std::unique_ptr<WholeFunction> whole_;

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "graph/compile/options/nested_options.h"
 #include "graph/compile/recompilation_policy.h"
 #include "runtime/base/error.h"
 
@@ -28,6 +29,7 @@ void FunctionPlans::move_to(const Device& device) {
 std::optional<TensorResults> FunctionPlans::call(const Call& call, std::int64_t times,
                                                  bool is_measured, LoggedValues& logged) {
   ++calls_;
+  const OptionsOfCall scope(options_);
   std::vector<Tensor> longer;
   const PaddedCalls::Known* padding = padding_of(call, longer);
   const Call given{call.function, padding ? longer : call.arguments, call.form, call.describe};
@@ -38,6 +40,8 @@ std::optional<TensorResults> FunctionPlans::call(const Call& call, std::int64_t 
       calls_ % static_cast<std::uint64_t>(options_.verify_capture) == 0)
     entry->signature->verify_capture(call.function);
   TensorResults results = entry->signature->call(given, times, is_measured, logged);
+  if (shared_.segments.has_unkept()) [[unlikely]]
+    tell_unkept(shared_.segments.take_unkept());
   if (padding) cut(results.tensors, padding->results);
   return results;
 }
@@ -102,6 +106,22 @@ void FunctionPlans::tell_limit(const Call& call) {
                   "), run op by op, as Options::past_limit says"));
 }
 
+void FunctionPlans::tell_unkept(const std::vector<UnkeptOption>& unkept) {
+  for (const UnkeptOption& each : unkept) {
+    const bool is_first = told_options_.insert(each.option).second;
+    if (is_first && options_.tell_unkept)
+      log_line(concat("[compile] Options::", each.option, " does not hold: ", each.sentence,
+                      "; explain() names all such places, Options::tell_unkept ends this"));
+  }
+}
+
+void FunctionPlans::note_unsearched() const {
+  if (resolved_.plan.tune && (resolved_.plan.tune->searches || resolved_.searches_in_background))
+    UnkeptOptions::note(resolved_.searches_in_background ? "tune_in_background" : "mode",
+                        "block configurations are not searched for in plans for sizes that "
+                        "change; mark_static or Dynamic::never ask for plans of one size");
+}
+
 static void log_compiled(const CompiledSignature& compiled, const std::string& signature) {
   const std::string guards = compiled.guards_text();
   if (!guards.empty() && is_logged(LogTopic::guards))
@@ -113,7 +133,12 @@ SignatureTable::Entry* FunctionPlans::compile(const Call& call, std::size_t plac
                                               std::vector<Difference> why, bool sizes_vary,
                                               LoggedValues& logged) {
   const auto begin = std::chrono::steady_clock::now();
+  UnkeptOptions found;
+  if (sizes_vary) note_unsearched();
   auto made = std::make_unique<CompiledSignature>(call, options_of(sizes_vary), shared_, logged);
+  std::vector<UnkeptOption> unkept = found.take();
+  tell_unkept(unkept);
+  made->set_unkept(std::move(unkept));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   SignatureTable::Entry& entry = table_.put(place, {std::move(made), calls_, sizes_vary});
   const std::string signature = to_string(entry.signature->signature());

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ class FunctionPlans {
     return sizes_vary ? resolved_for_sizes_ : resolved_;
   }
   void tell_limit(const Call& call);
+  void tell_unkept(const std::vector<UnkeptOption>& unkept);
+  void note_unsearched() const;
   SignatureTable::Entry* compile(const Call& call, std::size_t place, std::vector<Difference> why,
                                  bool sizes_vary, LoggedValues& logged);
 
@@ -63,6 +66,7 @@ class FunctionPlans {
   std::uint64_t calls_ = 0;
   std::vector<Recompilation> recompilations_;  // the latest
   bool has_told_limit_ = false;
+  std::set<std::string> told_options_;  // that do not hold for a part of the function
 };
 
 }  // namespace tilewright::graph

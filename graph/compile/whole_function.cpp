@@ -33,7 +33,9 @@ WholeFunction::WholeFunction(CapturedFunction captured, const CompiledFor& compi
                                                               : compiled_for.arguments)) {
   const Plan& plan = plan_.plan();
   results_.bind(plan);
-  if (options.records_launches && plan.executable()->may_be_recorded())
+  if (options.records_launches && !plan.executable()->may_be_recorded())
+    note_unrecorded(plan);
+  else if (options.records_launches)
     recording_.emplace(plan.executable(), arenas_.in(plan.device().memory()));
 }
 

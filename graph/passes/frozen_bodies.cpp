@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "graph/ir/location.h"
+#include "graph/ir/options/unkept_options.h"
 #include "graph/passes/frozen_part.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/rewriter.h"
@@ -43,6 +45,7 @@ class Opener {
     std::vector<bool> is_frozen(node.operands.size() - first);
     for (std::size_t i = first_invariant(node); i < node.operands.size(); ++i)
       is_frozen[i - first] = follows_[node.operands[i]];
+    note_sliced(node);
     if (std::ranges::find(is_frozen, true) == is_frozen.end()) return false;
     std::vector<NodeId> operands = rewriter_.operands_of(node);
     const std::vector<NodeId> seen(operands.begin() + static_cast<std::ptrdiff_t>(first),
@@ -62,6 +65,20 @@ class Opener {
     rewriter_.replace(
         id, rewriter_.builder(node).append(node.op, std::move(operands), std::move(attributes)));
     return true;
+  }
+
+  // Each turn multiplies another part of a weight that is sliced.
+  void note_sliced(const Node& node) const {
+    if (target_.is_gpu()) return;
+    for (std::size_t i = first_operand(node) + static_cast<std::size_t>(node.attributes.carried);
+         i < first_invariant(node); ++i)
+      if (follows_[node.operands[i]] &&
+          is_multiplied(run_passes(node.attributes.bodies[0], {.target = target_}), i))
+        UnkeptOptions::note(
+            "freezing", concat("weights of shape ", graph_.node(node.operands[i]).shape,
+                               " that the scan at ", describe(node.where),
+                               " takes slice by slice are packed in each turn; a loop of C++ over "
+                               "the slices has them packed once"));
   }
 
   // The body without what follows from frozen inputs, which it gets behind its own; `values` become

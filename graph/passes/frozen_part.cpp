@@ -257,6 +257,10 @@ std::optional<FrozenPart> split_frozen_part(const Graph& graph, const std::vecto
   return Splitter(graph, is_frozen, worth).split();
 }
 
+bool is_multiplied(const Graph& body, std::size_t input) {
+  return use_in_body(body, input).as_factor;
+}
+
 std::vector<bool> follows_from_frozen(const Graph& graph, const std::vector<bool>& is_frozen) {
   std::vector<bool> result;
   for (Follows follows : what_follows(graph, is_frozen))

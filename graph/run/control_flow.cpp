@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "graph/ir/location.h"
+#include "graph/ir/options/unkept_options.h"
 #include "graph/lower/packed_weights.h"
 #include "graph/passes/pipeline.h"
 #include "graph/regions/region_key.h"
@@ -229,13 +231,17 @@ void run_scan(const ControlNode& control, const Argument* arguments) {
   }
 }
 
-PlanOptions options_of_body(const PlanOptions& around) {
+PlanOptions options_of_body(const PlanOptions& around, Op op, std::source_location where) {
   PlanOptions options = around;
+  if (options.tune || options.choices)
+    UnkeptOptions::note(options.tune && !options.tune->searches ? "tune_in_background" : "mode",
+                        concat("programs inside ", info(op).name, " at ", describe(where),
+                               " have the default block configurations; nothing is searched for "
+                               "inside branches and loops"));
   options.tune.reset();
   options.choices.reset();
-  options.lock.reset();
   options.inputs.clear();
-  options.sizes_vary = false;
+  options.title = concat(options.title, " inside ", info(op).name);
   return options;
 }
 
@@ -303,7 +309,7 @@ bool is_control_flow(const TaskList& list, const Region& region) {
 }
 
 ControlFlowCall control_flow_call(const TaskList& list, const Region& region,
-                                  const PlanOptions& options) {
+                                  const PlanOptions& options, std::source_location where) {
   const Task& task = list.tasks[region.tasks[0]];
   const std::vector<StorageId> storages = storages_of(list, region);
   auto control = std::make_shared<ControlNode>();
@@ -318,7 +324,7 @@ ControlFlowCall control_flow_call(const TaskList& list, const Region& region,
   for (const TaskResult& other : task.others)
     control->results.push_back(piece_of(list, storages, other.storage, row_major(other.shape)));
   const std::size_t first = *task.op == Op::cond ? 1 : 0;
-  PlanOptions body = options_of_body(options);
+  PlanOptions body = options_of_body(options, *task.op, where);
   body.inputs = inputs_of(list, task, *control, first);
   for (std::size_t i = 0; i < task.attributes.bodies.size(); ++i) {
     const Graph graph = with_strides(task.attributes.bodies[i], task, *control, first);

@@ -7,6 +7,9 @@
 // waits once. Apart from make_plan.cpp, which knows a call of the host and not its work.
 #pragma once
 
+#include <source_location>
+#include <vector>
+
 #include "graph/regions/region.h"
 #include "graph/run/plan.h"
 
@@ -26,7 +29,8 @@ struct ControlFlowCall {
 };
 
 bool is_control_flow(const TaskList& list, const Region& region);
+// `where` is the line of the node, for reports.
 ControlFlowCall control_flow_call(const TaskList& list, const Region& region,
-                                  const PlanOptions& options);
+                                  const PlanOptions& options, std::source_location where);
 
 }  // namespace tilewright::graph

@@ -219,7 +219,8 @@ class PlanMaker {
     LoweredRegion lowered = blocks_->lowered(region.region, keys_[number]);
     RegionPrograms result;
     if (is_control_flow(list_, region.region)) {
-      ControlFlowCall control = control_flow_call(list_, region.region, options_);
+      ControlFlowCall control =
+          control_flow_call(list_, region.region, options_, line_of(region.region));
       LoweredProgram& program = lowered.programs[0];
       program.call = std::move(control.call);
       result.packed = std::move(control.packed);

@@ -4,9 +4,11 @@
 #include <functional>
 #include <unordered_set>
 
+#include "graph/ir/options/unkept_options.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"
 #include "graph/regions/region_key.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::graph {
 
@@ -27,6 +29,10 @@ RegionBlocks::RegionBlocks(const TaskList& list, std::span<const FusedRegion> re
       tuned_.emplace(choice.region, choice.blocks);
   } else if (options.tune && has_clock && !is_decided) {
     tune(regions, keys);
+  } else if (options.tune && !has_clock && !is_decided) {
+    UnkeptOptions::note(options.tune->searches ? "mode" : "tune_in_background",
+                        concat("block configurations are not searched for on ",
+                               options.device.text(), ", whose times mean nothing"));
   }
 }
 

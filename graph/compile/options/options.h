@@ -48,6 +48,9 @@ struct Options {
   Mode mode = Mode::default_;
   bool fullgraph = false;   // a graph break is an Error (breaks come with data-dependent reads)
   bool tell_breaks = true;  // stderr says where the graph breaks, once a function
+  // stderr says, once a function and option, where one of these options does not hold for a part of
+  // the function, and why; explain() and report() say so in any case.
+  bool tell_unkept = true;
   Backend backend = Backend::tilewright;
   int max_signatures = 8;  // plans, by the call's arguments and guarded values
   // A plan for sizes that change shares programs with those for other sizes: those of the host take

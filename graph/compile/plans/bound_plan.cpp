@@ -44,6 +44,18 @@ static PlanOptions with_lock(PlanOptions wanted, const ResolvedOptions& options)
   return wanted;
 }
 
+void note_unrecorded(const Plan& plan) {
+  std::string names;
+  for (const PlanProgram& program : plan.programs())
+    if (plan.executable()
+            ->kernels[static_cast<std::size_t>(&program - plan.programs().data())]
+            .call)
+      names += concat(names.empty() ? "" : ", ", program.user_ops.front());
+  UnkeptOptions::note("mode", concat("launches are not recorded, since the host works between them "
+                                     "(",
+                                     names, "); they are launched one by one"));
+}
+
 BoundPlan::BoundPlan(CheckedGraph checked, CompiledFor tensors, const ResolvedOptions& options)
     : BoundPlan(checked, tensors, options, device_for(tensors, options.plan.device)) {}
 

@@ -29,7 +29,12 @@ struct CompiledFor {
   std::vector<std::string> names;        // of these, for messages; none: they have none
   const std::vector<Tensor>& arguments;  // of the call at hand
   std::vector<Tensor> captured;          // that the graph reads besides
+  // Arguments that are weights: other runs may pass others, but nobody writes them. Empty: none.
+  std::vector<bool> weights = {};
 };
+
+// That a plan's launches are not recorded, though a mode asks for it: the host works between them.
+void note_unrecorded(const Plan& plan);
 
 class BoundPlan {
  public:

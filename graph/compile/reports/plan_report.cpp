@@ -98,13 +98,20 @@ std::string text_of_sizes(const PlanReport& plan) {
   return concat(text, alone.empty() ? "" : concat("; none so far runs ", alone), "\n");
 }
 
+std::string unkept_text(const PlanReport& plan) {
+  std::string text;
+  for (const UnkeptOption& unkept : plan.unkept)
+    text += concat("  Options::", unkept.option, " does not hold: ", unkept.sentence, "\n");
+  return text;
+}
+
 }  // namespace
 
 std::string explain(const PlanReport& plan) {
   if (!plan.graph_break.empty())
     return concat("signature (", plan.signature,
                   ")\n  runs in segments, since the graph breaks: ", plan.graph_break, "\n",
-                  plan.guards.empty() ? "" : "  guards:\n", plan.guards);
+                  unkept_text(plan), plan.guards.empty() ? "" : "  guards:\n", plan.guards);
   std::string text = plan.segment.empty()
                          ? concat("signature (", plan.signature, ")\n")
                          : concat("segment to ", plan.segment, " (", plan.signature, ")\n");
@@ -128,6 +135,7 @@ std::string explain(const PlanReport& plan) {
                           : "",
         "\n");
   text += text_of_sizes(plan);
+  text += unkept_text(plan);
   if (!plan.tuning.empty()) text += concat("  ", plan.tuning, "\n");
   if (plan.packed_weights > 0)
     text += concat("  ", counted(plan.packed_weights, "frozen weight lies", "frozen weights lie"),

@@ -8,6 +8,7 @@
 
 #include "graph/compile/calls/contract.h"
 #include "graph/compile/options/options.h"
+#include "graph/ir/options/unkept_options.h"
 
 namespace tilewright {
 
@@ -61,8 +62,10 @@ struct PlanReport {
   std::string guards = {};            // on values of the host, a line each
   std::int64_t captured_tensors = 0;  // that it uses besides its arguments
   std::int64_t captures = 0;          // how often it was captured, once or after handles changed
-  double run_seconds = 0;             // of all launches of a call; 0: not measured
-  std::int64_t timed_calls = 0;       // of which each launch's least time counts
+  // Options that do not hold for a part of it.
+  std::vector<UnkeptOption> unkept = {};
+  double run_seconds = 0;        // of all launches of a call; 0: not measured
+  std::int64_t timed_calls = 0;  // of which each launch's least time counts
 };
 
 std::string explain(const PlanReport& plan);  // as text

@@ -50,10 +50,11 @@ struct Segment {
   Followers followers;
   Hash key;
   std::uint64_t used = 0;
-  std::string end;  // "item at model.cpp:12"
+  std::string end;                   // "item at model.cpp:12"
+  std::vector<UnkeptOption> unkept;  // options that do not hold for a part of it
 
   bool is(const std::vector<NodeId>& outputs, const std::vector<Mutation>& mutations,
-          const std::vector<Tensor>& given) const;
+          const std::vector<Tensor>& given, const std::vector<bool>& given_weights) const;
 };
 
 }  // namespace tilewright::graph

@@ -18,7 +18,10 @@ SegmentPlan::SegmentPlan(const Graph& segment, const std::vector<Tensor>& inputs
       arenas_(arenas) {
   const Plan& plan = plan_.plan();
   if (!options.records_launches && !LastingRecordings::are_small(*plan.executable())) return;
-  if (!plan.executable()->may_be_recorded()) return;
+  if (!plan.executable()->may_be_recorded()) {
+    if (options.records_launches) note_unrecorded(plan);
+    return;
+  }
   recordings_.emplace(plan.executable(), arenas_.in(plan.device().memory()));
 }
 

@@ -62,10 +62,18 @@ std::shared_ptr<Segment> SegmentTable::find(const Graph& graph, const std::vecto
                                             const std::string& end) {
   auto segment = std::make_shared<Segment>();
   segment->inputs = signature_of(inputs, options.plan.device);
-  segment->key = key_of(graph, segment->inputs, options.plan.sizes_vary);
+  segment->weights = weights;
+  segment->key = key_of(graph, segment->inputs, weights, options.plan.sizes_vary);
   auto known = std::ranges::find(segments_, segment->key, [](const auto& s) { return s->key; });
   if (known != segments_.end()) return *known;
-  if (!may_compile(end) || !has_place(segment->key)) return nullptr;
+  if (!may_compile(end)) return nullptr;
+  if (!has_place(segment->key)) {
+    add(unkept_, {{"backend", concat("the function has more than ", most_segments,
+                                     " segments, and those that come next run op by op until one "
+                                     "has come three times, as the one to ",
+                                     end)}});
+    return nullptr;
+  }
   segment->graph = graph;
   segment->graph.input_strides.resize(segment->graph.inputs.size());
   segment->numbers = numbers_of(segment->graph);
@@ -84,8 +92,11 @@ void SegmentTable::compile(Segment& segment, std::vector<bool> varies,
   set_numbers(graph, segment.numbers);
   if (!graph.outputs.empty() || !graph.mutations.empty()) {
     TraceSpan span("compile", "plan");
-    segment.plan =
-        std::make_unique<SegmentPlan>(with_inputs(std::move(graph), varies), all, options, arenas_);
+    UnkeptOptions found;
+    segment.plan = std::make_unique<SegmentPlan>(with_inputs(std::move(graph), varies), all,
+                                                 segment.weights, options, arenas_);
+    segment.unkept = found.take();
+    add(unkept_, segment.unkept);
   }
   segment.varies = std::move(varies);
   segment.varying = std::move(varying);
@@ -154,6 +165,7 @@ std::vector<PlanReport> SegmentTable::report() const {
     if (segment->plan == nullptr) continue;
     result.push_back(segment->plan->report());
     result.back().segment = segment->end;
+    result.back().unkept = segment->unkept;
   }
   return result;
 }

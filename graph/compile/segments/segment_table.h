@@ -55,7 +55,14 @@ class SegmentTable {
 
   void clear();
   SegmentScratch& scratch() { return scratch_; }
+  SegmentWeights& weights() { return weights_; }
+  // Before the function writes memory that segments may have taken for a weight: it is none from
+  // then on.
+  void unfreeze(const std::shared_ptr<Buffer>& written);
   std::vector<PlanReport> report() const;
+  // Options that do not hold for segments since it was last asked.
+  bool has_unkept() const { return !unkept_.empty(); }
+  std::vector<UnkeptOption> take_unkept() { return std::exchange(unkept_, {}); }
   std::string dump() const;
   std::vector<std::shared_ptr<const BackgroundPlan>> tunings() const;
 
@@ -68,6 +75,8 @@ class SegmentTable {
   std::vector<std::shared_ptr<Segment>> segments_;
   std::map<Hash, int> sightings_;  // of those that were not compiled
   std::uint64_t runs_ = 0;
+  SegmentWeights weights_;
+  std::vector<UnkeptOption> unkept_;
   SegmentScratch scratch_;
 };
 
