@@ -53,7 +53,9 @@ const PaddedCalls::Known* FunctionPlans::padding_of(const Call& call, std::vecto
                                                     static_cast<std::size_t>(options_.max_sizes));
   const std::string obstacle = paddings_.take_obstacle();
   if (!obstacle.empty() && options_.tell_breaks) [[unlikely]]
-    log_line(concat("[compile] a call is not padded, and compiled for its own size, ", obstacle));
+    log_line(concat("[compile] a call is not padded, and compiled for its own size, ", obstacle,
+                    "; mark that axis without buckets, so that the others are padded, or pad and "
+                    "mask it before the call"));
   if (known != nullptr) longer = padded(call.arguments, known->arguments);
   return known;
 }

@@ -9,6 +9,7 @@
 #include "graph/ops/padding_proof.h"
 #include "graph/passes/passes.h"
 #include "graph/tensor/handle_changes.h"
+#include "graph/tensor/recording/graph_break.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
 #include "runtime/base/error.h"
@@ -33,6 +34,15 @@ bool is_same_place(const Tensor& a, const Tensor& b) {
   return memory_of(a) == memory_of(b) && address_of(*a.body()) == address_of(*b.body());
 }
 
+// An imported model's node says more than the line of the code that runs it. The function is
+// captured once more, since what it records then has the same numbers.
+void name_foreign_node(PaddingProof& proof, const Call& call, const Signature& given) {
+  const RecorderOf recorder(*proof.node);
+  run_over_symbols(call.function, given);
+  if (!recorder.text().empty())
+    proof.obstacle = concat(proof.operation, " in ", recorder.text(), ": ", proof.reason);
+}
+
 PaddingProof prove(const Call& call, const Signature& given, const Signature& padded,
                    const Device& device) {
   SymbolicRun here = run_over_symbols(call.function, given),
@@ -44,10 +54,12 @@ PaddingProof prove(const Call& call, const Signature& given, const Signature& pa
   if (a.size() != b.size() || here.returned.form != there.returned.form)
     return {"the function computes something else for the padded sizes", {}};
   const std::size_t arguments = given.size();
-  return prove_padding(
+  PaddingProof proof = prove_padding(
       decompose(here.captured.graph, device.target()),
       decompose(there.captured.graph, device.target()), arguments,
       [&](std::size_t i) { return is_same_place(a[i - arguments], b[i - arguments]); });
+  if (proof.node) name_foreign_node(proof, call, given);
+  return proof;
 }
 
 }  // namespace

@@ -24,6 +24,8 @@ using Value = std::vector<Axis>;   // of a node, an axis each
 // The end of a proof, without the op that it is about.
 struct Obstacle {
   std::string text;
+  std::optional<NodeId> node = {};
+  std::string operation = {}, reason = {};
 };
 
 bool is_padded(const Axis& axis) { return std::ranges::any_of(axis, &Factor::is_padded); }
@@ -268,10 +270,12 @@ bool differ_in_sizes_alone(const Node& given, const Node& padded) {
          given.shape.rank() == padded.shape.rank() && given.others.size() == padded.others.size();
 }
 
+std::string_view word_of(const Node& node) {
+  return info(node.origin.op == Op::input ? node.op : node.origin.op).name;
+}
 std::string text_of(const Node& node, const std::string& obstacle) {
   std::string where = node.where.line() > 0 ? " at " + describe(node.where) : "";
-  return concat(info(node.origin.op == Op::input ? node.op : node.origin.op).name, where, ": ",
-                obstacle);
+  return concat(word_of(node), where, ": ", obstacle);
 }
 
 class Prover {
@@ -313,7 +317,8 @@ class Prover {
       }
       values_.push_back(rule({given, padded, operands, shapes}));
     } catch (const Obstacle& obstacle) {
-      throw Obstacle{text_of(given, obstacle.text)};
+      throw Obstacle{text_of(given, obstacle.text), given.origin.node, std::string(word_of(given)),
+                     obstacle.text};
     }
   }
   // For a tensor that is not an argument: the same memory, perhaps seen further.
@@ -351,7 +356,7 @@ PaddingProof prove_padding(const Graph& given, const Graph& padded, std::size_t 
     prover.go_through(arguments, reads_same);
     return {{}, prover.results()};
   } catch (const Obstacle& obstacle) {
-    return {obstacle.text, {}};
+    return {obstacle.text, {}, obstacle.node, obstacle.operation, obstacle.reason};
   }
 }
 

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ namespace tilewright::graph {
 struct PaddingProof {
   std::string obstacle;        // "sum at model.cpp:12: it goes over a padded axis"; empty: none
   std::vector<Shape> results;  // of the graph's outputs, as the call wants them
+  // The obstacle's node of the captured graph, and the obstacle without the line; none: it is about
+  // the whole function.
+  std::optional<NodeId> node = {};
+  std::string operation = {}, reason = {};
 };
 
 // Two captures of one function, of which one has longer axes. `reads_same(i)` says whether input i,

@@ -37,6 +37,16 @@ std::string ForeignNode::current_with_file() {
   return innermost == nullptr ? "" : innermost->text_(innermost->node_, innermost->file_);
 }
 
+static thread_local RecorderOf* watching = nullptr;
+
+RecorderOf::RecorderOf(std::uint32_t node) : node_(node), outer_(watching) { watching = this; }
+RecorderOf::~RecorderOf() { watching = outer_; }
+void RecorderOf::note(std::uint32_t node) {
+  if (watching == nullptr) [[likely]]
+    return;
+  if (watching->node_ == node) watching->text_ = ForeignNode::current_with_file();
+}
+
 DataReadError::DataReadError(std::string_view operation, std::source_location where)
     : GraphBreak(concat("[", operation, "] the value is not known while the function is captured",
                         at_line(where), "; ", remedy(operation)),

@@ -4,6 +4,7 @@
 // it is an exception.
 #pragma once
 
+#include <cstdint>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -32,6 +33,23 @@ class ForeignNode {
   Text text_;
   std::string_view file_;
   const ForeignNode* outer_;
+};
+
+// Finds which node of a foreign program records a node of a graph: while it lives, captures of this
+// thread are watched.
+class RecorderOf {
+ public:
+  explicit RecorderOf(std::uint32_t node);
+  ~RecorderOf();
+  RecorderOf(const RecorderOf&) = delete;
+  RecorderOf& operator=(const RecorderOf&) = delete;
+  const std::string& text() const { return text_; }  // ForeignNode::current_with_file()
+  static void note(std::uint32_t node);              // that it was recorded
+
+ private:
+  std::uint32_t node_;
+  std::string text_;
+  RecorderOf* outer_;
 };
 
 // The operation that breaks the graph, what it does, and where: "item", "reads data".

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "dsl/ir/function.h"
+#include "graph/tensor/recording/graph_break.h"
 
 namespace tilewright::graph {
 
@@ -190,6 +191,7 @@ NodeId RecordedGraph::append(Op op, std::span<const NodeId> operands, Attributes
     NodeId made = dtype ? builder.append(op, std::move(ids), std::move(attributes), *dtype)
                         : builder.append(op, std::move(ids), std::move(attributes));
     if (is_number) numbers_.push_back(number);
+    RecorderOf::note(made);
     return made;
   }
   if (is_number) numbers_.push_back(number);
