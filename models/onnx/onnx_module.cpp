@@ -105,6 +105,24 @@ Program program_of(const std::filesystem::path& path, const OnnxOptions& options
   return program;
 }
 
+// Scales of weights that onnxruntime's dynamic quantisation multiplies with those of activations.
+// They differ from layer to layer: as numbers each layer would be a program of its own.
+std::vector<bool> weight_scales_of(const Program& program) {
+  std::vector<bool> of_activations(program.values), of_weights(program.values);
+  onnx::for_each_node(program.graph, [&](const Node& node) {
+    if (node.op == "DynamicQuantizeLinear" && node.outputs.size() > 1 &&
+        node.outputs[1] != no_value)
+      of_activations[static_cast<std::size_t>(node.outputs[1])] = true;
+  });
+  onnx::for_each_node(program.graph, [&](const Node& node) {
+    if (node.op != "Mul" || node.inputs.size() != 2) return;
+    for (std::size_t i = 0; i < 2; ++i)
+      if (of_activations[static_cast<std::size_t>(node.inputs[1 - i])])
+        of_weights[static_cast<std::size_t>(node.inputs[i])] = true;
+  });
+  return of_weights;
+}
+
 std::int64_t nodes_in(const Program& program) {
   std::int64_t count = 0;
   onnx::for_each_node(program.graph, [&](const Node&) { ++count; });
@@ -182,7 +200,8 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
   for (const onnx::DefaultInput& each : program.defaults)
     state->defaults.push_back(each.input.name);
   std::unique_ptr<OnnxModule> module(new OnnxModule(std::move(state)));
-  const std::vector<bool> are_factors = factors_of(module->state_->program);
+  const std::vector<bool> are_factors = factors_of(module->state_->program),
+                          are_scales = weight_scales_of(module->state_->program);
   for (Initializer& initializer : module->state_->program.initializers) {
     Tensor& tensor = module->state_->tensors.emplace_back(std::move(initializer.tensor));
     const bool may_be_size = is_integer(tensor.dtype()) || is_boolean(tensor.dtype()) ||
@@ -190,6 +209,7 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
                              initializer.is_held;
     const bool is_constant = tensor.count() <= onnx::most_known &&
                              (may_be_size || tensor.rank() == 0) &&
+                             !are_scales[static_cast<std::size_t>(initializer.value)] &&
                              onnx::can_be_known(tensor.dtype());
     auto& known = module->state_->known.emplace_back();
     if (is_constant) known = std::make_shared<const Known>(onnx::known_of(tensor));
