@@ -1,11 +1,15 @@
 // Convolutions of all kinds, and what they are by definition in loops, for tests of them.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <vector>
 
+#include "graph/compile/compile.h"
 #include "graph/functions/convolving/convolution.h"
 #include "graph/tensor/tensor.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::testing_convolutions {
 
@@ -116,6 +120,32 @@ inline Tensor transposed(const Extent& e, const Tensor& x, const Tensor& weight,
   if (e.rank() == 1) return conv_transpose1d(x, weight, bias, options);
   return e.rank() == 2 ? conv_transpose2d(x, weight, bias, options)
                        : conv_transpose3d(x, weight, bias, options);
+}
+
+// At once, compiled, and compiled with a weight that is packed before.
+inline void expect_definition(const Extent& e, bool is_transposed) {
+  Tensor x = numbers(e.with(e.n, e.channels, e.sizes)), bias = numbers({e.outputs});
+  Tensor weight = numbers(is_transposed ? e.with(e.channels, e.outputs / e.groups, e.kernel)
+                                        : e.with(e.outputs, e.channels / e.groups, e.kernel));
+  std::vector<std::int64_t> result;
+  for (std::size_t i = 0; i < e.sizes.size(); ++i) {
+    std::int64_t reach = e.dilation[i] * (e.kernel[i] - 1);
+    result.push_back(is_transposed
+                         ? (e.sizes[i] - 1) * e.stride[i] - 2 * e.padding[i] + reach + e.more[i] + 1
+                         : (e.sizes[i] + 2 * e.padding[i] - reach - 1) / e.stride[i] + 1);
+  }
+  Floats want = wanted(e, x.to_vector<float>(), weight.to_vector<float>(), bias.to_vector<float>(),
+                       result, is_transposed);
+  auto function = [&](const Tensor& a, const Tensor& b, const Tensor& c) {
+    return is_transposed ? transposed(e, a, b, c) : convolved(e, a, b, c);
+  };
+  SCOPED_TRACE(concat("x ", x.shape(), ", weight ", weight.shape()));
+  auto of_x = [&](const Tensor& a) { return function(a, weight, bias); };
+  for (const Tensor& y : {function(x, weight, bias), compile(function)(x, weight, bias),
+                          compile(of_x, {.freezing = true})(x)}) {
+    EXPECT_EQ(y.shape(), e.with(e.n, e.outputs, result));
+    EXPECT_EQ(y.to_vector<float>(), want);
+  }
 }
 
 }  // namespace tilewright::testing_convolutions

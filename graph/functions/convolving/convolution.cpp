@@ -160,11 +160,11 @@ Tensor convolved_by_channel(const ConvolutionArguments& site, const Tensor& arou
   return total.reshape(sizes, w);
 }
 
-// Whether one op does all of it. Its programs multiply f32; other types gain from the instructions
-// of products, which have theirs, or are seldom convolved.
+// True if one op does all of it. Its programs multiply f32; other types gain from the instructions
+// of products, which have theirs, or are seldom convolved. GPUs multiply three axes as matrices.
 bool is_one_op(const ConvolutionArguments& site) {
-  return site.dtype() == DType::f32 && site.rank() <= 2 && site.x.count() > 0 &&
-         site.weight.count() > 0;
+  return site.dtype() == DType::f32 && (site.rank() <= 2 || !site.is_for_gpu) &&
+         site.x.count() > 0 && site.weight.count() > 0;
 }
 Tensor convolved_at_once(const ConvolutionArguments& site, const Tensor& bias) {
   const Shape sizes = result_shape(site);

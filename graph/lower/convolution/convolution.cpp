@@ -9,11 +9,10 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr std::size_t plane = 2;  // axes
+constexpr std::size_t in_place_axes = 2, host_axes = 3;  // at least
 
 bool is_for_host(const Task& task, const dsl::Target& target) {
-  return !target.is_gpu() && task.dtype == DType::f32 &&
-         task.attributes.sizes.rank() <= static_cast<int>(plane);
+  return !target.is_gpu() && task.dtype == DType::f32;
 }
 
 bool is_convolution(const TaskList& list, const Region& region) {
@@ -22,9 +21,11 @@ bool is_convolution(const TaskList& list, const Region& region) {
 
 LoweredRegion lower_convolution(const TaskList& list, const Region& region,
                                 const dsl::Target& target, const BlockSizes&) {
-  const ConvolutionSite site(list, region, target, plane);
-  if (is_convolved_by_products(site.task, target)) return convolve_by_products(site);
-  return is_for_host(site.task, target) ? convolve_by_channel(site) : convolve_in_place(site);
+  const Task& task = list.tasks[region.tasks[0]];
+  if (!is_for_host(task, target)) return convolve_in_place({list, region, target, in_place_axes});
+  const ConvolutionSite site(list, region, target, host_axes);
+  return is_convolved_by_products(task, target) ? convolve_by_products(site)
+                                                : convolve_by_channel(site);
 }
 
 void describe_convolution(const TaskList& list, const Region& region, autotune::Record& problem) {

@@ -42,19 +42,18 @@ void finish_block(const ConvolutionSite& site, const Tile& results, const LoadBl
   }
 }
 
-std::int64_t PlaneBlock::stride(const StridedView& view, std::size_t axis) const {
-  const std::size_t from_last = axes.size() - 1 - axis;
-  const int rank = view.shape.rank(),
-            of_value = from_last == 2 ? 1 : rank - 1 - static_cast<int>(from_last);
-  if (from_last == 1 && rank < 4) return 0;
-  return view.shape[of_value] == 1 ? 0 : view.strides[of_value];
+std::int64_t PlaneBlock::stride(const StridedView& view, int of) {
+  const int axis = of == channels ? 1 : view.shape.rank() - 3 + of;
+  const bool is_there = of == channels || axis > 1;
+  return !is_there || view.shape[axis] == 1 ? 0 : view.strides[axis];
 }
 
 Tile PlaneBlock::base(const Tile& memory, const StridedView& view) const {
   Offset offset(view.offset);
   offset.add(image, view.strides[0]);
   offset.add(channel, view.strides[1]);
-  for (std::size_t i = 0; i < axes.size(); ++i) offset.add_number(axes[i].begin * stride(view, i));
+  if (plane.defined()) offset.add(plane, stride(view, plane_axis));
+  for (const Axis& axis : axes) offset.add_number(axis.begin * stride(view, axis.of));
   return memory + offset;
 }
 
@@ -62,14 +61,14 @@ Tile PlaneBlock::base(const Tile& memory, const StridedView& view) const {
 Tile PlaneBlock::load(const Tile& memory, const StridedView& view) const {
   std::vector<Operand> sizes, strides, first;
   std::vector<std::int64_t> block, shape;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    const std::int64_t apart = stride(view, i);
-    shape.push_back(apart == 0 ? 1 : axes[i].block);
+  for (const Axis& axis : axes) {
+    const std::int64_t apart = stride(view, axis.of);
+    shape.push_back(apart == 0 ? 1 : axis.block);
     if (apart == 0) continue;
-    sizes.emplace_back(axes[i].size);
-    strides.emplace_back(apart * axes[i].step);
-    first.push_back(axes[i].first);
-    block.push_back(axes[i].block);
+    sizes.emplace_back(axis.size);
+    strides.emplace_back(apart * axis.step);
+    first.push_back(axis.first);
+    block.push_back(axis.block);
   }
   if (block.empty()) return dsl::load(base(memory, view));
   Tile tile = dsl::load(dsl::make_desc(base(memory, view), sizes, strides), first, Shape(block));
@@ -78,10 +77,10 @@ Tile PlaneBlock::load(const Tile& memory, const StridedView& view) const {
 
 void PlaneBlock::store(const Tile& memory, const StridedView& view, const Tile& tile) const {
   std::vector<Operand> sizes, strides, first;
-  for (std::size_t i = 0; i < axes.size(); ++i) {
-    sizes.emplace_back(axes[i].size);
-    strides.emplace_back(stride(view, i) * axes[i].step);
-    first.push_back(axes[i].first);
+  for (const Axis& axis : axes) {
+    sizes.emplace_back(axis.size);
+    strides.emplace_back(stride(view, axis.of) * axis.step);
+    first.push_back(axis.first);
   }
   dsl::store(dsl::make_desc(base(memory, view), sizes, strides), first, tile);
 }

@@ -21,25 +21,28 @@ using StoreBlock = std::function<void(const Task&, const dsl::Tile&)>;
 void finish_block(const ConvolutionSite& site, const dsl::Tile& results, const LoadBlock& load,
                   const StoreBlock& store);
 
-// A block of a value of shape [images, channels, rows, columns], or without rows, as programs over
-// a plane have it: part of one image, from one channel on.
+// A block of a value of shape [images, channels, windows..] with one to three axes of windows, as
+// programs over planes have it: part of one image, from one channel on.
 struct PlaneBlock {
-  // One that the tile has: of `size` elements, of which the tile begins at `first`. Axis 0 of the
-  // tile may be the channels.
+  static constexpr int channels = -1;  // as an axis; those of windows are 0 to 2, the last always 2
+  // One that the tile has: of `size` elements, of which the tile begins at `first`.
   // Where only every `step`-th from `begin` on is meant, these are counted.
   struct Axis {
+    int of;
     dsl::Operand first;
     std::int64_t size, block;
     std::int64_t begin = 0, step = 1;
   };
   dsl::Tile image, channel;  // `channel`: of which the axes begin
-  std::vector<Axis> axes;    // rows and columns, or channels, rows and columns
+  dsl::Tile plane = {};      // where the tile lies within one: its number, along `plane_axis`
+  int plane_axis = 0;
+  std::vector<Axis> axes;
 
   dsl::Tile load(const dsl::Tile& memory, const StridedView& view) const;
   void store(const dsl::Tile& memory, const StridedView& view, const dsl::Tile& tile) const;
 
  private:
-  std::int64_t stride(const StridedView& view, std::size_t axis) const;
+  static std::int64_t stride(const StridedView& view, int of);
   dsl::Tile base(const dsl::Tile& memory, const StridedView& view) const;
 };
 

@@ -34,10 +34,30 @@ std::int64_t width_of(std::int64_t outputs, std::int64_t groups, std::int64_t mo
 // each result: many outputs share the copy, and many channels the sum.
 bool winograd_pays(const ConvolutionShape& shape) {
   constexpr std::int64_t least_outputs = 32, least_channels = 16;
-  const WindowAxis& rows = shape.axes[0];
-  return rows.kernel == winograd::taps && rows.stride == 1 && rows.dilation == 1 &&
-         rows.windows >= winograd::results && shape.outputs >= least_outputs &&
-         shape.channels >= least_channels;
+  const WindowAxis& rows = shape.rows();
+  return !shape.has_planes() && rows.kernel == winograd::taps && rows.stride == 1 &&
+         rows.dilation == 1 && rows.windows >= winograd::results &&
+         shape.outputs >= least_outputs && shape.channels >= least_channels;
+}
+
+// The depth of a product for one output: channels and the places of a window in a row.
+StridedView depth_of(const ConvolutionShape& shape) {
+  StridedView view;
+  view.shape = {shape.channels};
+  view.strides = {shape.filter_stride};
+  auto add = [&](const WindowAxis& axis) {
+    view.shape.push_back(axis.kernel);
+    view.strides.push_back(axis.filter_stride);
+  };
+  if (shape.has_planes()) add(shape.planes());
+  add(shape.columns());
+  return view;
+}
+template <typename List>
+List with_ends(std::int64_t first, List list, std::int64_t last) {
+  list.insert(list.begin(), first);
+  list.push_back(last);
+  return list;
 }
 
 }  // namespace
@@ -45,7 +65,7 @@ bool winograd_pays(const ConvolutionShape& shape) {
 ConvolutionFilters::ConvolutionFilters(const ConvolutionSite& site)
     : site_(site),
       vectors_go_along_(site.shape.windows() <= few_windows &&
-                        site.shape.axes[1].windows <= most_rows &&
+                        site.shape.columns().windows <= most_rows &&
                         site.shape.outputs >= vectors * site.target.lanes),
       uses_winograd_(are_packed() ? storage().is_winograd
                                   : site.list.transforms_rows && winograd_pays(site.shape)),
@@ -57,11 +77,12 @@ ConvolutionFilters::ConvolutionFilters(const ConvolutionSite& site)
 std::int64_t ConvolutionFilters::group_panels() const {
   return divide_up(site_.shape.outputs, width_);
 }
-std::int64_t ConvolutionFilters::panel_elements() const {
-  return rows() * site_.shape.channels * site_.shape.axes[1].kernel * width_;
-}
+std::int64_t ConvolutionFilters::panel_elements() const { return rows() * depth() * width_; }
 std::int64_t ConvolutionFilters::rows() const {
-  return uses_winograd_ ? winograd::products : site_.shape.axes[0].kernel;
+  return uses_winograd_ ? winograd::products : site_.shape.rows().kernel;
+}
+std::int64_t ConvolutionFilters::depth() const {
+  return site_.shape.channels * site_.shape.planes().kernel * site_.shape.columns().kernel;
 }
 
 Scratch ConvolutionFilters::scratch() const {
@@ -70,7 +91,6 @@ Scratch ConvolutionFilters::scratch() const {
 
 LoweredProgram ConvolutionFilters::pack(const std::vector<Scratch>& scratch) const {
   const ConvolutionShape& shape = site_.shape;
-  const WindowAxis &rows = shape.axes[0], &columns = shape.axes[1];
   dsl::Tracer tracer("convolution_filters");
   Parameters parameters(tracer, site_.list, site_.region);
   const StorageId storage = site_.task.operands[1].storage;
@@ -88,24 +108,35 @@ LoweredProgram ConvolutionFilters::pack(const std::vector<Scratch>& scratch) con
     panel.add(number, panel_elements());
     left = shape.outputs - number * width_;
   }
-  dsl::Desc filters = dsl::make_desc(
-      parameters.pointer(storage) + from, {rows.kernel, shape.channels, columns.kernel, left},
-      {rows.filter_stride, shape.filter_stride, columns.filter_stride, shape.output_stride});
-  const std::int64_t row_elements = shape.channels * columns.kernel * width_;
-  dsl::Desc packed =
-      dsl::make_desc(to + panel, {this->rows(), shape.channels, columns.kernel, width_},
-                     {row_elements, columns.kernel * width_, width_, 1});
+  const StridedView depth = depth_of(shape);
+  const Shape packed_shape = with_ends(rows(), depth.shape, width_);
+  auto operands = [](const auto& numbers) {
+    return std::vector<dsl::Operand>(numbers.begin(), numbers.end());
+  };
+  std::vector<dsl::Operand> sizes = operands(packed_shape), strides = operands(depth.strides);
+  dsl::Desc packed = dsl::make_desc(to + panel, sizes, operands(row_major_strides(packed_shape)));
+  sizes.front() = shape.rows().kernel;
+  sizes.back() = left;
+  strides.insert(strides.begin(), shape.rows().filter_stride);
+  strides.emplace_back(shape.output_stride);
+  dsl::Desc filters = dsl::make_desc(parameters.pointer(storage) + from, sizes, strides);
   auto pack_outputs = [&](const dsl::Operand& output, std::int64_t count) {
+    std::vector<dsl::Operand> place(sizes.size(), 0);
+    place.back() = output;
     auto load = [&](std::int64_t first, std::int64_t rows_loaded) {
-      return dsl::load(filters, {first, 0, 0, output},
-                       {rows_loaded, shape.channels, columns.kernel, count});
+      place.front() = first;
+      return dsl::load(filters, place, with_ends(rows_loaded, depth.shape, count));
+    };
+    auto store = [&](std::int64_t row, const dsl::Tile& tile) {
+      place.front() = row;
+      dsl::store(packed, place, tile);
     };
     if (uses_winograd_) {
       const std::array products = winograd::filters(load(0, 1), load(1, 1), load(2, 1));
       for (std::int64_t i = 0; i < winograd::products; ++i)
-        dsl::store(packed, {i, 0, 0, output}, products[static_cast<std::size_t>(i)]);
+        store(i, products[static_cast<std::size_t>(i)]);
     } else {
-      dsl::store(packed, {0, 0, 0, output}, load(0, rows.kernel));
+      store(0, load(0, shape.rows().kernel));
     }
   };
   if (width_ % outputs_together == 0)
@@ -121,19 +152,18 @@ void use_packed_filters(TaskList& list, const Region& region, const dsl::Target&
   if (!is_convolved_by_products(task, host)) return;
   TaskOperand& filters = task.operands[1];
   if (!may_be_packed(list, filters)) return;
-  const ConvolutionSite site(list, region, host, 2);
+  const ConvolutionSite site(list, region, host, 3);
   const ConvolutionShape& shape = site.shape;
   const ConvolutionFilters panels(site);
   const std::int64_t outputs = shape.groups * shape.outputs;
-  const std::int64_t depth = panels.rows() * shape.channels * shape.axes[1].kernel;
+  const StridedView depth = depth_of(shape);
   Storage packed;
-  packed.packed_from = {{shape.axes[0].kernel, shape.channels, shape.axes[1].kernel, outputs},
-                        {shape.axes[0].filter_stride, shape.filter_stride,
-                         shape.axes[1].filter_stride, shape.output_stride},
+  packed.packed_from = {with_ends(shape.rows().kernel, depth.shape, outputs),
+                        with_ends(shape.rows().filter_stride, depth.strides, shape.output_stride),
                         shape.filter_offset};
   packed.panels = {panels.width(), false};
   packed.is_winograd = panels.uses_winograd();
-  packed.elements = packed.panels.elements(depth, outputs);
+  packed.elements = packed.panels.elements(panels.rows() * panels.depth(), outputs);
   read_packed(list, filters, std::move(packed));
   filters.view.strides = row_major_strides(filters.view.shape);
   filters.view.offset = 0;

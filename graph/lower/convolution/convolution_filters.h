@@ -1,7 +1,7 @@
 // The filters of a convolution in the order in which the host's products read them: packed panels
-// of `width` outputs, each [rows of a window, channels * columns of a window, width], where rows
-// may be those of Winograd's products (regions/winograd.h). One that is frozen is packed once
-// (packed_weights.h); the others by a program of the region at each call.
+// of `width` outputs, each [rows of a window, depth, width], where the depth is channels * planes *
+// columns of a window, and rows may be those of Winograd's products (regions/winograd.h). One that
+// is frozen is packed once (packed_weights.h); the others by a program of the region at each call.
 #pragma once
 
 #include <vector>
@@ -20,6 +20,7 @@ class ConvolutionFilters {
   // True if rows are transformed, and their number then.
   bool uses_winograd() const { return uses_winograd_; }
   std::int64_t rows() const;
+  std::int64_t depth() const;  // of one product
   std::int64_t group_panels() const;
   std::int64_t panel_elements() const;
   // The task reads a packed copy.

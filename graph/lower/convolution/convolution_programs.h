@@ -29,7 +29,7 @@ inline constexpr std::int64_t most_turns = 128;
 
 // True if the task is a convolution whose programs are of the first of these.
 bool is_convolved_by_products(const Task& task, const dsl::Target& target);
-// On a host, of f32 over one or two axes: filters that see several channels, and those of one.
+// On a host, of f32, of sites with three axes: filters that see several channels, and those of one.
 LoweredRegion convolve_by_products(const ConvolutionSite& site);
 LoweredRegion convolve_by_channel(const ConvolutionSite& site);
 // On GPUs: each element of x is read where it lies.

@@ -23,6 +23,7 @@ struct ConvolutionShape {
   std::int64_t images, groups;
   std::int64_t channels, outputs;  // of a group
   std::vector<WindowAxis> axes;
+  int rank;                                                  // axes that the convolution has
   std::int64_t image_stride, channel_stride, x_offset;       // of x
   std::int64_t output_stride, filter_stride, filter_offset;  // of filters, of their channels
   bool has_bias = false;
@@ -30,6 +31,14 @@ struct ConvolutionShape {
 
   std::int64_t places() const;   // of a window
   std::int64_t windows() const;  // over an image
+
+  // Three axes in the roles that the host's products give them (convolve_by_products.cpp): places
+  // along `rows` share one copy of x, the others have a copy each. `row_axis` is 0 or 1.
+  bool has_planes() const { return rank == 3; }
+  std::size_t row_axis() const;
+  const WindowAxis& planes() const { return axes[1 - row_axis()]; }
+  const WindowAxis& rows() const { return axes[row_axis()]; }
+  const WindowAxis& columns() const { return axes[2]; }
 };
 
 }  // namespace tilewright::graph

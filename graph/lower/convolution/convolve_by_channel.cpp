@@ -1,10 +1,10 @@
 // On a host: filters of one channel each (depthwise), as sums of products element by element.
 //
-// The part of a channel that a block of rows sees is copied, with the zeros around it filled in,
-// and apart by the phases of the strides. There what all windows see at a place is a block of
-// neighbours, and all places are added up in registers. As with products (convolve_by_products.cpp)
-// one program copies and another one adds up, launched in turns for as many blocks as stay in the
-// outer cache.
+// The part of a channel that a block of rows, or of planes of rows, sees is copied, with the zeros
+// around it filled in, and apart by the phases of the strides. There what all windows see at a
+// place is a block of neighbours, and all places of a plane are added up in registers. As with
+// products (convolve_by_products.cpp) one program copies and another one adds up, launched in turns
+// for as many blocks as stay in the outer cache.
 #include <algorithm>
 #include <vector>
 
@@ -40,12 +40,14 @@ class ChannelProgram {
   explicit ChannelProgram(const ConvolutionSite& site)
       : site_(site),
         shape_(site.shape),
-        rows_(shape_.axes[0]),
-        columns_(shape_.axes[1]),
-        pitch_(rounded(columns_.axis.windows + columns_.more)),
-        block_rows_(choose_rows()),
-        copied_rows_(block_rows_ + rows_.more),
-        blocks_(shape_.images * shape_.groups * row_blocks()) {
+        planes_(shape_.axes[0]),
+        rows_(shape_.axes[1]),
+        columns_(shape_.axes[2]),
+        pitch_(rounded(columns_.axis.windows + columns_.more)) {
+    choose_block();
+    copied_planes_ = block_planes_ + planes_.more;
+    copied_rows_ = block_rows_ + rows_.more;
+    blocks_ = shape_.images * shape_.groups * plane_blocks() * row_blocks();
     const std::int64_t fitting = all_copied / copied_elements();
     const std::int64_t wanted = thread_count() == 1 ? 1 : programs_a_thread * thread_count();
     at_once_ = std::min(blocks_, std::max({fitting, wanted, divide_up(blocks_, most_turns)}));
@@ -68,15 +70,34 @@ class ChannelProgram {
 
  private:
   static std::int64_t rounded(std::int64_t elements) { return divide_up(elements, line) * line; }
-  std::int64_t phase_elements() const { return copied_rows_ * pitch_; }
-  std::int64_t copied_elements() const { return rows_.phases * columns_.phases * phase_elements(); }
+  std::int64_t plane_elements() const { return copied_rows_ * pitch_; }
+  std::int64_t phase_elements() const { return copied_planes_ * plane_elements(); }
+  std::int64_t phases() const { return planes_.phases * rows_.phases * columns_.phases; }
+  std::int64_t copied_elements() const { return phases() * phase_elements(); }
+  std::int64_t plane_blocks() const { return divide_up(planes_.axis.windows, block_planes_); }
   std::int64_t row_blocks() const { return divide_up(rows_.axis.windows, block_rows_); }
-  // Blocks of about equal size.
-  std::int64_t choose_rows() const {
-    const std::int64_t windows = rows_.axis.windows;
-    const std::int64_t of_row = rows_.phases * columns_.phases * pitch_;
-    const std::int64_t most = std::max<std::int64_t>(1, most_copied / of_row - rows_.more);
+  // The most windows along an axis of which so many elements are copied; blocks of about equal
+  // size.
+  static std::int64_t part_of(const CopiedAxis& axis, std::int64_t copied) {
+    const std::int64_t windows = axis.axis.windows;
+    const std::int64_t most = std::max<std::int64_t>(1, copied - axis.more);
     return divide_up(windows, divide_up(windows, most));
+  }
+  // As many rows as one plane leaves room for; or those of which least is copied.
+  void choose_block() {
+    const std::int64_t most_rows = most_copied / (phases() * pitch_);
+    block_rows_ = part_of(rows_, most_rows / (planes_.more + 1));
+    if (!shape_.has_planes()) return;
+    std::int64_t least = 0;
+    for (std::int64_t rows = block_rows_; rows >= 1; --rows) {
+      const std::int64_t planes = part_of(planes_, most_rows / (rows + rows_.more));
+      const std::int64_t copied = divide_up(rows_.axis.windows, rows) * (rows + rows_.more) *
+                                  divide_up(planes_.axis.windows, planes) * (planes + planes_.more);
+      if (least != 0 && copied >= least) continue;
+      least = copied;
+      block_rows_ = rows;
+      block_planes_ = planes;
+    }
   }
 
   LoweredProgram copy_program(const Scratch& scratch) {
@@ -88,8 +109,9 @@ class ChannelProgram {
     find_block(tracer);
     x_ = parameters.pointer(storage) +
          (image_ * shape_.image_stride + group_ * shape_.channel_stride + shape_.x_offset);
-    for (std::int64_t i = 0; i < rows_.phases; ++i)
-      for (std::int64_t j = 0; j < columns_.phases; ++j) copy_phase(row_, i, j);
+    for (std::int64_t d = 0; d < planes_.phases; ++d)
+      for (std::int64_t i = 0; i < rows_.phases; ++i)
+        for (std::int64_t j = 0; j < columns_.phases; ++j) copy_phase(d, i, j);
     return {tracer.finish(), Grid(at_once_), parameters.memory(), {}};
   }
 
@@ -109,9 +131,9 @@ class ChannelProgram {
       bias_ = parameters.pointer(site_.task.operands[2].storage) +
               (output * shape_.bias_stride + shape_.bias_offset);
     if (shape_.outputs == 1)
-      convolve_output(row_, dsl::constant(ir::Scalar::of_integer(DType::i64, 0)));
+      convolve_output(integer(0));
     else
-      for (Tile each : dsl::range(0, shape_.outputs, 1)) convolve_output(row_, each);
+      for (Tile each : dsl::range(0, shape_.outputs, 1)) convolve_output(each);
     return {tracer.finish(), Grid(at_once_), parameters.memory(), {}};
   }
 
@@ -122,68 +144,114 @@ class ChannelProgram {
     Tile block = number + tracer.scalar_param("first", DType::i64);
     row_ = block % row_blocks() * block_rows_;
     block = block / row_blocks();
+    if (shape_.has_planes()) {
+      plane_ = block % plane_blocks() * block_planes_;
+      block = block / plane_blocks();
+    }
     group_ = block % shape_.groups;
     image_ = block / shape_.groups;
   }
 
-  void copy_phase(const Tile& row, std::int64_t i, std::int64_t j) const {
-    struct Seen {
-      std::int64_t first, count, shift;
-    };
-    auto seen = [](const WindowAxis& axis, std::int64_t phase) {
-      const std::int64_t at = phase - axis.before;
-      const std::int64_t shift = at >= 0 ? 0 : divide_up(-at, axis.stride);
-      const std::int64_t first = at + shift * axis.stride;
-      return Seen{first, first < axis.size ? divide_up(axis.size - first, axis.stride) : 0, shift};
-    };
-    const WindowAxis &down = rows_.axis, &along = columns_.axis;
-    const Seen by_row = seen(down, i), by_column = seen(along, j);
-    Offset first(by_row.first * down.x_stride + by_column.first * along.x_stride);
-    Tile block =
-        dsl::load(dsl::make_desc(x_ + first, {by_row.count, by_column.count},
-                                 {down.stride * down.x_stride, along.stride * along.x_stride}),
-                  {row - by_row.shift, -by_column.shift}, {copied_rows_, pitch_});
-    Offset to((i * columns_.phases + j) * phase_elements());
-    dsl::store(dsl::make_desc(copy_ + to, {copied_rows_, pitch_}, {pitch_, 1}), {0, 0}, block);
+  // A block of this many elements of planes, if there are any, rows and columns.
+  Shape block_of(std::int64_t planes, std::int64_t rows, std::int64_t columns) const {
+    return shape_.has_planes() ? Shape{planes, rows, columns} : Shape{rows, columns};
+  }
+  // In the copy, with such a block at a place.
+  dsl::Desc in_copy(const Tile& first, const Shape& block) const {
+    std::vector<dsl::Operand> strides = {pitch_, 1};
+    if (shape_.has_planes()) strides.insert(strides.begin(), plane_elements());
+    return dsl::make_desc(first, std::vector<dsl::Operand>(block.begin(), block.end()), strides);
+  }
+  std::vector<dsl::Operand> zeros() const { return std::vector<dsl::Operand>(axes(), 0); }
+  std::size_t axes() const { return shape_.has_planes() ? 3 : 2; }
+
+  // The number of a phase of all axes.
+  std::int64_t phase_number(std::int64_t plane, std::int64_t row, std::int64_t column) const {
+    return (plane * rows_.phases + row) * columns_.phases + column;
   }
 
-  void convolve_output(const Tile& row, const Tile& output) const {
-    const std::int64_t windows = columns_.axis.windows;
+  void copy_phase(std::int64_t plane, std::int64_t row, std::int64_t column) const {
+    Offset first, to(phase_number(plane, row, column) * phase_elements());
+    std::vector<dsl::Operand> sizes, strides, from;
+    auto add = [&](const WindowAxis& axis, std::int64_t phase, const Tile& window) {
+      const std::int64_t at = phase - axis.before;
+      const std::int64_t shift = at >= 0 ? 0 : divide_up(-at, axis.stride);
+      const std::int64_t begin = at + shift * axis.stride;
+      first.add_number(begin * axis.x_stride);
+      sizes.emplace_back(begin < axis.size ? divide_up(axis.size - begin, axis.stride) : 0);
+      strides.emplace_back(axis.stride * axis.x_stride);
+      if (window.defined())
+        from.emplace_back(window - shift);
+      else
+        from.emplace_back(-shift);
+    };
+    if (shape_.has_planes()) add(planes_.axis, plane, plane_);
+    add(rows_.axis, row, row_);
+    add(columns_.axis, column, {});
+    const Shape block = block_of(copied_planes_, copied_rows_, pitch_);
+    Tile copied = dsl::load(dsl::make_desc(x_ + first, sizes, strides), from, block);
+    dsl::store(in_copy(copy_ + to, block), zeros(), copied);
+  }
+
+  // Adds what windows see at the places of one plane of them, of which the elements of the copy and
+  // the filter begin there, to a sum.
+  Tile with_plane(const Tile& copy, const Tile& filter, Tile total) const {
     const std::int64_t height = rows_.axis.kernel, width = columns_.axis.kernel;
-    Tile filter = filters_ + output * shape_.output_stride, bias, total;
     // Numbers are loaded before blocks, so that all blocks share the loops of the store.
     std::vector<Tile> weights;
     for (std::int64_t i = 0; i < height; ++i)
       for (std::int64_t j = 0; j < width; ++j)
         weights.push_back(dsl::load(
             filter + Offset(i * rows_.axis.filter_stride + j * columns_.axis.filter_stride)));
-    if (shape_.has_bias) bias = dsl::load(bias_ + output * shape_.bias_stride);
+    const Shape block = block_of(block_planes_, block_rows_, columns_.axis.windows);
     for (std::int64_t i = 0; i < height; ++i)
       for (std::int64_t j = 0; j < width; ++j) {
-        Offset at((rows_.phase(i) * columns_.phases + columns_.phase(j)) * phase_elements() +
+        Offset at(phase_number(0, rows_.phase(i), columns_.phase(j)) * phase_elements() +
                   rows_.shift(i) * pitch_ + columns_.shift(j));
-        Tile x = dsl::load(dsl::make_desc(copy_ + at, {block_rows_, windows}, {pitch_, 1}), {0, 0},
-                           {block_rows_, windows});
+        Tile x = dsl::load(in_copy(copy + at, block), zeros(), block);
         const Tile& weight = weights[static_cast<std::size_t>(i * width + j)];
         total = total.defined() ? dsl::fma(x, weight, total) : Tile(x * weight);
       }
+    return total;
+  }
+  Tile with_all_planes(const Tile& filter) const {
+    const WindowAxis& planes = planes_.axis;
+    if (planes.kernel == 1) return with_plane(copy_, filter, {});
+    const Shape block = block_of(block_planes_, block_rows_, columns_.axis.windows);
+    dsl::Var total = dsl::zeros(block, DType::f32);
+    for (Tile plane : dsl::range(0, planes.kernel, 1)) {
+      Tile along = plane * planes.dilation, at = along;
+      if (planes.stride != 1)
+        at = along / planes.stride +
+             along % planes.stride * (phase_number(1, 0, 0) * copied_planes_);
+      total =
+          with_plane(copy_ + at * plane_elements(), filter + plane * planes.filter_stride, total);
+    }
+    return total;
+  }
+
+  void convolve_output(const Tile& output) const {
+    Tile filter = filters_ + output * shape_.output_stride, bias;
+    if (shape_.has_bias) bias = dsl::load(bias_ + output * shape_.bias_stride);
+    Tile total = with_all_planes(filter);
     if (bias.defined()) total = total + bias;
-    finish_plane_block(site_, *parameters_,
-                       {.image = image_,
-                        .channel = group_ * shape_.outputs + output,
-                        .axes = {{row, rows_.axis.windows, block_rows_}, {0, windows, windows}}},
-                       total);
+    const std::int64_t windows = columns_.axis.windows;
+    PlaneBlock block{.image = image_, .channel = group_ * shape_.outputs + output, .axes = {}};
+    if (shape_.has_planes()) block.axes.push_back({0, plane_, planes_.axis.windows, block_planes_});
+    block.axes.push_back({1, row_, rows_.axis.windows, block_rows_});
+    block.axes.push_back({2, 0, windows, windows});
+    finish_plane_block(site_, *parameters_, block, total);
   }
 
   const ConvolutionSite& site_;
   const ConvolutionShape& shape_;
-  CopiedAxis rows_, columns_;
+  CopiedAxis planes_, rows_, columns_;
   std::int64_t pitch_;  // of rows of a phase
-  std::int64_t block_rows_, copied_rows_;
-  std::int64_t blocks_, at_once_ = 1;  // of rows, of all channels and images
+  std::int64_t block_planes_ = 1, block_rows_ = 1, copied_planes_ = 1, copied_rows_ = 1;
+  std::int64_t blocks_ = 1, at_once_ = 1;  // of rows, of all channels and images
   Tile copy_, x_, filters_, bias_;
   const Parameters* parameters_ = nullptr;  // of the program that is written
-  Tile image_, group_, row_;                // of the block
+  Tile image_, group_, plane_, row_;        // of the block
 };
 
 }  // namespace

@@ -14,6 +14,17 @@
 // 9; and in the innermost loop a few rows of filters meet a few vectors of windows. Where there are
 // few windows it is the other way round, and a few windows meet a few vectors of filters.
 //
+// With three axes, places along one more axis are treated as columns are: each of them has a copy,
+// and a product goes through all of them. Planes of windows lie beside each other in a row of a
+// block,
+//
+//   [phases, channels, planes of a window, columns of a window, rows, planes, windows of a row]
+//
+// Which of the outer two axes has the rows follows from what is to be copied
+// (`ConvolutionShape::row_axis`). Where few outputs share the copy of a wide window, it has each
+// row once, as long as the columns of all windows see, and each column of a window multiplies what
+// lies so much further: results between the rows are not stored.
+//
 // One program copies and another one multiplies, which reads the copy where it lies since it does
 // not write there. They are launched in turns, each time for as many blocks as fit the cache or
 // give all threads something to do.
@@ -28,6 +39,7 @@
 #include "graph/lower/convolution/convolution_epilogue.h"
 #include "graph/lower/convolution/convolution_filters.h"
 #include "graph/lower/convolution/convolution_programs.h"
+#include "graph/lower/convolution/window_blocks.h"
 #include "graph/lower/frame.h"
 #include "graph/regions/winograd.h"
 #include "runtime/base/divide_up.h"
@@ -40,57 +52,23 @@ using dsl::Operand;
 using dsl::Tile;
 using dsl::Var;
 
-constexpr std::int64_t most_product_windows = 480, window_quantum = 48;
-// Rows of a product whose vectors go along the filters: fewer than are packed again
-// (dsl/target/packed_product.h).
-constexpr std::int64_t most_left_windows = 40;
-constexpr std::int64_t most_copied_bytes = 512 << 10;  // of a block: it stays in the outer cache
-// For a block, a quarter of which a product reads at a time.
-constexpr std::int64_t most_transformed_bytes = 1280 << 10;
-constexpr std::int64_t cache_line = 16;   // elements
-constexpr double a_copied_element = 0.9;  // cycles
-constexpr double a_gathered_element = 2, a_transformed_element = 0.5;
+constexpr std::int64_t cache_line = 16;  // elements
 constexpr std::int64_t products_a_thread = 2;
-
-// How windows are cut into blocks, of whole rows or of a part of one.
-struct WindowBlock {
-  std::int64_t rows = 1, columns = 1;  // of windows; or of pairs of rows
-  std::int64_t phases = 1;             // of rows of x; or combinations of them
-  std::int64_t copied_rows = 1;        // of each phase
-  std::int64_t windows() const { return rows * columns; }
-  // Copied elements of a channel.
-  std::int64_t elements(std::int64_t window_columns) const {
-    return phases * window_columns * copied_rows * columns;
-  }
-};
-
-std::int64_t phases_of(const WindowAxis& axis) {
-  std::int64_t most = 0;
-  for (std::int64_t k = 0; k < axis.kernel; ++k)
-    most = std::max(most, k * axis.dilation % axis.stride);
-  return most + 1;
-}
-
-// The cost of one row of a product's right operand: three vectors go together, and fewer are slower
-// each.
-double cycles_of(std::int64_t vectors) {
-  constexpr double of_rest[] = {0, 1.55, 2.2};
-  return static_cast<double>(vectors / 3 * 3) + of_rest[vectors % 3];
-}
 
 class ProductsProgram {
  public:
   explicit ProductsProgram(const ConvolutionSite& site)
       : site_(site),
         shape_(site.shape),
-        rows_(shape_.axes[0]),
-        columns_(shape_.axes[1]),
+        planes_(shape_.planes()),
+        rows_(shape_.rows()),
+        columns_(shape_.columns()),
         filters_(site),
         steps_(filters_.uses_winograd() ? winograd::results : 1),
-        block_rows_(divide_up(rows_.windows, steps_)),
+        window_blocks_(shape_, filters_, site.target.lanes),
         reads_x_(lies_as_a_matrix()),
-        block_(reads_x_ ? block_of(rows_.windows, columns_.windows) : choose_block()),
-        blocks_(shape_.images * shape_.groups * row_blocks() * column_blocks()) {
+        block_(reads_x_ ? window_blocks_.whole() : window_blocks_.best()),
+        blocks_(shape_.images * shape_.groups * plane_blocks() * row_blocks() * column_blocks()) {
     const std::int64_t wanted = products_a_thread * thread_count();
     const std::int64_t fitting = most_copied_bytes / (copied_elements() * 4);
     const std::int64_t least =
@@ -130,66 +108,26 @@ class ProductsProgram {
   // each other.
   bool lies_as_a_matrix() const {
     bool is_whole = shape_.places() == 1 && columns_.x_stride == 1 &&
-                    (rows_.windows == 1 || rows_.x_stride == columns_.size);
+                    (planes_.windows == 1 || planes_.x_stride == columns_.size) &&
+                    (rows_.windows == 1 || rows_.x_stride == planes_.size * columns_.size);
     for (const WindowAxis& axis : shape_.axes)
       is_whole = is_whole && axis.stride == 1 && axis.before == 0 && axis.windows == axis.size;
     return is_whole && shape_.windows() <= most_product_windows;
   }
-  std::int64_t row_blocks() const { return divide_up(block_rows_, block_.rows); }
+  std::int64_t row_blocks() const {
+    return divide_up(divide_up(rows_.windows, steps_), block_.rows);
+  }
+  std::int64_t plane_blocks() const { return divide_up(planes_.windows, block_.planes); }
   std::int64_t column_blocks() const { return divide_up(columns_.windows, block_.columns); }
+  std::int64_t copies() const { return window_blocks_.copies(block_); }
   // The copied elements of a block, in whole lines of the cache.
   std::int64_t copied_elements() const {
-    return divide_up(shape_.channels * block_.elements(columns_.kernel), cache_line) * cache_line;
+    return divide_up(
+               shape_.channels * block_.elements(copies()) + window_blocks_.columns_behind(block_),
+               cache_line) *
+           cache_line;
   }
 
-  WindowBlock block_of(std::int64_t rows, std::int64_t columns) const {
-    if (filters_.uses_winograd()) return {rows, columns, winograd::products, rows};
-    WindowBlock block{rows, columns, phases_of(rows_), 0};
-    block.copied_rows = rows + (rows_.kernel - 1) * rows_.dilation / rows_.stride;
-    return block;
-  }
-  // Cycles for all blocks of this size.
-  double cycles(const WindowBlock& block) const {
-    const std::int64_t count = divide_up(block.windows(), site_.target.lanes);
-    const double vectors = filters_.uses_winograd() ? cycles_of(count) : static_cast<double>(count);
-    const double products =
-        vectors * static_cast<double>(shape_.outputs * depth() * filters_.rows());
-    const double copied = static_cast<double>(shape_.channels * block.elements(columns_.kernel));
-    const double each = columns_.stride != 1       ? a_gathered_element
-                        : filters_.uses_winograd() ? a_transformed_element
-                                                   : a_copied_element;
-    return static_cast<double>(divide_up(block_rows_, block.rows) *
-                               divide_up(columns_.windows, block.columns)) *
-           (products + each * copied);
-  }
-  WindowBlock choose_block() const {
-    WindowBlock best = block_of(1, std::min(columns_.windows, window_quantum));
-    double least = cycles(best);
-    const std::int64_t most_bytes =
-        filters_.uses_winograd() ? most_transformed_bytes : most_copied_bytes;
-    auto offer = [&](std::int64_t rows, std::int64_t columns) {
-      const WindowBlock block = block_of(rows, columns);
-      const std::int64_t bytes = shape_.channels * block.elements(columns_.kernel) * 4;
-      if (block.windows() > most_product_windows || bytes > most_bytes) return;
-      if (const double with = cycles(block); with < least) {
-        least = with;
-        best = block;
-      }
-    };
-    for (std::int64_t rows = 1; rows <= block_rows_; ++rows) offer(rows, columns_.windows);
-    for (std::int64_t columns = window_quantum; columns <= most_product_windows;
-         columns += window_quantum)
-      offer(1, std::min(columns, columns_.windows));
-    // Blocks next to each other copy what lies between them twice: less of squarer ones.
-    if (rows_.kernel > 1)
-      for (std::int64_t parts = 2; divide_up(columns_.windows, parts) > cache_line; ++parts) {
-        const std::int64_t columns =
-            divide_up(divide_up(columns_.windows, parts), cache_line) * cache_line;
-        for (std::int64_t rows = 2; rows * columns <= most_product_windows; ++rows)
-          if (rows <= block_rows_) offer(rows, columns);
-      }
-    return best;
-  }
   LoweredProgram copy_program(const std::vector<Scratch>& scratch) {
     dsl::Tracer tracer("convolution_windows");
     Parameters parameters(tracer, site_.list, site_.region);
@@ -242,6 +180,10 @@ class ProductsProgram {
     block = block / column_blocks();
     row_ = block % row_blocks() * block_.rows;
     block = block / row_blocks();
+    if (shape_.has_planes()) {
+      plane_ = block % plane_blocks() * block_.planes;
+      block = block / plane_blocks();
+    }
     group_ = block % shape_.groups;
     image_ = block / shape_.groups;
   }
@@ -265,29 +207,45 @@ class ProductsProgram {
   }
 
   // The elements of x from a channel on that each window of a block sees at a place, of `block`
-  // channels, of which `channels` exist. `axis` is that of rows.
+  // channels, of which `channels` exist. `axis` is that of rows, `number` says which of the places
+  // along planes and columns.
   Tile x_at(const Tile& x, const Operand& channels, std::int64_t block, const WindowAxis& axis,
-            std::int64_t row, std::int64_t column) const {
-    const Seen along_rows = seen(axis, row),
-               along_columns = seen(columns_, column * columns_.dilation);
-    Offset first(along_rows.first * axis.x_stride + along_columns.first * columns_.x_stride);
-    return dsl::load(dsl::make_desc(x + first, {channels, along_rows.count, along_columns.count},
-                                    {shape_.channel_stride, axis.stride * axis.x_stride,
-                                     columns_.stride * columns_.x_stride}),
-                     {0, row_ - along_rows.shift, column_ - along_columns.shift},
-                     {block, block_.copied_rows, block_.columns});
+            std::int64_t row, std::int64_t number) const {
+    Offset offset;
+    std::vector<Operand> sizes = {channels}, strides = {shape_.channel_stride}, from = {0};
+    Shape shape = {block};
+    auto add = [&](const WindowAxis& along, std::int64_t place, const Tile& window,
+                   std::int64_t count) {
+      const Seen elements = seen(along, place);
+      offset.add_number(elements.first * along.x_stride);
+      sizes.emplace_back(elements.count);
+      strides.emplace_back(along.stride * along.x_stride);
+      from.emplace_back(window - elements.shift);
+      shape.push_back(count);
+    };
+    add(axis, row, row_, block_.copied_rows);
+    const std::int64_t in_row = block_.shifts_columns ? 1 : columns_.kernel;
+    if (shape_.has_planes())
+      add(planes_, number / in_row * planes_.dilation, plane_, block_.planes);
+    add(columns_, number % in_row * columns_.dilation, column_, block_.columns);
+    return dsl::load(dsl::make_desc(x + offset, sizes, strides), from, shape);
   }
-  std::int64_t channel_elements() const {
-    return columns_.kernel * block_.copied_rows * block_.columns;
-  }
+  std::int64_t place_elements() const { return block_.copied_rows * block_.row_windows(); }
+  std::int64_t channel_elements() const { return copies() * place_elements(); }
   // In the copy from a channel on.
   void store_copy(const Tile& copy, const Operand& channels, std::int64_t phase,
-                  std::int64_t column, const Tile& tile) const {
-    const std::int64_t rows = block_.copied_rows, columns = block_.columns;
-    Offset to(phase * shape_.channels * channel_elements() + column * rows * columns);
-    dsl::store(
-        dsl::make_desc(copy + to, {channels, rows, columns}, {channel_elements(), columns, 1}),
-        {0, 0, 0}, tile);
+                  std::int64_t number, const Tile& tile) const {
+    Offset to(phase * shape_.channels * channel_elements() + number * place_elements());
+    std::vector<Operand> sizes = {channels, block_.copied_rows},
+                         strides = {channel_elements(), block_.row_windows()};
+    auto add = [&](std::int64_t size, std::int64_t stride) {
+      sizes.emplace_back(size);
+      strides.emplace_back(stride);
+    };
+    if (shape_.has_planes()) add(block_.planes, block_.columns);
+    add(block_.columns, 1);
+    dsl::store(dsl::make_desc(copy + to, sizes, strides), std::vector<Operand>(sizes.size(), 0),
+               tile);
   }
 
   // Axis 1 of the grid: parts of the channels.
@@ -311,11 +269,11 @@ class ProductsProgram {
     auto copy_of = [&](const Tile& from, const Tile& to, const Operand& count,
                        std::int64_t together) {
       for (std::int64_t phase = 0; phase < block_.phases; ++phase)
-        for (std::int64_t column = 0; column < columns_.kernel; ++column)
-          store_copy(to, count, phase, column, x_at(from, count, together, rows_, phase, column));
+        for (std::int64_t place = 0; place < copies(); ++place)
+          store_copy(to, count, phase, place, x_at(from, count, together, rows_, phase, place));
     };
     // Rows that are copied several times are in the inner cache from the first time on.
-    if (block_.phases * columns_.kernel == 1) return copy_of(x, copy, channels, block);
+    if (block_.phases * copies() == 1) return copy_of(x, copy, channels, block);
     for (Tile channel : dsl::range(0, dsl::minimum(channels, block), 1))
       copy_of(x + channel * shape_.channel_stride, copy + channel * channel_elements(), 1, 1);
   }
@@ -336,72 +294,91 @@ class ProductsProgram {
     }
   }
 
+  // The places of a window that one product multiplies: a row, or one of its columns alone.
+  struct ProductPlace {
+    Tile row, column = {};
+  };
   // The elements that a row of a window's places sees: of `count` rows of windows from `first` on.
-  Tile windows_at(const Tile& row, std::int64_t first, std::int64_t count) const {
-    const std::int64_t size = block_.copied_rows * block_.columns;
+  Tile windows_at(const ProductPlace& place, std::int64_t first, std::int64_t count) const {
+    const Tile& row = place.row;
+    const std::int64_t size = place_elements();
     Tile along = row * rows_.dilation, from = along;
     if (filters_.uses_winograd()) {
       from = row * (depth() * size);
     } else if (rows_.stride != 1) {
       Tile phase = along % rows_.stride;
-      from = along / rows_.stride * block_.columns + phase * (depth() * size);
+      from = along / rows_.stride * block_.row_windows() + phase * (depth() * size);
     } else {
-      from = along * block_.columns;
+      from = along * block_.row_windows();
     }
-    const std::int64_t windows = count * block_.columns;
+    const std::int64_t windows = count * block_.row_windows();
     Tile pointer = copy_ + from;
-    if (first != 0) pointer = pointer + first * block_.columns;
+    if (first != 0) pointer = pointer + first * block_.row_windows();
+    if (place.column.defined()) pointer = pointer + place.column * columns_.dilation;
     const std::int64_t distance = reads_x_ ? shape_.channel_stride : size;
     return dsl::load(dsl::make_desc(pointer, {depth(), windows}, {distance, 1}), {0, 0},
                      {depth(), windows});
   }
-  std::int64_t depth() const { return shape_.channels * columns_.kernel; }  // of one product
-  Tile filters_at(const Tile& row, const Tile& panel) const {
-    const std::int64_t width = filters_.width();
-    Tile from = panels_ + (panel * filters_.panel_elements() + row * (depth() * width));
-    return dsl::load(dsl::make_desc(from, {depth(), width}, {width, 1}), {0, 0}, {depth(), width});
+  std::int64_t depth() const { return shape_.channels * copies(); }  // of one product
+  Tile filters_at(const ProductPlace& place, const Tile& panel) const {
+    const std::int64_t width = filters_.width(), all = filters_.depth();
+    Tile from = panels_ + (panel * filters_.panel_elements() + place.row * (all * width));
+    if (place.column.defined()) from = from + place.column * width;
+    return dsl::load(dsl::make_desc(from, {depth(), width}, {all / depth() * width, 1}), {0, 0},
+                     {depth(), width});
   }
 
   // A block of results: for each of the rows of windows in a row of the block, the sum over the
   // rows of a window of the products that `add` adds to a sum.
-  using Add = std::function<Tile(const Tile& row, const Tile& sum)>;
+  using Add = std::function<Tile(const ProductPlace& place, const Tile& sum)>;
   std::vector<Tile> sums_of(const Shape& shape, const Add& add) const {
     if (filters_.uses_winograd()) {
-      Tile first = add(integer(1), {}), second = add(integer(2), {});
-      return {add(integer(0), first + second), add(integer(3), first - second)};
+      Tile first = add({integer(1)}, {}), second = add({integer(2)}, {});
+      return {add({integer(0)}, first + second), add({integer(3)}, first - second)};
     }
-    if (rows_.kernel == 1) return {add(integer(0), {})};
+    if (block_.shifts_columns) {
+      Var total = dsl::zeros(shape, DType::f32);
+      for (Tile place : dsl::range(0, rows_.kernel * columns_.kernel, 1))
+        total = add({place / columns_.kernel, place % columns_.kernel}, total);
+      return {total};
+    }
+    if (rows_.kernel == 1) return {add({integer(0)}, {})};
     Var total = dsl::zeros(shape, DType::f32);
-    for (Tile row : dsl::range(0, rows_.kernel, 1)) total = add(row, total);
+    for (Tile row : dsl::range(0, rows_.kernel, 1)) total = add({row}, total);
     return {total};
   }
   static Tile product(const Tile& a, const Tile& b, const Tile& sum) {
     return sum.defined() ? dsl::dot(a, b, sum) : dsl::dot(a, b);
   }
 
+  // The shape of the results of so many rows of windows.
+  Shape results_shape(std::int64_t rows) const {
+    Shape shape = {filters_.width(), rows, block_.columns};
+    if (block_.planes > 1) shape.insert(shape.end() - 1, block_.planes);
+    return shape;
+  }
+
   void convolve_outputs(const Tile& panel) {
     const std::int64_t width = filters_.width();
     if (!filters_.vectors_go_along()) {
-      const Shape shape = {width, block_.rows, block_.columns};
-      const std::vector<Tile> sums = sums_of({width, block_.windows()}, [&](const Tile& row,
-                                                                            const Tile& sum) {
-        return product(dsl::trans(filters_at(row, panel)), windows_at(row, 0, block_.rows), sum);
-      });
+      const std::vector<Tile> sums =
+          sums_of({width, block_.windows()}, [&](const ProductPlace& at, const Tile& sum) {
+            return product(dsl::trans(filters_at(at, panel)), windows_at(at, 0, block_.rows), sum);
+          });
       for (std::size_t i = 0; i < sums.size(); ++i)
-        store(panel, 0, i, dsl::reshape(sums[i], shape));
+        store(panel, 0, i, dsl::reshape(sums[i], results_shape(block_.rows)));
       return;
     }
-    const std::int64_t most = std::max<std::int64_t>(1, most_left_windows / block_.columns);
+    const std::int64_t most = std::max<std::int64_t>(1, most_left_windows / block_.row_windows());
     const std::int64_t parts = divide_up(block_.rows, most), each = divide_up(block_.rows, parts);
     for (std::int64_t first = 0; first < block_.rows; first += each) {
       const std::int64_t rows = std::min(each, block_.rows - first);
-      const Shape shape = {width, rows, block_.columns};
-      const std::vector<Tile> sums =
-          sums_of({rows * block_.columns, width}, [&](const Tile& row, const Tile& sum) {
-            return product(dsl::trans(windows_at(row, first, rows)), filters_at(row, panel), sum);
+      const std::vector<Tile> sums = sums_of(
+          {rows * block_.row_windows(), width}, [&](const ProductPlace& at, const Tile& sum) {
+            return product(dsl::trans(windows_at(at, first, rows)), filters_at(at, panel), sum);
           });
       for (std::size_t i = 0; i < sums.size(); ++i)
-        store(panel, first, i, dsl::reshape(dsl::trans(sums[i]), shape));
+        store(panel, first, i, dsl::reshape(dsl::trans(sums[i]), results_shape(rows)));
     }
   }
 
@@ -413,33 +390,39 @@ class ProductsProgram {
     if (shape_.has_bias) {
       Tile bias = dsl::load(dsl::make_desc(bias_, {shape_.outputs}, {shape_.bias_stride}), {output},
                             {width});
-      sums = sums + dsl::reshape(bias, {width, 1, 1});
+      Shape alone(sums.shape().size(), 1);
+      alone[0] = width;
+      sums = sums + dsl::reshape(bias, alone);
     }
-    const Shape& block = sums.shape();
-    finish_plane_block(
-        site_, *parameters_,
-        {.image = image_,
-         .channel = group_ * shape_.outputs,
-         .axes = {{output, shape_.outputs, block[0]},
-                  {row_ + first, divide_up(rows_.windows - begin, steps_), block[1], begin, steps_},
-                  {column_, columns_.windows, block[2]}}},
-        sums);
+    const int row_axis = static_cast<int>(shape_.row_axis());
+    PlaneBlock block{.image = image_, .channel = group_ * shape_.outputs, .axes = {}};
+    block.axes = {{PlaneBlock::channels, output, shape_.outputs, width},
+                  {row_axis, row_ + first, divide_up(rows_.windows - begin, steps_),
+                   sums.shape()[1], begin, steps_}};
+    if (block_.planes > 1) {
+      block.axes.push_back({1 - row_axis, plane_, planes_.windows, block_.planes});
+    } else if (shape_.has_planes()) {
+      block.plane = plane_;
+      block.plane_axis = 1 - row_axis;
+    }
+    block.axes.push_back({2, column_, columns_.windows, block_.columns});
+    finish_plane_block(site_, *parameters_, block, sums);
   }
 
   const ConvolutionSite& site_;
   const ConvolutionShape& shape_;
-  const WindowAxis &rows_, &columns_;
+  const WindowAxis &planes_, &rows_, &columns_;
   ConvolutionFilters filters_;
-  std::int64_t steps_;       // rows of windows in a row of a block
-  std::int64_t block_rows_;  // of an image
-  bool reads_x_;             // where it lies: nothing is copied
+  std::int64_t steps_;  // rows of windows in a row of a block
+  WindowBlocks window_blocks_;
+  bool reads_x_;  // where it lies: nothing is copied
   WindowBlock block_;
   std::int64_t blocks_;  // of windows, of all images and groups
   std::int64_t blocks_at_once_ = 1, copy_programs_ = 1, panel_programs_ = 1;
   Tile copy_;  // of what this program's block sees
   Tile x_, panels_, bias_;
-  const Parameters* parameters_ = nullptr;  // of the program that is written
-  Tile image_, group_, row_, column_;       // of the block: its first window
+  const Parameters* parameters_ = nullptr;     // of the program that is written
+  Tile image_, group_, plane_, row_, column_;  // of the block: its first window
 };
 
 }  // namespace
