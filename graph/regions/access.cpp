@@ -81,6 +81,25 @@ IndexMap other_axes_map(const Shape& shape, int begin, int end) {
   return IndexMap(modes);
 }
 
+std::optional<StridedView> with_axes(const StridedView& view, const Shape& shape) {
+  StridedView result = view;
+  result.shape = shape;
+  result.strides = Strides(std::vector<std::int64_t>(shape.size(), 0));
+  int from = 0;
+  auto skip_ones = [&] {
+    while (from < view.shape.rank() && view.shape[from] == 1) ++from;
+  };
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    if (shape[axis] == 1) continue;
+    skip_ones();
+    if (from == view.shape.rank() || view.shape[from] != shape[axis]) return std::nullopt;
+    result.strides[axis] = view.strides[from++];
+  }
+  skip_ones();
+  if (from < view.shape.rank()) return std::nullopt;
+  return result;
+}
+
 std::optional<IndexMap> compose(const IndexMap& memory, const IndexMap& numbering) {
   std::vector<Mode> modes;
   for (const Mode& mode : numbering.modes())

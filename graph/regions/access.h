@@ -49,6 +49,8 @@ IndexMap index_map(const StridedView& view, int begin, int end);  // of these ax
 // The axes [begin, end) of a row-major tensor of this shape, and all the other axes.
 IndexMap axes_map(const Shape& shape, int begin, int end);
 IndexMap other_axes_map(const Shape& shape, int begin, int end);
+// The view with axes of another shape, or nothing where others than axes of size 1 differ.
+std::optional<StridedView> with_axes(const StridedView& view, const Shape& shape);
 // i -> memory(numbering(i)), or nothing where that is no IndexMap. The modes of the numbering must
 // be digits of one number, as axes of a row-major tensor are: no sum of them carries.
 std::optional<IndexMap> compose(const IndexMap& memory, const IndexMap& numbering);

@@ -369,9 +369,24 @@ class TaskMaker {
       Task task = copy_of(id, value, n.dtype);
       task.storage = whole.storage;
       task.place = place;
+      take_axes_of_convolution(task);
       add_into(std::move(task), first);
     });
     values_[id] = whole;
+  }
+  // A copy of all that a convolution computes can be part of its epilogue if it has its axes, not
+  // others of size 1.
+  void take_axes_of_convolution(Task& copy) const {
+    TaskOperand& value = copy.operands[0];
+    if (!value.producer || list_.tasks[*value.producer].op != Op::convolution) return;
+    const Shape& shape = list_.tasks[*value.producer].shape;
+    const bool is_whole =
+        value.view.offset == 0 && is_row_major(value.view.shape, value.view.strides);
+    const auto place = is_whole ? with_axes(copy.place, shape) : std::nullopt;
+    if (!place || copy.shape == shape) return;
+    copy.shape = shape;
+    copy.place = *place;
+    value.view = row_major(shape);
   }
   // A storage of its own, or its place in the cat that it is a part of.
   TaskOperand place_of_cat(NodeId id) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "graph/functions/convolving/channels_last.h"
+#include "graph/functions/convolving/transposed_parts.h"
 #include "graph/functions/convolving/windows.h"
 #include "graph/functions/named/named_function.h"
 #include "graph/ir/location.h"
@@ -305,58 +306,6 @@ Tensor spread(const Tensor& given, const Shape& steps, source_location w) {
   return result;
 }
 
-// [rows, places] with the places in the opposite order.
-Tensor turned(const Tensor& x, source_location w) {
-  if (x.size(1) == 1) return x;
-  const Tensor last_first = arange(x.size(1) - 1, -1, -1, DType::i32, w);
-  return embedding({last_first, w}, x.permute({1, 0}, w)).permute({1, 0}, w);
-}
-
-// Filters of a transposed convolution by places in a block of one stride: element u of the result
-// is at place u % stride of block u / stride, to which come the elements of x of that number and
-// those before it, one a block of the kernel. So each place in a block is an output of its own of a
-// convolution with stride 1. The weight [C, O / groups, kernel..] becomes
-// [O * places in a block, C / groups, blocks..], blocks turned round, as a convolution has them.
-Tensor by_place_in_block(const ConvolutionArguments& site, const Shape& stride,
-                         const Shape& blocks) {
-  auto w = site.where;
-  const std::int64_t groups = site.groups, in = site.weight.size(0) / groups,
-                     out = site.weight.size(1);
-  Shape behind;
-  for (int i = 0; i < site.rank(); ++i)
-    behind.push_back(blocks[i] * stride[i] - site.windows.kernel[i]);
-  Shape apart = {groups, in, out};
-  std::vector<int> order = {0, 2};
-  for (int i = 0; i < site.rank(); ++i) {
-    apart.insert(apart.end(), {blocks[i], stride[i]});
-    order.push_back(4 + 2 * i);
-  }
-  order.push_back(1);
-  for (int i = 0; i < site.rank(); ++i) order.push_back(3 + 2 * i);
-  const std::int64_t outputs = groups * out * element_count(stride);
-  Shape sizes = {outputs, in};
-  sizes.insert(sizes.end(), blocks.begin(), blocks.end());
-  Tensor whole = graph::padded(site.weight, graph::pads(Shape(stride.size(), 0), behind), 0, w);
-  Tensor rows =
-      whole.reshape(apart, w).permute(order, w).reshape({outputs * in, element_count(blocks)}, w);
-  return turned(rows, w).reshape(sizes, w);
-}
-
-// [N, O * places in a block, blocks..] as [N, O, elements..].
-Tensor joined_blocks(const Tensor& y, const Shape& stride, source_location w) {
-  if (element_count(stride) == 1) return y;
-  const int rank = stride.rank();
-  Shape apart = {y.size(0), y.size(1) / element_count(stride)}, sizes = apart;
-  std::vector<int> order = {0, 1};
-  apart.insert(apart.end(), stride.begin(), stride.end());
-  for (int i = 0; i < rank; ++i) {
-    apart.push_back(y.size(2 + i));
-    sizes.push_back(y.size(2 + i) * stride[i]);
-    order.insert(order.end(), {2 + rank + i, 2 + i});
-  }
-  return y.reshape(apart, w).permute(order, w).reshape(sizes, w);
-}
-
 // True if the zeros of a dilation beside a stride go into the filter, else into x: if that makes
 // its blocks twice as large at the most.
 bool spreads_the_weight(const ConvolutionArguments& site) {
@@ -403,7 +352,19 @@ std::vector<Tensor> transposed_body(std::string_view name, const FunctionCall& c
               &more = call.settings.sizes("output_padding");
   Shape stride = site.windows.stride, dilation = site.windows.dilation;
   const Tensor& bias = call[2];
-  Shape blocks, before, after;
+  Shape sizes, blocks, before, after;
+  for (int i = 0; i < rank; ++i) {
+    const std::int64_t size = site.x.size(2 + i),
+                       reach = dilation[i] * (site.windows.kernel[i] - 1);
+    sizes.push_back((size - 1) * stride[i] + reach + 1 + more[i] - 2 * padding[i]);
+    require(sizes[i] > 0 && size > 0, "[", name, "] axis ", i, " of x has ", size,
+            " elements, with a padding of ", padding[i], " (at ", At{w},
+            "); the result must have an element");
+  }
+  if (is_one_op(site) && !site.is_for_gpu)
+    if (const auto y = graph::transposed_in_parts(
+            {site.x, site.weight, bias, stride, dilation, padding, sizes, site.groups, w}))
+      return {finished(site, *y, {})};
   if (element_count(stride) > 1 && element_count(dilation) > 1) {
     if (spreads_the_weight(site)) {
       site.weight = spread(site.weight, dilation, w);
@@ -415,18 +376,13 @@ std::vector<Tensor> transposed_body(std::string_view name, const FunctionCall& c
     }
   }
   for (int i = 0; i < rank; ++i) {
-    std::int64_t kernel = site.windows.kernel[i], size = site.x.size(2 + i);
-    blocks.push_back((kernel + stride[i] - 1) / stride[i]);
+    blocks.push_back((site.windows.kernel[i] + stride[i] - 1) / stride[i]);
     site.before.push_back(dilation[i] * (blocks[i] - 1));
-    std::int64_t have = (size + site.before[i]) * stride[i];
-    std::int64_t end = (size - 1) * stride[i] + dilation[i] * (kernel - 1) + 1 + more[i];
-    require(end > 2 * padding[i] && size > 0, "[", name, "] axis ", i, " of x has ", size,
-            " elements, with a padding of ", padding[i], " (at ", At{w},
-            "); the result must have an element");
+    std::int64_t have = (site.x.size(2 + i) + site.before[i]) * stride[i];
     before.push_back(-padding[i]);
-    after.push_back(end - padding[i] - have);
+    after.push_back(sizes[i] + padding[i] - have);
   }
-  site.weight = by_place_in_block(site, stride, blocks);
+  site.weight = graph::filters_by_place(site.weight, site.groups, stride, blocks, w);
   site.windows = {blocks, Shape(stride.size(), 1), dilation};
   site.after = site.before;
   const bool is_cut_alone = std::ranges::all_of(after, [](std::int64_t n) { return n <= 0; });
@@ -436,8 +392,8 @@ std::vector<Tensor> transposed_body(std::string_view name, const FunctionCall& c
         graph::channels_from_last(graph::convolved_blocks_channels_last(last, stride, bias), w);
     return {graph::padded(all, graph::pads(before, after), 0, w)};
   }
-  Tensor y =
-      graph::padded(joined_blocks(convolved(site), stride, w), graph::pads(before, after), 0, w);
+  Tensor whole = graph::joined_blocks(convolved(site), stride, w);
+  Tensor y = graph::padded(whole, graph::pads(before, after), 0, w);
   return {finished(site, y, bias)};
 }
 
