@@ -13,8 +13,10 @@ namespace {
 using std::source_location;
 
 constexpr std::int64_t most_parts = 32;
+// Parts read x once each; putting results between each other costs more than two or three copies.
+constexpr std::int64_t most_places = 3;  // of an axis that is divided in any case
 // Products with the zeros that fill up the filters, per product with a tap: beyond this, another
-// axis is divided into parts, which read x once more each.
+// axis is divided into parts.
 constexpr double most_filled = 1.35;
 
 std::int64_t floor_divided(std::int64_t a, std::int64_t b) { return (a - (a % b + b) % b) / b; }
@@ -31,11 +33,11 @@ std::vector<bool> divided_axes(const TransposedSite& site) {
   std::vector<double> filled;
   double all = 1;
   for (int i = 0; i < rank; ++i) {
-    const bool has_gaps = site.stride[i] > 1 && site.dilation[i] > 1;
-    divided.push_back(has_gaps);
-    filled.push_back(has_gaps ? 1
-                              : static_cast<double>(blocks_of(site, i) * site.stride[i]) /
-                                    static_cast<double>(kernel_of(site, i)));
+    const std::int64_t stride = site.stride[i];
+    divided.push_back(stride > 1 && (stride <= most_places || site.dilation[i] > 1));
+    filled.push_back(divided.back() ? 1
+                                    : static_cast<double>(blocks_of(site, i) * stride) /
+                                          static_cast<double>(kernel_of(site, i)));
     all *= filled.back();
   }
   while (all > most_filled) {
