@@ -1,11 +1,12 @@
 // Convolutions over one to three axes, under PyTorch's names (torch.nn.functional.conv1d and so
 // on).
 //
-// Of f32 over one or two axes one is an op (Op::convolution). Others are a product: the elements
-// that the windows meet lie side by side in memory as columns [channels * places, windows], place
-// by place a strided slice, and the filters [outputs, channels * places] multiply them. A kernel of
-// one place needs no such copy. Filters of one channel each (depthwise) are sums of products
-// element by element. Sums of 16 bits are carried in f32, and the bias comes before the rounding.
+// Convolutions of f32 are one op (Op::convolution), on GPUs those over one or two axes. Others are
+// a product: the elements that the windows meet lie side by side in memory as columns [channels *
+// places, windows], place by place a strided slice, and the filters [outputs, channels * places]
+// multiply them. A kernel of one place needs no such copy. Filters of one channel each (depthwise)
+// are sums of products element by element. Sums of 16 bits are carried in f32, and the bias comes
+// before the rounding.
 //
 // Operands have one dtype, that of the result. Misuse raises `Error`; safe to call from several
 // threads.

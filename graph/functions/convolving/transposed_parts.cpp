@@ -122,7 +122,7 @@ class Parts {
     part.sizes[axis] = (site.sizes[axis] + stride - 1) / stride;
     return part;
   }
-  // What `divided_along` gives for one place of the axis if nothing comes to it.
+  // The result of `divided_along` for one place of the axis that no tap comes to.
   Tensor without_taps(const TransposedSite& site, int axis) const {
     Shape sizes = {site.x.size(0), site.weight.size(1) * site.groups};
     for (int i = 0; i < rank_; ++i) {
