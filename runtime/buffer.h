@@ -19,7 +19,7 @@ namespace tilewright {
 class Buffer {
  public:
   Buffer() = default;
-  // Of the buffer made last; later ones have greater numbers.
+  // The serial of the buffer made last; later ones have greater numbers.
   static std::uint64_t latest_serial() { return serials_.load(std::memory_order_relaxed); }
   // Uninitialised memory of a device, or of the host where that is null; the device must outlive
   // it. Raises `Error` naming the size if too little memory is left.

@@ -102,7 +102,7 @@ def resizes():
 
 
 def in_16_bits():
-    """What ONNX Runtime's converter writes: casts of inputs stand behind the nodes that read them."""
+    """ONNX Runtime's converter writes this: casts of inputs stand behind the nodes that read them."""
     two = model([node("MatMul", ["x", "w"], ["a"]), node("Relu", ["a"], ["y"])],
                 [value("x", [2, 3])], [value("y", [2, 4])], {"w": floats(3, 4)}, 13)
     yield "order_of_the_float16_converter", convert_float_to_float16(two, keep_io_types=True), [

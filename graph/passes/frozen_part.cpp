@@ -28,10 +28,10 @@ std::int64_t bytes_of(const Node& node) {
   return element_count(node.shape) * size_bytes(node.dtype);
 }
 
-// Whether the value is known before any call: of a frozen input, of numbers alone, of neither.
+// The source of a value that is known before any call: frozen inputs, numbers alone, or none.
 enum class Follows : std::uint8_t { not_at_all, from_numbers, from_inputs };
 
-// Whether an op follows from its operands and makes one value of them.
+// True if an op follows from its operands and makes one value of them.
 bool may_follow(const Node& node) {
   if (!node.others.empty() || node.origin.op == Op::quantized_linear) return false;
   switch (info(node.op).kind) {

@@ -35,7 +35,7 @@ std::optional<FrozenPart> split_frozen_part(const Graph& graph, const std::vecto
                                             const std::vector<NodeId>& worth = {});
 // True if the body of control flow multiplies what this input is, or views of it.
 bool is_multiplied(const Graph& body, std::size_t input);
-// Of each node, whether it follows from frozen inputs, or is one.
+// True for each node that follows from frozen inputs, or is one.
 std::vector<bool> follows_from_frozen(const Graph& graph, const std::vector<bool>& is_frozen);
 
 }  // namespace tilewright::graph

@@ -311,7 +311,7 @@ class TaskMaker {
     if (is_row_major(value.view.shape, value.view.strides)) return value;
     return add(copy_of(id, value, graph_.node(id).dtype));
   }
-  // Bodies read what they are given anew in each turn row-major, and the rest where it lies; each
+  // Bodies read operands that change in each turn row-major, and the rest where it lies; each
   // result lies alone.
   void control(NodeId id, const Node& n) {
     Task task = opaque_task(id, n, n.type());

@@ -42,6 +42,24 @@ void fix(Signature& signature, const SizeExpression& size, std::int64_t value,
   range = {value, value};
 }
 
+// Conditions name inputs by their places: of the held one they have the number itself, and those
+// behind it move up.
+void leave_out(SizeConditions& conditions, const HeldInput& held) {
+  using Kind = InputNumber::Kind;
+  const Shape& shape = held.tensor.shape();
+  for (auto& [name, from] : conditions.symbols) {
+    if (from.kind == Kind::constant || from.input < held.place) continue;
+    if (from.input > held.place) {
+      --from.input;
+      continue;
+    }
+    if (from.kind == Kind::integer) from.value = held.tensor.item<std::int64_t>();
+    if (from.kind == Kind::size) from.value = shape[from.axis];
+    if (from.kind == Kind::stride) from.value = row_major_strides(shape)[from.axis];
+    from.kind = Kind::constant;
+  }
+}
+
 }  // namespace
 
 void require_can_be(const SignatureInput& input, const Tensor& tensor, std::string_view operation,
@@ -72,8 +90,10 @@ std::vector<HeldInput> hold_constant(Signature& signature, const Constants& cons
     held.push_back({static_cast<std::size_t>(found - signature.inputs.begin()), tensor.clone()});
   }
   std::ranges::sort(held, std::greater<>(), &HeldInput::place);
-  for (const HeldInput& each : held)
+  for (const HeldInput& each : held) {
+    leave_out(signature.conditions, each);
     signature.inputs.erase(signature.inputs.begin() + static_cast<std::ptrdiff_t>(each.place));
+  }
   return held;
 }
 

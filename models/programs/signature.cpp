@@ -125,6 +125,7 @@ void for_each_size(const Signature& program, const std::vector<Tensor>& inputs,
 
 std::int64_t number_of_input(const InputNumber& from, const std::vector<Tensor>& inputs,
                              const InputIntegers& integers) {
+  if (from.kind == InputNumber::Kind::constant) return from.value;
   if (from.kind == InputNumber::Kind::integer) return integers[from.input].value_or(0);
   const Shape& shape = inputs[from.input].shape();
   if (from.kind == InputNumber::Kind::size) return shape[from.axis];

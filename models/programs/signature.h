@@ -35,10 +35,11 @@ struct SignatureInput {
 };
 // A number of an input that a condition names.
 struct InputNumber {
-  enum class Kind : std::uint8_t { size, stride, integer };
+  enum class Kind : std::uint8_t { size, stride, integer, constant };
   Kind kind = Kind::size;
   std::size_t input = 0;
   int axis = 0;
+  std::int64_t value = 0;  // of a constant: an input that the application holds
 };
 // Conditions on the sizes and integers of a call, which must hold.
 struct SizeCondition {

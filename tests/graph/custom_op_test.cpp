@@ -389,45 +389,6 @@ TEST(CustomOp, ALaunchInsideACompiledFunctionIsAPartOfIt) {
   }
 }
 
-// It has no results of its own, and its shape rule may say so.
-TEST(CustomOp, AnOpThatWritesNeedGiveNoResult) {
-  static const dsl::Kernel add_one("add_one",
-                                   [](dsl::Pointer to) {
-                                     dsl::Tile i = dsl::arange(0, 64);
-                                     dsl::store(to + i, dsl::load(to + i) + 1.0);
-                                   },
-                                   {"to"});
-  auto nothing = [](std::span<const TensorType>) { return std::vector<TensorType>{}; };
-  const CustomOp by_kernel = custom_op("add_one", nothing,
-                                       TileKernel{add_one,
-                                                  [](const CustomCall&) {
-                                                    return TileLaunch{Grid(1), {}};
-                                                  }},
-                                       {.writes = {0}});
-  const CustomOp by_function = custom_op(
-      "add_one_here", nothing,
-      BufferFunction([](std::span<const BufferView> from, std::span<const BufferView> to) {
-        for (int i = 0; i < 64; ++i)
-          static_cast<float*>(to[0].data)[i] = static_cast<const float*>(from[0].data)[i] + 1;
-      }),
-      {.writes = {0}});
-  for (const CustomOp& op : {by_kernel, by_function}) {
-    Tensor cache = zeros({64}).clone();
-    EXPECT_EQ(op(cache).to_vector<float>(), std::vector<float>(64, 1));
-    EXPECT_EQ(cache.to_vector<float>(), std::vector<float>(64, 1));
-    auto fast = compile(
-        [&](const Tensor& x) {
-          op(cache);
-          return x + cache;
-        },
-        {.fullgraph = true});
-    for (float call = 1; call <= 2; ++call) {
-      EXPECT_EQ(fast(ones({64})).to_vector<float>(), std::vector<float>(64, call + 2));
-      EXPECT_EQ(cache.to_vector<float>(), std::vector<float>(64, call + 1));
-    }
-  }
-}
-
 // An argument that a kernel writes has the new value after the call.
 TEST(CustomOp, ALaunchWritesAnArgument) {
   static const dsl::Kernel fill("fill", [](dsl::Pointer x, dsl::Scalar value, dsl::Scalar n) {

@@ -155,7 +155,7 @@ TEST(FreezingInside, ComputesOnceWhatLoopsReadOfWeights) {
   EXPECT_EQ(report.packed_weights, 1);  // of what was computed
 }
 
-// What is made outside of a weight, and multiplied inside, is packed as one of them.
+// A value made of weights outside, and multiplied inside, is packed as a weight is.
 TEST(FreezingInside, PacksWhatWasMadeOfWeightsOutside) {
   const Tensor w = random({96, 96}, 18);
   const Function function = [=](const Tensors& t) {

@@ -93,7 +93,7 @@ TEST(FreezingSegments, LeavesArgumentsAndWhatWasComputedAlone) {
   EXPECT_EQ(made_of(fast).packed, 0);
 }
 
-// What a function keeps from one call to the next was made by it.
+// State that a function keeps from one call to the next was made by it.
 TEST(FreezingSegments, LeavesStateThatCallsKeepAlone) {
   const Tensor x = random({64, 64}, 6);
   auto make = [=] {

@@ -164,7 +164,7 @@ const Kernel two_results("two_results",
 // Sizes that are no multiple of what parts begin at; a part that the kernel leaves stays.
 TEST(TensorArgument, MayBeOneOfSeveralThatALaunchWrites) {
   auto function = [](const Tensor& x, const Tensor& first) {
-    Tensor a = tilewright::zeros({5, 10}).to(default_device()).clone(), b = first * 3.0;
+    Tensor a = tilewright::zeros({5, 10}).clone(), b = first * 3.0;
     two_results.launch(1, x * 1.0, a, b, 50);
     return std::pair(a, b + a.slice(0, 0, 1).reshape({10}));
   };
@@ -187,7 +187,7 @@ TEST(TensorArgument, MayBeACapturedTensorAmongSeveralThatALaunchWrites) {
   Tensor cache = tilewright::zeros({50}).to(default_device()).clone();
   auto fast = compile(
       [&](const Tensor& x) {
-        Tensor b = tilewright::zeros({3}).to(default_device()).clone();
+        Tensor b = tilewright::zeros({3}).clone();
         two_results.launch(1, x, cache, b, 50);
         return b;
       },

@@ -35,8 +35,10 @@ TEST(ExportedConstants, DecideBranchesAndSizes) {
         EXPECT_EQ(y.to_vector<float>()[0], wanted);
       }
     }
-    // The branch is chosen before, and is fused with the rest.
-    EXPECT_EQ(fast.report().at(0).launches, 1);
+    // The branch is chosen before: it is a launch, and so is the product with the rate, of k
+    // columns.
+    EXPECT_EQ(fast.report().at(0).launches, 2);
+    EXPECT_EQ(fast.explain().find("cond"), std::string::npos);
   }
 }
 

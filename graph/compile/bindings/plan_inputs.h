@@ -66,7 +66,7 @@ class PlanInputs {
   std::int64_t copied_bytes() const;  // by a call
 
  private:
-  // What was made of some weights among the arguments.
+  // Copies and values made of some weights among the arguments.
   struct Bound {
     std::vector<std::weak_ptr<Buffer>> weights;
     std::vector<const void*> addresses;

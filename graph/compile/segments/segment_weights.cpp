@@ -14,7 +14,7 @@ void SegmentWeights::begin_call(const std::vector<Tensor>& arguments) {
   begin_ = Buffer::latest_serial();
 }
 
-// Calls between which nothing was made are one span. Of many spans the oldest are joined: weights
+// Calls between which nothing was made are one span. The oldest of many spans are joined: weights
 // that were made between these calls are not frozen.
 void SegmentWeights::end_call() {
   const std::uint64_t end = Buffer::latest_serial();

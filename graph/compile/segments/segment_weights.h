@@ -23,7 +23,7 @@ class SegmentWeights {
   // Around each call of the function.
   void begin_call(const std::vector<Tensor>& arguments);
   void end_call();
-  // Of each input of a segment with these mutations.
+  // An entry for each input of a segment with these mutations.
   std::vector<bool> of(const Graph& segment, const std::vector<Mutation>& mutations,
                        const std::vector<Tensor>& inputs);
   // The function writes this memory.

@@ -1,9 +1,9 @@
 // Options of compile() that do not hold for a part of a function, as they are found while it is
 // compiled: where, and why.
 //
-// Code that plans a part of a function knows best what an option cannot do for it, but not who
-// compiles the function, or how that is reported. It notes a sentence; whoever compiles opens a
-// scope on the thread and takes the notes. Without a scope, as in eager mode, notes are dropped.
+// Code that plans a part of a function knows best what an option cannot do for it, but not which
+// function is compiled, or how that is reported. It notes a sentence; compiling opens a scope on
+// the thread and takes the notes. Without a scope, as in eager mode, notes are dropped.
 #pragma once
 
 #include <string>

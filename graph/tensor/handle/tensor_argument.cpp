@@ -117,7 +117,7 @@ std::vector<WrittenPart> written_by(const ir::Function& program, const dsl::Kern
   return result;
 }
 
-// What the launch writes, as one tensor.
+// The parts that the launch writes, as one tensor.
 Tensor joined(const std::vector<WrittenPart>& written, std::source_location where) {
   if (written.size() == 1) return written[0].tensor;
   std::vector<Tensor> parts;

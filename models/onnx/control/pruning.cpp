@@ -60,17 +60,25 @@ class Pruner {
  private:
   Value& at(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
 
+  static const Graph* body_of(const Node& node, std::string_view name) {
+    for (const Attribute& attribute : node.attributes)
+      if (attribute.name == name)
+        if (auto* body = std::get_if<Subgraph>(&attribute.value)) return body->get();
+    return nullptr;
+  }
   // The branch that is always taken, if that is known.
   const Graph* branch_of(const Node& node) {
     if (node.op != "If" || node.inputs.size() != 1 || node.inputs[0] == no_value) return nullptr;
     const Known* condition = at(node.inputs[0]).known();
     if (condition == nullptr || condition->elements.size() != 1) return nullptr;
     const bool is_true = condition->elements[0].as_integer() != 0;
-    for (const Attribute& attribute : node.attributes)
-      if (attribute.name == (is_true ? "then_branch" : "else_branch"))
-        if (auto* body = std::get_if<Subgraph>(&attribute.value))
-          return (*body)->outputs.size() == node.outputs.size() ? body->get() : nullptr;
-    return nullptr;
+    const Graph *taken = body_of(node, is_true ? "then_branch" : "else_branch"),
+                *other = body_of(node, is_true ? "else_branch" : "then_branch");
+    // A choice that is wrong is refused where it is computed.
+    const bool is_right = taken != nullptr && other != nullptr &&
+                          taken->outputs.size() == node.outputs.size() &&
+                          other->outputs.size() == node.outputs.size();
+    return is_right ? taken : nullptr;
   }
 
   void take(const Graph& branch, const Node& choice, std::vector<Node>& kept) {

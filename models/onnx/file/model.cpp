@@ -25,6 +25,13 @@ constexpr std::size_t most_nodes = 1 << 20, most_called_nodes = 1 << 17;
 constexpr std::size_t most_names = 1 << 16;    // that a graph takes or gives, or a node
 constexpr std::size_t most_numbers = 1 << 20;  // of an attribute
 constexpr std::size_t most_graphs_deep = 32;
+
+// Before the names of a body's weights. A file of one long name and many weights would else become
+// as many long names.
+std::string prefix_of(const std::string& node) {
+  constexpr std::size_t most_bytes = 256;
+  return node.size() <= most_bytes ? node + "/" : node.substr(0, most_bytes) + "../";
+}
 constexpr std::int64_t oldest_opset = 1, newest_opset = 24;
 
 template <typename T>
@@ -133,7 +140,7 @@ class ModelReader {
           nodes.push_back(graph.message());
           break;
         case 2: result.name = graph.text(); break;
-        case 5: read_initializer(graph.message(), is_body ? owner + "/" : ""); break;
+        case 5: read_initializer(graph.message(), is_body ? prefix_of(owner) : ""); break;
         case 11: add(graph.message(), inputs, place_); break;
         case 12: add(graph.message(), outputs, place_); break;
         case 15: place_.refuse("it has sparse tensors, which are not supported");
@@ -262,7 +269,7 @@ class ModelReader {
         " outputs; its function takes up to ", function.inputs.size(), " and ",
         function.outputs.size());
     count_call(function);
-    Context inner{{{}}, &caller.attributes, &function, caller.name + "/", program_.opset};
+    Context inner{{{}}, &caller.attributes, &function, prefix_of(caller.name), program_.opset};
     for (Fields set : function.operator_sets)
       if (auto version = opset_of(set)) inner.opset = *version;
     for (std::size_t i = 0; i < function.inputs.size(); ++i)
@@ -376,7 +383,7 @@ class ModelReader {
     return {tensor, std::make_shared<const Known>(known_of(tensor))};
   }
 
-  // What the nodes that are read belong to: the graph, or a function that is called.
+  // The graph, or the function that is called, to which the nodes belong that are read.
   struct Context {
     // The names of the graph that is read and of those around it.
     std::vector<std::unordered_map<std::string, ValueId>> scopes;

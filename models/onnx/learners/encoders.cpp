@@ -1,4 +1,5 @@
-// What ai.onnx.ml does with columns of samples (graph/functions/learners/encoding.h). Texts have no
+// Operators of ai.onnx.ml on columns of samples
+// (graph/functions/learners/encoding.h).
 // dtype here: an encoder of texts is refused.
 #include <limits>
 

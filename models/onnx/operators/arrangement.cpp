@@ -78,9 +78,10 @@ Tensor depth_to_space(const Call& call) {
   Tensor x = call.tensor(0);
   std::int64_t block = call.integer("blocksize");
   std::string mode = call.text("mode", "DCR");
-  require(x.rank() == 4 && block > 0 && block <= INT32_MAX && x.size(1) % (block * block) == 0,
-          "[onnx] blocks of ", block, " do not fit [", x.shape(),
-          "]; four axes are wanted, with a multiple of the block's square channels");
+  require(block <= INT32_MAX, "[onnx] blocks of ", block, "; they have less than 2^31 elements");
+  require(x.rank() == 4 && block > 0 && x.size(1) % (block * block) == 0, "[onnx] blocks of ",
+          block, " do not fit [", x.shape(), "]; four axes are wanted, with a multiple of ",
+          block * block, " channels");
   std::int64_t n = x.size(0), c = x.size(1) / (block * block), h = x.size(2), w = x.size(3);
   Tensor y = mode == "DCR" ? x.reshape({n, block, block, c, h, w}).permute({0, 3, 4, 1, 5, 2})
                            : x.reshape({n, c, block, block, h, w}).permute({0, 1, 4, 2, 5, 3});

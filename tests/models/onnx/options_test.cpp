@@ -68,7 +68,9 @@ TEST(OnnxOptions, FreezingHoldsInsideAnIf) {
     }
     std::int64_t packed = 0;
     for (const PlanReport& report : fast.report()) packed += report.packed_weights;
-    EXPECT_EQ(packed, 2) << breaks;
+    // Behind the break the host knows the flag: both products are one segment's, with a weight
+    // each.
+    EXPECT_EQ(packed, breaks ? 1 : 2) << fast.explain();
   }
 }
 
@@ -85,8 +87,8 @@ TEST(OnnxOptions, ACallThatIsNotPaddedNamesTheNode) {
   ::testing::internal::CaptureStderr();
   expect_near(fast({x})[0], module->forward({x})[0]);
   const std::string told = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(told, HasSubstr(" in node \"mean\" (ReduceMean) of model.onnx: it goes over a padded "
-                              "axis; mark that axis without buckets"));
+  EXPECT_THAT(told, HasSubstr(" in node \"mean\" (ReduceMean) of "));
+  EXPECT_THAT(told, HasSubstr("model.onnx: it goes over a padded axis; mark that axis without"));
   EXPECT_THAT(fast.explain(), HasSubstr("in node \"mean\" (ReduceMean)"));
 }
 
@@ -118,7 +120,8 @@ TEST(OnnxOptions, LayersThatAreQuantisedDynamicallyAreOneProgram) {
   const Tensor y = fast({x})[0], wanted = module->forward({x})[0];
   EXPECT_LT(amax(abs(y - wanted)).item<float>(), 1e-4F * amax(abs(wanted)).item<float>());
   int products = 0;
-  for (const RegionReport& region : fast.report()[0].regions)
+  const PlanReport report = fast.report().at(0);
+  for (const RegionReport& region : report.regions)
     for (const std::string& op : region.ops)
       if (op == "matmul") {
         ++products;
