@@ -1,6 +1,5 @@
-// Operators of ai.onnx.ml on columns of samples
-// (graph/functions/learners/encoding.h).
-// dtype here: an encoder of texts is refused.
+// Operators of ai.onnx.ml on columns of samples (graph/functions/learners/encoding.h). Texts have
+// no dtype here: an encoder of texts is refused.
 #include <limits>
 
 #include "graph/functions/learners/encoding.h"
