@@ -393,7 +393,11 @@ std::string outcome(const Row& row, const Situation& at) {
 
 class OptionsTable : public testing::TestWithParam<std::size_t> {};
 
+// Cells are about the host, but for those of the column that names a GPU.
+bool is_on_host() { return default_device() == Device::cpu(); }
+
 TEST_P(OptionsTable, IsWhatHolds) {
+  if (!is_on_host()) GTEST_SKIP() << "only the host has these cells";
   const Row& row = rows[GetParam()];
   const Table table = table_of_page();
   const auto cells = table.rows.find(row.option);
@@ -413,6 +417,7 @@ TEST(OptionsTablePage, HasTheOptionsThatAreTested) {
 }
 
 TEST(UnkeptOptions, AreToldOnceAndNotWhereAskedNotTo) {
+  if (!is_on_host()) GTEST_SKIP() << "only the host has packed weights";
   const Tensor w = random({3, width, width}, 8), x = rows_of(64);
   const Function function = [=](const Tensor& t) {
     auto turn = [](const Tensors& s, const Tensors& each) -> Turn {
