@@ -30,9 +30,10 @@ struct Piece {
 // Runs a body in memory that it is given.
 class BodyRunner {
  public:
-  // `inputs` is how many the body has; behind them its plan reads packed weights.
-  BodyRunner(std::shared_ptr<const Plan> plan, std::size_t inputs)
-      : plan_(std::move(plan)), inputs_(inputs) {
+  // `strides` has an entry an input of the body, of which none are row-major; behind the inputs its
+  // plan reads packed weights.
+  BodyRunner(std::shared_ptr<const Plan> plan, std::vector<Strides> strides)
+      : plan_(std::move(plan)), inputs_(strides.size()), strides_(std::move(strides)) {
     const Executable& run = *plan_->executable();
     for (const PlanOutput& output : plan_->outputs())
       bytes_.push_back(element_count(output.shape) * size_bytes(output.dtype));
@@ -64,9 +65,32 @@ class BodyRunner {
       run_step(run, step, arguments.data());
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
-      Address from = of_buffer_[i] ? results[outputs_[*of_buffer_[i]]]
-                                   : inputs[static_cast<std::size_t>(*plan_->outputs()[i].input)];
+      if (!of_buffer_[i]) {
+        const auto input = static_cast<std::size_t>(*plan_->outputs()[i].input);
+        copy_input(results[i], inputs[input], plan_->outputs()[i], strides_[input]);
+        continue;
+      }
+      Address from = results[outputs_[*of_buffer_[i]]];
       if (from != results[i]) copy(results[i], from, bytes_[i]);
+    }
+  }
+  // A result that is an input, whose elements lie apart by these strides.
+  void copy_input(Address to, const std::byte* from, const PlanOutput& output,
+                  const Strides& strides) const {
+    const Shape& shape = output.shape;
+    const std::int64_t bytes = size_bytes(output.dtype), count = element_count(shape);
+    if (strides.empty() || is_row_major(shape, strides)) {
+      if (to != from) copy(to, from, count * bytes);
+      return;
+    }
+    const std::int64_t run = strides[-1] == 1 ? shape[-1] : 1;
+    for (std::int64_t first = 0; first < count; first += run) {
+      std::int64_t rest = first, offset = 0;
+      for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+        offset += rest % shape[axis] * strides[axis];
+        rest /= shape[axis];
+      }
+      copy(to + first * bytes, from + offset * bytes, run * bytes);
     }
   }
   void copy(Address to, const std::byte* from, std::int64_t bytes) const {
@@ -94,6 +118,7 @@ class BodyRunner {
 
   std::shared_ptr<const Plan> plan_;
   std::size_t inputs_;
+  std::vector<Strides> strides_;
   std::vector<std::size_t> packed_;
   std::vector<std::int64_t> bytes_;                      // of each result
   std::vector<std::optional<std::uint32_t>> of_buffer_;  // of each result; none: an input's memory
@@ -330,7 +355,7 @@ ControlFlowCall control_flow_call(const TaskList& list, const Region& region,
     const Graph graph = with_strides(task.attributes.bodies[i], task, *control, first);
     control->bodies.emplace_back(
         make_plan(run_passes(graph, {.target = options.device.target()}), body),
-        graph.inputs.size());
+        graph.input_strides);
   }
   ControlFlowCall result;
   take_packed(result, *control, task, first, storages.size());

@@ -155,6 +155,23 @@ TEST(FreezingInside, ComputesOnceWhatLoopsReadOfWeights) {
   EXPECT_EQ(report.packed_weights, 1);  // of what was computed
 }
 
+// A branch that gives an operand as it is copies it by the operand's strides.
+TEST(FreezingInside, BranchesGiveOperandsThatLieAnyhow) {
+  const Tensor x = random({3, 5}, 21);
+  const Tensors views = {x.reshape({1, 3, 5}).expand({4, 3, 5}), x.permute({1, 0}),
+                         x.slice(1, 0, 5, 2)};
+  for (const Tensor& view : views) {
+    const Function function = [=](const Tensors& t) {
+      auto first = [](const Tensors& s) { return Tensors{s[0], s[1] * 2.0}; };
+      auto second = [](const Tensors& s) { return Tensors{s[1], s[0]}; };
+      return cond(sum(t[0]) > 0.0, first, second, {view, view});
+    };
+    const auto fast = compile(function);
+    for (const Tensor& t : {ones({2}), full({2}, -1.0)})
+      EXPECT_EQ(fast(Tensors{t})[0].to_vector<float>(), view.to_vector<float>());
+  }
+}
+
 // A value made of weights outside, and multiplied inside, is packed as a weight is.
 TEST(FreezingInside, PacksWhatWasMadeOfWeightsOutside) {
   const Tensor w = random({96, 96}, 18);

@@ -70,7 +70,8 @@ TEST(OnnxOptions, FreezingHoldsInsideAnIf) {
     for (const PlanReport& report : fast.report()) packed += report.packed_weights;
     // Behind the break the host knows the flag: both products are one segment's, with a weight
     // each.
-    EXPECT_EQ(packed, breaks ? 1 : 2) << fast.explain();
+    // GPUs read weights as they are.
+    if (default_device() == Device::cpu()) EXPECT_EQ(packed, breaks ? 1 : 2) << fast.explain();
   }
 }
 
