@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 for device in cpu emulated:sm_80 emulated:sm_90a; do
   TILEWRIGHT_DEVICE=$device TILEWRIGHT_DUMP=graph.captured TILEWRIGHT_TUNE_DB=$work/tuning.sqlite \
-    "$program" "$@" >/dev/null 2>"$work/$device"
+    "$program" "$@" 2>&1 >/dev/null | grep -E '^(// graph\.captured|graph|  |\})' >"$work/$device"
 done
 grep -q '^// graph.captured' "$work/cpu" || { echo "$program captures no graph" >&2; exit 1; }
 diff "$work/cpu" "$work/emulated:sm_80"
