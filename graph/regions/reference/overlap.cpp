@@ -53,13 +53,43 @@ Extent extent_of(const StridedView& view) {
 
 namespace {
 
+template <typename Visit>
+void for_each_element(const StridedView& view, const Visit& visit) {
+  for (std::int64_t number = 0, count = element_count(view.shape); number < count; ++number) {
+    std::int64_t rest = number, place = view.offset;
+    for (int axis = view.shape.rank() - 1; axis >= 0; --axis) {
+      place += rest % view.shape[axis] * view.strides[axis];
+      rest /= view.shape[axis];
+    }
+    visit(place);
+  }
+}
+
+// Element by element, of small views; false of others.
+bool share_no_element(const StridedView& x, const StridedView& y) {
+  constexpr std::int64_t most = 1 << 20;
+  const Extent in_x = extent_of(x);
+  const std::int64_t reach = in_x.last - in_x.first + 1;
+  if (reach > 16 * most || element_count(x.shape) > most || element_count(y.shape) > most)
+    return false;
+  std::vector<bool> is_in_x(static_cast<std::size_t>(reach));
+  for_each_element(
+      x, [&](std::int64_t place) { is_in_x[static_cast<std::size_t>(place - in_x.first)] = true; });
+  bool is_apart = true;
+  for_each_element(y, [&](std::int64_t place) {
+    if (place >= in_x.first && place <= in_x.last)
+      is_apart &= !is_in_x[static_cast<std::size_t>(place - in_x.first)];
+  });
+  return is_apart;
+}
+
 // True if no element is in both: for views one after the other in memory, or beside each other
-// along one axis of a whole.
+// along one axis of a whole; or for small ones that interleave in any way.
 bool lie_apart(StridedView x, StridedView y) {
   const Extent in_x = extent_of(x), in_y = extent_of(y);
   if (in_x.last < in_y.first || in_y.last < in_x.first) return true;
   if (x.offset > y.offset) std::swap(x, y);
-  if (x.strides != y.strides) return false;
+  if (x.strides != y.strides) return share_no_element(x, y);
   const std::int64_t apart = y.offset - x.offset;
   for (int axis = 0; axis < x.shape.rank(); ++axis) {
     const std::int64_t stride = x.strides[axis];
@@ -73,7 +103,7 @@ bool lie_apart(StridedView x, StridedView y) {
     sort(whole);
     if (nest(whole)) return true;
   }
-  return false;
+  return share_no_element(x, y);
 }
 
 }  // namespace

@@ -166,7 +166,9 @@ Tensor centred(const Call& call) {
           wanted, "]; a size each is wanted");
   Shape before, after;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    std::int64_t more = wanted[static_cast<int>(i)] - x.size(axes[i]);
+    const std::int64_t size = wanted[static_cast<int>(i)];
+    require(size >= 0, "[onnx] an axis is to have the size ", size, "; it must be in [0, 2^63)");
+    std::int64_t more = size - x.size(axes[i]);
     std::int64_t front = more >= 0 ? more / 2 : -((-more) / 2);
     before.push_back(front);
     after.push_back(more - front);
