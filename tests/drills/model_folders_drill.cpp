@@ -149,7 +149,7 @@ void expect_safe(const ModelFiles& files, Verdict verdict) {
   if (outcome.status != 0) return;
   Json answer = Json::parse(outcome.out, nullptr, false);
   ASSERT_TRUE(answer.is_object()) << outcome.text();
-  EXPECT_LE(answer["ids"].size(), 12U) << outcome.text();
+  EXPECT_LE(answer["ids"].size(), answer["prompt_ids"].size() + 12) << outcome.text();
 }
 
 TEST(ModelFolders, AreReadWhereNothingIsWrong) {
