@@ -1,7 +1,7 @@
 // Random graphs that are compiled once for sizes that change compute what they mean at every size.
 //
 // Each graph is called at five sizes of its named axes, among them 0, 1, primes, powers of two and
-// their neighbours. The ordinary run has 2,000 graphs; TILEWRIGHT_TEST_GRAPHS says how many, and
+// their neighbours. The ordinary run has 500 graphs; TILEWRIGHT_TEST_GRAPHS says how many, and
 // the nightly run tries 20,000.
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ Programs expect_meant(std::span<const std::uint64_t> seeds, const Device& device
 
 TEST(ChangingSizes, RandomGraphsComputeWhatTheyMeanAtEach) {
   const std::vector<std::uint64_t> seeds =
-      seeds_of_test(static_cast<std::uint64_t>(env::test_graphs().value_or(2000)));
+      seeds_of_test(static_cast<std::uint64_t>(env::test_graphs().value_or(500)));
   const Programs programs = expect_meant(seeds, Device::cpu());
   std::cout << seeds.size() << " graphs: " << programs.shared << " of " << programs.all
             << " programs of plans were those of another size\n";
@@ -128,10 +128,10 @@ TEST(ChangingSizes, RandomGraphsComputeWhatTheyMeanAtEach) {
   }
 }
 
-// A fortieth of the graphs: the emulator takes its time.
+// A tenth of the graphs: the emulator takes its time.
 void expect_meant_on_emulated(const char* gpu) {
-  const auto graphs = static_cast<std::uint64_t>(env::test_graphs().value_or(2000));
-  expect_meant(seeds_of_test(graphs / 40), Device::emulated(gpu));
+  const auto graphs = static_cast<std::uint64_t>(env::test_graphs().value_or(500));
+  expect_meant(seeds_of_test(graphs / 10), Device::emulated(gpu));
 }
 TEST(ChangingSizes, ForSm80AndEmulatedGraphsComputeWhatTheyMeanAtEach) {
   expect_meant_on_emulated("sm_80");
