@@ -16,6 +16,10 @@
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/pooling/pooling.h"
+#include "graph/functions/recurrent/recurrent.h"
+#include "graph/functions/reducing/class_losses.h"
+#include "graph/functions/reducing/norms.h"
+#include "graph/functions/special/incomplete_gamma.h"
 #include "graph/ir/text.h"
 #include "graph/tensor/capture.h"
 #include "models/exported/exported_module.h"
@@ -63,6 +67,20 @@ Texts texts_of_functions() {
       captured_text({zeros({2, 5, 5})}, [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
         return {svd(x[0]).values, eigh(x[0]).first, inverse(x[0]), qr(x[0]).first, cholesky(x[0])};
       });
+  const Tensor image = zeros({2, 4, 3}), channels = zeros({4}), classes = zeros({2, 3}, i64);
+  texts["norms and losses"] = captured_text(
+      {image, channels, classes}, [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+        return {batch_norm_inference(x[0], x[1], x[1], x[1], {}),
+                batch_norm_training(x[0], {}, x[1], {}, {}).output, group_norm(x[0], 2, x[1], x[1]),
+                nll_loss(x[0], x[2]),
+                cross_entropy(x[0], x[2], x[1], {.reduction = LossReduction::sum})};
+      });
+  texts["series and layers"] =
+      captured_text({zeros({5, 2, 3}), zeros({8, 3}), zeros({8, 2}), zeros({8})},
+                    [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+                      const LstmResult y = lstm(x[0], {}, {{x[1], x[2], {}, x[3]}});
+                      return {y.output, y.cell, igamma(x[0], x[0]), igammac(x[0], x[0])};
+                    });
   return texts;
 }
 
@@ -96,6 +114,13 @@ TEST(CapturedGraphs, NameTheFunctionThatTheUserCalled) {
   for (const char* name : {"svd(", "eigh(", "inverse", "qr(", "cholesky("})
     EXPECT_NE(texts.at("factors").find(concat("custom=", name)), std::string::npos)
         << texts.at("factors");
+  for (const char* name :
+       {"batch_norm(", "batch_norm_training(", "group_norm(", "nll_loss(", "cross_entropy("})
+    EXPECT_NE(texts.at("norms and losses").find(concat("custom=", name)), std::string::npos)
+        << texts.at("norms and losses");
+  for (const char* name : {"lstm(", "igamma", "igammac"})
+    EXPECT_NE(texts.at("series and layers").find(concat("custom=", name)), std::string::npos)
+        << texts.at("series and layers");
 }
 
 TEST(CapturedGraphs, OfNamedFunctionsReadBack) {

@@ -1,6 +1,7 @@
 #include "graph/functions/recurrent/recurrent.h"
 
 #include "graph/functions/control/control_flow.h"
+#include "graph/functions/named/named_function.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
@@ -9,6 +10,8 @@
 namespace tilewright {
 
 using graph::At;
+using graph::FunctionCall;
+using graph::NamedFunction;
 using graph::RecurrentCell;
 using graph::RecurrentKind;
 using std::source_location;
@@ -66,23 +69,30 @@ CellOptions of_direction(RecurrentKind kind, const RecurrentOptions& options,
   return result;
 }
 
+// x with the steps first, whose lengths have been looked at.
+Tensor steps_of(const char* name, const TensorOperand& operand, const RecurrentOptions& options) {
+  const source_location w = operand.where;
+  const Tensor x = graph::tensor_of(operand, name);
+  require(x.rank() == 3 && is_floating(x.dtype()), "[", name, "] x is ", x.dtype(), " [", x.shape(),
+          "] (at ", At{w}, "); floats of three axes are wanted: steps, batch and inputs");
+  const int time = options.batch_first ? 1 : 0;
+  require(x.size(time) > 0, "[", name, "] x has no steps (at ", At{w},
+          "); there must be at least one");
+  if (options.lengths.defined())
+    require_lengths(options.lengths, x.size(time), x.size(1 - time), options, name, w);
+  return options.batch_first ? x.transpose(0, 1) : x;
+}
+
 // The output, and each part of the last states.
 Tensors layers(RecurrentKind kind, const TensorOperand& operand, const Tensors& initial,
                const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options) {
   const source_location w = operand.where;
   const char* name = name_of(kind);
-  Tensor x = graph::tensor_of(operand, name);
-  require(x.rank() == 3 && is_floating(x.dtype()), "[", name, "] x is ", x.dtype(), " [", x.shape(),
-          "] (at ", At{w}, "); floats of three axes are wanted: steps, batch and inputs");
+  Tensor x = steps_of(name, operand, options);
   const std::size_t directions = options.bidirectional ? 2 : 1;
   require(!weights.empty() && weights.size() % directions == 0, "[", name, "] ", weights.size(),
           " weights (at ", At{w}, "); ", directions, " for each layer are wanted");
-  if (options.batch_first) x = x.transpose(0, 1);
   const std::int64_t batch = x.size(1);
-  require(x.size(0) > 0, "[", name, "] x has no steps (at ", At{w},
-          "); there must be at least one");
-  if (options.lengths.defined())
-    require_lengths(options.lengths, x.size(0), batch, options, name, w);
   std::vector<Tensors> last(initial.size());
   for (std::size_t layer = 0; layer < weights.size(); layer += directions) {
     Tensors outputs;
@@ -115,37 +125,106 @@ Tensors layers(RecurrentKind kind, const TensorOperand& operand, const Tensors& 
   return results;
 }
 
-std::pair<Tensor, Tensor> as_pair(const Tensors& results) { return {results[0], results[1]}; }
-RecurrentOptions with_activation(const RecurrentOptions& options, const GateFunction& activation) {
-  RecurrentOptions result = options;
-  if (result.activations.empty()) result.activations = {activation};
-  return result;
+// A call as a node: x, the lengths, the parts of the initial state, and the tensors of each weight,
+// undefined where there are none; the options as settings.
+Tensors called(const NamedFunction& function, RecurrentKind kind, const TensorOperand& x,
+               const Tensors& initial, const std::vector<RecurrentWeights>& weights,
+               const RecurrentOptions& options) {
+  // Activations of the caller's own have no name, so the steps are recorded.
+  if (!options.activations.empty()) return layers(kind, x, initial, weights, options);
+  steps_of(name_of(kind), x, options);
+  Tensors operands = {x.tensor, options.lengths};
+  operands.insert(operands.end(), initial.begin(), initial.end());
+  for (const RecurrentWeights& w : weights)
+    for (const Tensor& t :
+         {w.input, w.hidden, w.input_bias, w.hidden_bias, w.projection, w.peephole})
+      operands.push_back(t);
+  graph::Settings settings = {{"weights", std::ssize(weights)},
+                              {"bidirectional", options.bidirectional},
+                              {"reverse", options.reverse},
+                              {"batch_first", options.batch_first},
+                              {"onnx_gates", options.gates == GateOrder::onnx},
+                              {"input_forget", options.input_forget},
+                              {"linear_before_reset", options.linear_before_reset},
+                              {"quantizes_operands", options.quantizes_operands}};
+  if (options.clip) settings.add("clip", *options.clip);
+  return function(operands, std::move(settings), x.where);
 }
+
+// `activation` is that of simple layers.
+Tensors recurrent_body(RecurrentKind kind, const GateFunction& activation,
+                       const FunctionCall& call) {
+  const graph::Settings& s = call.settings;
+  RecurrentOptions options;
+  options.bidirectional = s.flag("bidirectional");
+  options.reverse = s.flag("reverse");
+  options.batch_first = s.flag("batch_first");
+  options.gates = s.flag("onnx_gates") ? GateOrder::onnx : GateOrder::pytorch;
+  options.input_forget = s.flag("input_forget");
+  options.linear_before_reset = s.flag("linear_before_reset");
+  options.quantizes_operands = s.flag("quantizes_operands");
+  if (s.has("clip")) options.clip = s.number("clip");
+  if (activation) options.activations = {activation};
+  options.lengths = call[1];
+  options.lengths_are_inside = true;
+  const std::size_t parts = kind == RecurrentKind::lstm ? 2 : 1;
+  const Tensors initial(call.operands.begin() + 2,
+                        call.operands.begin() + 2 + static_cast<std::ptrdiff_t>(parts));
+  std::vector<RecurrentWeights> weights;
+  const auto count = static_cast<std::size_t>(s.integer("weights"));
+  for (std::size_t i = 2 + parts; weights.size() < count; i += 6)
+    weights.push_back({call[i], call[i + 1], call[i + 2], call[i + 3], call[i + 4], call[i + 5]});
+  return layers(kind, {call[0], call.where}, initial, weights, options);
+}
+
+std::pair<Tensor, Tensor> as_pair(const Tensors& results) { return {results[0], results[1]}; }
 
 }  // namespace
 
+namespace graph::named {
+extern const NamedFunction lstm_function;
+const NamedFunction lstm_function("lstm", [](const FunctionCall& call) {
+  return recurrent_body(RecurrentKind::lstm, {}, call);
+});
+extern const NamedFunction gru_function;
+const NamedFunction gru_function("gru", [](const FunctionCall& call) {
+  return recurrent_body(RecurrentKind::gru, {}, call);
+});
+extern const NamedFunction rnn_tanh_function;
+const NamedFunction rnn_tanh_function("rnn_tanh", [](const FunctionCall& call) {
+  return recurrent_body(
+      RecurrentKind::rnn, [](const Tensor& t) { return tanh(t); }, call);
+});
+extern const NamedFunction rnn_relu_function;
+const NamedFunction rnn_relu_function("rnn_relu", [](const FunctionCall& call) {
+  return recurrent_body(
+      RecurrentKind::rnn, [](const Tensor& t) { return relu(t); }, call);
+});
+}  // namespace graph::named
+
 LstmResult lstm(const TensorOperand& x, const LstmState& initial,
                 const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options) {
-  const Tensors results =
-      layers(RecurrentKind::lstm, x, {initial.hidden, initial.cell}, weights, options);
+  const Tensors results = called(graph::named::lstm_function, RecurrentKind::lstm, x,
+                                 {initial.hidden, initial.cell}, weights, options);
   return {results[0], results[1], results[2]};
 }
 std::pair<Tensor, Tensor> gru(const TensorOperand& x, const Tensor& initial,
                               const std::vector<RecurrentWeights>& weights,
                               const RecurrentOptions& options) {
-  return as_pair(layers(RecurrentKind::gru, x, {initial}, weights, options));
+  return as_pair(
+      called(graph::named::gru_function, RecurrentKind::gru, x, {initial}, weights, options));
 }
 std::pair<Tensor, Tensor> rnn_tanh(const TensorOperand& x, const Tensor& initial,
                                    const std::vector<RecurrentWeights>& weights,
                                    const RecurrentOptions& options) {
-  return as_pair(layers(RecurrentKind::rnn, x, {initial}, weights,
-                        with_activation(options, [](const Tensor& t) { return tanh(t); })));
+  return as_pair(
+      called(graph::named::rnn_tanh_function, RecurrentKind::rnn, x, {initial}, weights, options));
 }
 std::pair<Tensor, Tensor> rnn_relu(const TensorOperand& x, const Tensor& initial,
                                    const std::vector<RecurrentWeights>& weights,
                                    const RecurrentOptions& options) {
-  return as_pair(layers(RecurrentKind::rnn, x, {initial}, weights,
-                        with_activation(options, [](const Tensor& t) { return relu(t); })));
+  return as_pair(
+      called(graph::named::rnn_relu_function, RecurrentKind::rnn, x, {initial}, weights, options));
 }
 
 }  // namespace tilewright

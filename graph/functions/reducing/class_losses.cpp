@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 
+#include "graph/functions/named/named_function.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/reducing/loss_reduction.h"
 #include "graph/ir/location.h"
@@ -15,6 +16,7 @@ namespace tilewright {
 using graph::At;
 using graph::choice;
 using graph::Formula;
+using graph::FunctionCall;
 using graph::Terms;
 using std::source_location;
 
@@ -120,7 +122,29 @@ Tensor of_samples(const Formula& loss, int rank_of_scores, LossReduction reducti
   return graph::reduced_loss(each, reduction, dtype);
 }
 
+LossReduction reduction_of(const FunctionCall& call) {
+  return static_cast<LossReduction>(call.settings.integer("reduction"));
+}
+
+std::vector<Tensor> nll_loss_body(const FunctionCall& call) {
+  const ClassScores site = site_of("nll_loss", {call[0], call.where}, call[1]);
+  const auto ignored = static_cast<double>(call.settings.integer("ignore_index"));
+  const LossReduction reduction = reduction_of(call);
+  Formula chosen = site.is_target() & (site.numbers() != ignored);
+  Formula weights = site.weights(call[2]);
+  Formula loss = -site.named(chosen, site.scores * weights);
+  if (reduction != LossReduction::mean)
+    return {of_samples(loss, call[0].rank(), reduction, site.dtype)};
+  Formula divisor = site.named(chosen, weights);
+  return {(sum_of_all(loss) / sum_of_all(divisor)).to(site.dtype).tensor()};
+}
+
 }  // namespace
+
+namespace graph::named {
+extern const NamedFunction nll_loss_function;
+const NamedFunction nll_loss_function("nll_loss", nll_loss_body);
+}  // namespace graph::named
 
 Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
                 const ClassLossOptions& options) {
@@ -128,18 +152,10 @@ Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
   ClassScores checked = site_of("nll_loss", scores, targets);
   require_places(checked);
   require_classes(checked, ignored);
-  auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight) {
-    ClassScores site = site_of("nll_loss", x, t);
-    Formula chosen = site.is_target() & (site.numbers() != static_cast<double>(ignored));
-    Formula weights = site.weights(weight);
-    Formula loss = -site.named(chosen, site.scores * weights);
-    if (reduction != LossReduction::mean)
-      return of_samples(loss, x.tensor.rank(), reduction, site.dtype);
-    Formula divisor = site.named(chosen, weights);
-    return (sum_of_all(loss) / sum_of_all(divisor)).to(site.dtype).tensor();
-  };
-  return loss_at_once("nll_loss", scores, targets, class_weight,
-                      {ignored, static_cast<int>(reduction)}, loss_of);
+  return graph::named::nll_loss_function(
+      {scores.tensor, graph::tensor_of({targets, scores.where}, "nll_loss"), class_weight},
+      {{"ignore_index", ignored}, {"reduction", static_cast<std::int64_t>(reduction)}},
+      scores.where)[0];
 }
 
 std::pair<Tensor, Tensor> nll_loss_forward(const TensorOperand& scores, const Tensor& targets,
@@ -191,7 +207,27 @@ ClassScores entropy_site(const TensorOperand& scores, const Tensor& targets) {
                  are_classes ? targets : zeros({}, DType::i64, scores.where));
 }
 
+std::vector<Tensor> cross_entropy_body(const FunctionCall& call) {
+  CrossEntropyOptions options;
+  options.label_smoothing = call.settings.number("label_smoothing");
+  options.ignore_index = call.settings.integer("ignore_index");
+  options.reduction = reduction_of(call);
+  const Tensor &targets = call[1], &weight = call[2];
+  const ClassScores site = entropy_site({call[0], call.where}, targets);
+  const Formula log_p(log_softmax({site.scores.tensor(), call.where}, 1), call.where);
+  const Formula each = log_p * site.weights(weight);
+  const int rank = call[0].rank();
+  return {is_floating(targets.dtype())
+              ? entropy_of_probabilities(site, targets, each, rank, options)
+              : entropy_of_classes(site, each, weight, rank, options)};
+}
+
 }  // namespace
+
+namespace graph::named {
+extern const NamedFunction cross_entropy_function;
+const NamedFunction cross_entropy_function("cross_entropy", cross_entropy_body);
+}  // namespace graph::named
 
 Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const Tensor& weight,
                      const CrossEntropyOptions& options) {
@@ -209,16 +245,12 @@ Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const T
   require(are_classes || given.shape() == scores.tensor.shape(), "[cross_entropy] targets are ",
           given.shape(), ", scores are ", scores.tensor.shape(), " (at ", At{w},
           "); probabilities must have the shape of the scores");
-  auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor& weight_of_classes) {
-    ClassScores site = entropy_site(x, t);
-    const Formula log_p(log_softmax({site.scores.tensor(), w}, 1), w);
-    const Formula each = log_p * site.weights(weight_of_classes);
-    const int rank = x.tensor.rank();
-    return are_classes ? entropy_of_classes(site, each, weight_of_classes, rank, options)
-                       : entropy_of_probabilities(site, t, each, rank, options);
-  };
-  return loss_at_once("cross_entropy of classes", scores, given, weight,
-                      {share, options.ignore_index, static_cast<int>(options.reduction)}, loss_of);
+  return graph::named::cross_entropy_function(
+      {scores.tensor, given, weight},
+      {{"label_smoothing", share},
+       {"ignore_index", options.ignore_index},
+       {"reduction", static_cast<std::int64_t>(options.reduction)}},
+      w)[0];
 }
 
 Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,

@@ -1,9 +1,9 @@
 #include "graph/functions/reducing/norms.h"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 
+#include "graph/functions/named/named_function.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/functions/reducing/reductions.h"
@@ -15,6 +15,7 @@ namespace tilewright {
 
 using graph::At;
 using graph::Formula;
+using graph::FunctionCall;
 using std::source_location;
 
 namespace {
@@ -115,21 +116,10 @@ int leading_axes(const NormOperand& site, const Shape& normalized) {
 
 namespace {
 
-// The results of PyTorch's native norms, as one operation.
-using NormFunction =
-    std::function<NormResult(const TensorOperand& x, const Tensor& weight, const Tensor& bias)>;
-NormResult norm_at_once(std::string_view name, const TensorOperand& x, const Tensor& weight,
-                        const Tensor& bias, const std::vector<Number>& settings,
-                        const NormFunction& norm) {
-  const Tensor operands[] = {graph::tensor_of(x, name), weight, bias};
-  source_location w = x.where;
-  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    NormResult result = norm({t[0], w}, t[1], t[2]);
-    return {result.output, result.mean, result.rstd};
-  };
-  std::vector<Tensor> all = graph::apply_function(name, operands, settings, function, w);
-  return {all[0], all[1], all[2]};
+std::vector<Tensor> all_of(const NormResult& result) {
+  return {result.output, result.mean, result.rstd};
 }
+NormResult norm_result(const std::vector<Tensor>& all) { return {all[0], all[1], all[2]}; }
 
 NormResult layer_norm_of(const TensorOperand& x, const Shape& normalized_shape,
                          const Tensor& weight, const Tensor& bias, double eps) {
@@ -146,14 +136,26 @@ NormResult layer_norm_of(const TensorOperand& x, const Shape& normalized_shape,
           site.given_back(normal.rstd, weight, bias, kept)};
 }
 
+std::vector<Tensor> layer_norm_body(const FunctionCall& call) {
+  const Shape& all = call[0].shape();
+  const Shape normalized(all.end() - call.settings.integer("axes"), all.end());
+  return all_of(layer_norm_of({call[0], call.where}, normalized, call[1], call[2],
+                              call.settings.number("eps")));
+}
+
 }  // namespace
+
+namespace graph::named {
+extern const NamedFunction native_layer_norm_function;
+const NamedFunction native_layer_norm_function("native_layer_norm", layer_norm_body);
+}  // namespace graph::named
 
 NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_shape,
                              const Tensor& weight, const Tensor& bias, double eps) {
-  return norm_at_once("native_layer_norm", x, weight, bias, {eps, normalized_shape.rank()},
-                      [&](const TensorOperand& t, const Tensor& w, const Tensor& b) {
-                        return layer_norm_of(t, normalized_shape, w, b, eps);
-                      });
+  leading_axes(NormOperand("layer_norm", x), normalized_shape);  // the axes fit
+  return norm_result(graph::named::native_layer_norm_function(
+      {x.tensor, weight, bias}, {{"eps", eps}, {"axes", std::int64_t{normalized_shape.rank()}}},
+      x.where));
 }
 
 // By the op of the last axis where its parameters are those of x, which is one kernel.
@@ -226,12 +228,19 @@ NormResult group_norm_of(const TensorOperand& x, std::int64_t groups, const Tens
 
 }  // namespace
 
+namespace graph::named {
+extern const NamedFunction group_norm_function;
+const NamedFunction group_norm_function("group_norm", [](const FunctionCall& call) {
+  return all_of(group_norm_of({call[0], call.where}, call.settings.integer("groups"), call[1],
+                              call[2], call.settings.number("eps")));
+});
+}  // namespace graph::named
+
 NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
                              const Tensor& bias, double eps) {
-  return norm_at_once("native_group_norm", x, weight, bias, {eps, groups},
-                      [&](const TensorOperand& t, const Tensor& w, const Tensor& b) {
-                        return group_norm_of(t, groups, w, b, eps);
-                      });
+  return norm_result(
+      graph::named::group_norm_function({graph::tensor_of(x, "group_norm"), weight, bias},
+                                        {{"eps", eps}, {"groups", groups}}, x.where));
 }
 Tensor group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
                   const Tensor& bias, double eps) {
@@ -275,17 +284,23 @@ void require_channels(const NormOperand& site, std::initializer_list<Tensor> par
 
 }  // namespace
 
+namespace graph::named {
+extern const NamedFunction batch_norm_function;
+const NamedFunction batch_norm_function("batch_norm", [](const FunctionCall& call) {
+  const Tensor &mean = call[1], &variance = call[2], &weight = call[3], &bias = call[4];
+  const NormOperand site("batch_norm", {call[0], call.where});
+  require_channels(site, {weight, bias, mean, variance});
+  const Formula rstd = rsqrt(site.wide(variance) + call.settings.number("eps"));
+  return std::vector{normal_by_known(site, site.wide(mean), rstd, weight, bias)};
+});
+}  // namespace graph::named
+
 Tensor batch_norm_inference(const TensorOperand& x, const Tensor& mean, const Tensor& variance,
                             const Tensor& weight, const Tensor& bias, double eps) {
-  source_location w = x.where;
-  const Tensor operands[] = {graph::tensor_of(x, "batch_norm"), mean, variance, weight, bias};
-  for (const Tensor& known : {mean, variance}) graph::tensor_of({known, w}, "batch_norm");
-  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    NormOperand site("batch_norm", {t[0], w});
-    require_channels(site, {t[3], t[4], t[1], t[2]});
-    return {normal_by_known(site, site.wide(t[1]), rsqrt(site.wide(t[2]) + eps), t[3], t[4])};
-  };
-  return graph::apply_function("batch_norm", operands, {eps}, function, w).front();
+  for (const Tensor& given : {x.tensor, mean, variance})
+    graph::tensor_of({given, x.where}, "batch_norm");
+  return graph::named::batch_norm_function({x.tensor, mean, variance, weight, bias}, {{"eps", eps}},
+                                           x.where)[0];
 }
 
 namespace {
@@ -317,24 +332,30 @@ BatchNormResult batch_norm_of(const TensorOperand& x, const Tensor& weight, cons
   return result;
 }
 
+std::vector<Tensor> batch_norm_training_body(const FunctionCall& call) {
+  const BatchNormResult r = batch_norm_of(
+      {call[0], call.where}, call[1], call[2], call[3], call[4],
+      {.momentum = call.settings.number("momentum"), .eps = call.settings.number("eps")});
+  std::vector<Tensor> results = {r.output, r.mean, r.rstd};
+  for (const Tensor& running : {r.running_mean, r.running_variance})
+    if (running.defined()) results.push_back(running);
+  return results;
+}
+
 }  // namespace
+
+namespace graph::named {
+extern const NamedFunction batch_norm_training_function;
+const NamedFunction batch_norm_training_function("batch_norm_training", batch_norm_training_body);
+}  // namespace graph::named
 
 BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight,
                                     const Tensor& bias, const Tensor& running_mean,
                                     const Tensor& running_variance,
                                     const BatchNormOptions& options) {
-  source_location w = x.where;
-  const Tensor operands[] = {graph::tensor_of(x, "batch_norm"), weight, bias, running_mean,
-                             running_variance};
-  auto function = [&](std::span<const Tensor> t) {
-    BatchNormResult r = batch_norm_of({t[0], w}, t[1], t[2], t[3], t[4], options);
-    std::vector<Tensor> results = {r.output, r.mean, r.rstd};
-    for (const Tensor& running : {r.running_mean, r.running_variance})
-      if (running.defined()) results.push_back(running);
-    return results;
-  };
-  std::vector<Tensor> all = graph::apply_function("batch_norm_training", operands,
-                                                  {options.momentum, options.eps}, function, w);
+  const std::vector<Tensor> all = graph::named::batch_norm_training_function(
+      {graph::tensor_of(x, "batch_norm"), weight, bias, running_mean, running_variance},
+      {{"momentum", options.momentum}, {"eps", options.eps}}, x.where);
   BatchNormResult result{all[0], all[1], all[2], {}, {}};
   std::size_t next = 3;
   if (running_mean.defined()) result.running_mean = all[next++];

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "graph/functions/control/control_flow.h"
+#include "graph/functions/named/named_function.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/elementary.h"
@@ -137,25 +138,40 @@ Both incomplete_gamma(const Tensor& a, const Tensor& x) {
   return {chosen(great.lower, other.lower, 1, 0), chosen(great.upper, other.upper, 0, 1)};
 }
 
+// Of two operands that broadcast, in the dtype that they are promoted to, or f32.
 template <Tensor Both::*part>
-Tensor of_both(const TensorOperand& a, const TensorOperand& x, const char* name) {
+Tensors incomplete_gamma_body(const graph::FunctionCall& call) {
+  const Tensor &a = call[0], &x = call[1];
+  const DType dtype = promote(a.dtype(), x.dtype());
+  const Shape shape = *broadcast_shapes(a.shape(), x.shape());
+  const Both both = incomplete_gamma(a.to(f64).expand(shape), x.to(f64).expand(shape));
+  return {(both.*part).to(is_floating(dtype) ? dtype : f32)};
+}
+
+Tensor called(const graph::NamedFunction& function, const TensorOperand& a,
+              const TensorOperand& x) {
+  const std::string_view name = function.name();
   const Tensor &first = graph::tensor_of(a, name), &second = graph::tensor_of(x, name);
-  DType dtype = promote(first.dtype(), second.dtype());
-  if (!is_floating(dtype)) dtype = f32;
-  const auto shape = broadcast_shapes(first.shape(), second.shape());
-  require(shape.has_value(), "[", name, "] the operands are [", first.shape(), "] and [",
-          second.shape(), "] (at ", At{a.where}, "); they must broadcast");
-  return (incomplete_gamma(first.to(f64).expand(*shape), second.to(f64).expand(*shape)).*part)
-      .to(dtype);
+  require(broadcast_shapes(first.shape(), second.shape()).has_value(), "[", name,
+          "] the operands are [", first.shape(), "] and [", second.shape(), "] (at ", At{a.where},
+          "); they must broadcast");
+  return function({first, second}, {}, a.where)[0];
 }
 
 }  // namespace
 
+namespace graph::named {
+extern const NamedFunction igamma_function;
+const NamedFunction igamma_function("igamma", incomplete_gamma_body<&Both::lower>);
+extern const NamedFunction igammac_function;
+const NamedFunction igammac_function("igammac", incomplete_gamma_body<&Both::upper>);
+}  // namespace graph::named
+
 Tensor igamma(const TensorOperand& a, const TensorOperand& x) {
-  return of_both<&Both::lower>(a, x, "igamma");
+  return called(graph::named::igamma_function, a, x);
 }
 Tensor igammac(const TensorOperand& a, const TensorOperand& x) {
-  return of_both<&Both::upper>(a, x, "igammac");
+  return called(graph::named::igammac_function, a, x);
 }
 
 }  // namespace tilewright
