@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "dsl/assembly/assembly.h"
-#include "dsl/ir/message.h"
 #include "dsl/ir/immediates.h"
+#include "dsl/ir/message.h"
 #include "runtime/base/error.h"
 #include "runtime/base/random/philox.h"
 
@@ -13,42 +13,6 @@ namespace tilewright::dsl {
 
 using ir::Inst;
 using ir::Op;
-using ir::ReduceKind;
-
-llvm::Type* Arithmetic::element_type(DType dtype) const {
-  if (is_boolean(dtype)) return llvm::Type::getInt1Ty(context_);
-  return memory_type(dtype);
-}
-
-llvm::Type* Arithmetic::memory_type(DType dtype) const {
-  switch (dtype) {
-    case DType::f16: return llvm::Type::getHalfTy(context_);
-    case DType::f32: return llvm::Type::getFloatTy(context_);
-    case DType::f64: return llvm::Type::getDoubleTy(context_);
-    default: return llvm::Type::getIntNTy(context_, static_cast<unsigned>(bit_width(dtype)));
-  }
-}
-
-llvm::Value* Arithmetic::from_memory(llvm::Value* value, DType dtype) {
-  if (!is_boolean(dtype)) return value;
-  return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
-}
-
-llvm::Value* Arithmetic::to_memory(llvm::Value* value, DType dtype) {
-  if (!is_boolean(dtype)) return value;
-  llvm::Type* byte = b_.getInt8Ty();
-  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
-    byte = llvm::FixedVectorType::get(byte, vector->getNumElements());
-  return b_.CreateZExt(value, byte);
-}
-
-llvm::Constant* Arithmetic::constant(const ir::Scalar& scalar) {
-  llvm::Type* type = element_type(scalar.dtype);
-  if (type->isFloatingPointTy()) return llvm::ConstantFP::get(type, scalar.floating);
-  if (is_floating(scalar.dtype))  // one that LLVM does not see
-    return llvm::ConstantInt::get(type, bits_of(scalar.dtype, scalar.floating));
-  return llvm::ConstantInt::get(type, static_cast<std::uint64_t>(scalar.integer), true);
-}
 
 llvm::Value* Arithmetic::elementwise(const ir::Function& function, const Inst& inst,
                                      const std::vector<llvm::Value*>& operands) {
@@ -90,27 +54,6 @@ llvm::Value* Arithmetic::call_libm(const char* name, llvm::Value* x) {
         result, b_.CreateCall(callee, {b_.CreateExtractElement(x, lane)}), lane);
   return result;
 }
-
-namespace {
-
-// NaN if an operand is NaN; which of two zeros is given is left open.
-template <typename Builder>
-llvm::Value* extremum_of_any_zero(Builder& b, Op op, llvm::Value* x, llvm::Value* y) {
-  auto* call = b.CreateBinaryIntrinsic(
-      op == Op::min_ ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, x, y);
-  llvm::cast<llvm::Instruction>(call)->setHasNoSignedZeros(true);
-  return call;
-}
-
-bool is_number_but_zero(const llvm::Value* value) {
-  const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
-  if (constant != nullptr && constant->getType()->isVectorTy())
-    constant = constant->getSplatValue();
-  const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
-  return number != nullptr && !number->isNaN() && !number->isZero();
-}
-
-}  // namespace
 
 // Functions that expand_math expands arrive here only in f64, or where it was skipped.
 llvm::Value* Arithmetic::number_op(Op op, DType dtype, const std::vector<llvm::Value*>& v) {
@@ -219,20 +162,6 @@ llvm::Value* Arithmetic::division(Op op, DType dtype, llvm::Value* x, llvm::Valu
   return b_.CreateSelect(zero, number(0), result);
 }
 
-llvm::Value* Arithmetic::extremum(Op op, DType dtype, llvm::Value* x, llvm::Value* y) {
-  const bool sign = is_signed(dtype);
-  if (!is_floating(dtype)) {
-    auto id = op == Op::min_ ? (sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin)
-                             : (sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax);
-    return b_.CreateBinaryIntrinsic(id, x, y);
-  }
-  if (is_number_but_zero(y)) return extremum_of_any_zero(b_, op, x, y);
-  // The comparison and the first choice are one instruction of x86.
-  auto* takes_second = op == Op::max_ ? b_.CreateFCmpOLT(x, y) : b_.CreateFCmpOGT(x, y);
-  auto* better = b_.CreateSelect(takes_second, y, x);
-  return b_.CreateSelect(b_.CreateFCmpUNO(y, y), y, better);
-}
-
 llvm::Value* Arithmetic::shift(Op op, DType dtype, llvm::Value* x, llvm::Value* y) {
   std::int64_t width = x->getType()->getScalarSizeInBits();
   auto number = [&](std::int64_t n) {
@@ -268,36 +197,6 @@ llvm::Value* Arithmetic::random_bits(llvm::Value* seed, llvm::Value* place) {
   return b_.CreateOr(low(counter[0]), b_.CreateShl(counter[1], number(32)));
 }
 
-namespace {
-
-struct Comparison {
-  Op op;
-  llvm::CmpInst::Predicate floating, of_signed, of_unsigned;
-};
-constexpr Comparison comparisons[] = {
-    {Op::eq_, llvm::CmpInst::FCMP_OEQ, llvm::CmpInst::ICMP_EQ, llvm::CmpInst::ICMP_EQ},
-    {Op::ne_, llvm::CmpInst::FCMP_UNE, llvm::CmpInst::ICMP_NE, llvm::CmpInst::ICMP_NE},
-    {Op::lt_, llvm::CmpInst::FCMP_OLT, llvm::CmpInst::ICMP_SLT, llvm::CmpInst::ICMP_ULT},
-    {Op::le_, llvm::CmpInst::FCMP_OLE, llvm::CmpInst::ICMP_SLE, llvm::CmpInst::ICMP_ULE},
-    {Op::gt_, llvm::CmpInst::FCMP_OGT, llvm::CmpInst::ICMP_SGT, llvm::CmpInst::ICMP_UGT},
-    {Op::ge_, llvm::CmpInst::FCMP_OGE, llvm::CmpInst::ICMP_SGE, llvm::CmpInst::ICMP_UGE}};
-
-}  // namespace
-
-llvm::Value* Arithmetic::compare(Op op, DType dtype, llvm::Value* a, llvm::Value* b) {
-  const bool floating = is_floating(dtype);
-  const auto* row = std::ranges::find(comparisons, op, &Comparison::op);
-  check(row != std::ranges::end(comparisons), "not a comparison");
-  const auto predicate = floating           ? row->floating
-                         : is_signed(dtype) ? row->of_signed
-                                            : row->of_unsigned;
-  if (floating && bit_width(dtype) == 16) {
-    a = convert(a, dtype, DType::f32);
-    b = convert(b, dtype, DType::f32);
-  }
-  return b_.CreateCmp(predicate, a, b);
-}
-
 // By three powers that are normal numbers, the largest last: where a result is subnormal, only the
 // last product rounds.
 llvm::Value* Arithmetic::scale(llvm::Value* x, llvm::Value* n) {
@@ -321,118 +220,6 @@ llvm::Value* Arithmetic::scale(llvm::Value* x, llvm::Value* n) {
   return b_.CreateSelect(b_.CreateFCmpUNO(n, n), n, scaled);
 }
 
-llvm::Value* Arithmetic::widen_upper_half(llvm::Value* value) {
-  auto* wide = b_.CreateZExt(value, like(value, b_.getInt32Ty()));
-  return b_.CreateBitCast(b_.CreateShl(wide, 16), like(value, b_.getFloatTy()));
-}
-
-llvm::Value* Arithmetic::round_to_upper_half(llvm::Value* value, bool has_long_nans) {
-  auto* type = like(value, b_.getInt32Ty());
-  auto* bits = b_.CreateBitCast(value, type);
-  auto* odd = b_.CreateAnd(b_.CreateLShr(bits, 16), llvm::ConstantInt::get(type, 1));
-  auto* rounded = b_.CreateAdd(b_.CreateAdd(bits, llvm::ConstantInt::get(type, 0x7fff)), odd);
-  if (!has_long_nans) return rounded;
-  auto* quiet = b_.CreateOr(bits, llvm::ConstantInt::get(type, 0x400000));
-  return b_.CreateSelect(b_.CreateFCmpUNO(value, value), quiet, rounded);
-}
-
-llvm::Value* Arithmetic::narrow_to_upper_half(llvm::Value* value, DType) {
-  auto* rounded = round_to_upper_half(value, /*has_long_nans=*/true);
-  return b_.CreateTrunc(b_.CreateLShr(rounded, 16), like(value, b_.getInt16Ty()));
-}
-
-llvm::Value* Arithmetic::narrow_integers(llvm::Value* value, DType to) {
-  llvm::Type *type = value->getType(), *wide = like(value, b_.getInt32Ty());
-  const int above = 1 << (bit_width(to) - (is_signed(to) ? 1 : 0));
-  auto* low = llvm::ConstantFP::get(type, is_signed(to) ? -above : 0);
-  auto* high = llvm::ConstantFP::get(type, above - 1);
-  auto* some = b_.CreateSelect(b_.CreateFCmpOGT(value, low), value, low);
-  auto* bounded = b_.CreateSelect(b_.CreateFCmpOLT(some, high), some, high);
-  llvm::Value* number = b_.CreateFPToSI(bounded, wide);
-  if (is_signed(to)) {
-    auto* is_number = b_.CreateFCmpORD(value, llvm::Constant::getNullValue(type));
-    number = b_.CreateSelect(is_number, number, llvm::Constant::getNullValue(wide));
-  }
-  return b_.CreateTrunc(number, like(value, element_type(to)));
-}
-
-llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
-  if (from == to) return value;
-  llvm::Type* type = element_type(to);
-  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType()))
-    type = llvm::FixedVectorType::get(type, vector->getNumElements());
-  auto* zero = llvm::Constant::getNullValue(value->getType());
-  if (is_boolean(to))
-    return is_floating(from) && bit_width(from) < 32
-               ? convert(convert(value, from, DType::f32), DType::f32, to)
-           : is_floating(from) ? b_.CreateFCmpUNE(value, zero)
-                               : b_.CreateICmpNE(value, zero);
-  if (is_floating(from) && is_floating(to)) {
-    // Between narrow types f32 is a step on the way, and from f64 to them.
-    bool through = bit_width(from) == bit_width(to) ||
-                   (from == DType::f64 && bit_width(to) <= 16) ||
-                   (is_upper_half(from) && to != DType::f32) ||
-                   (is_float8(from) && to != DType::f32) || (is_float8(to) && from != DType::f32);
-    if (through) return convert(convert(value, from, DType::f32), DType::f32, to);
-    if (is_float8(from)) return widen_float8(value, from);
-    if (is_float8(to)) return narrow_to_float8(value, to);
-    if (is_upper_half(from)) return widen_upper_half(value);
-    if (is_upper_half(to)) return narrow_to_upper_half(value, to);
-    return b_.CreateFPCast(value, type);
-  }
-  if (is_floating(from) && bit_width(from) < 32)
-    return convert(convert(value, from, DType::f32), DType::f32, to);
-  if (is_floating(from)) {
-    if (type->isVectorTy() && bit_width(to) < 32) return narrow_integers(value, to);
-    auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
-  }
-  bool sign = is_signed(from);
-  if (is_floating(to)) {
-    if (bit_width(to) < 32) return convert(convert(value, from, DType::f32), DType::f32, to);
-    return sign ? b_.CreateSIToFP(value, type) : b_.CreateUIToFP(value, type);
-  }
-  return b_.CreateIntCast(value, type, sign);
-}
-
-void Arithmetic::keep_better(ReduceKind kind, DType dtype, llvm::Value*& best,
-                             llvm::Value*& best_index, llvm::Value* other, llvm::Value* other_index,
-                             bool other_is_later) {
-  // A NaN is not above a number, and does not let it be: against a number it is better.
-  Op no_better = kind == ReduceKind::argmax ? Op::le_ : Op::ge_;
-  llvm::Value* take = b_.CreateNot(compare(no_better, dtype, other, best));
-  if (is_floating(dtype)) take = b_.CreateAnd(take, compare(Op::eq_, dtype, best, best));
-  if (!other_is_later) {
-    llvm::Value* equal = compare(Op::eq_, dtype, other, best);
-    if (is_floating(dtype))
-      equal = b_.CreateOr(equal, b_.CreateAnd(compare(Op::ne_, dtype, other, other),
-                                              compare(Op::ne_, dtype, best, best)));
-    auto* earlier = b_.CreateICmpSLT(other_index, best_index);
-    take = b_.CreateOr(take, b_.CreateAnd(equal, earlier));
-  }
-  best = b_.CreateSelect(take, other, best);
-  best_index = b_.CreateSelect(take, other_index, best_index);
-}
-
-llvm::Value* Arithmetic::combine(ReduceKind kind, DType dtype, llvm::Value* a, llvm::Value* b) {
-  auto apply = [&](Op op) {
-    bool is_or = op == Op::max_ || op == Op::or_;
-    if (is_boolean(dtype)) return is_or ? b_.CreateOr(a, b) : b_.CreateAnd(a, b);
-    if (!is_floating(dtype)) return integer_op(op, dtype, {a, b});
-    bool narrow = bit_width(dtype) == 16;
-    std::vector<llvm::Value*> operands = {a, b};
-    if (narrow)
-      for (auto*& operand : operands) operand = convert(operand, dtype, DType::f32);
-    // A reduction has no order in which one of two zeros would be the first.
-    bool orders = op == Op::max_ || op == Op::min_;
-    llvm::Value* result =
-        orders ? extremum_of_any_zero(b_, op, operands[0], operands[1]) : floating_op(op, operands);
-    return narrow ? convert(result, DType::f32, dtype) : result;
-  };
-  check(!is_arg(kind), "argmax and argmin combine pairs");
-  return apply(ir::info(kind).combining_op);
-}
-
 std::pair<llvm::Value*, llvm::Value*> Arithmetic::message(
     const ir::Function& function, const ir::Inst& inst, const std::vector<llvm::Value*>& scalars) {
   llvm::BasicBlock& entry = b_.GetInsertBlock()->getParent()->getEntryBlock();
@@ -449,10 +236,6 @@ std::pair<llvm::Value*, llvm::Value*> Arithmetic::message(
   auto* format = b_.CreateGlobalString(ir::message_format(inst.get<ir::Text>().text, dtypes),
                                        "message", 1, &module_);
   return {b_.CreateAddrSpaceCast(format, b_.getPtrTy()), words};
-}
-
-llvm::Constant* Arithmetic::identity(ReduceKind kind, DType dtype) {
-  return constant(ir::identity(kind, dtype));
 }
 
 }  // namespace tilewright::dsl
