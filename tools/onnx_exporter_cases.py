@@ -13,7 +13,7 @@ import numpy as np
 from onnx import AttributeProto, TensorProto, helper, numpy_helper
 from onnxruntime.transformers.float16 import convert_float_to_float16
 
-from onnx_runtime_cases import write
+from onnx_case_archive import write
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 random = np.random.default_rng(1)

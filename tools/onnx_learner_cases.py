@@ -7,13 +7,12 @@ usage: onnx_learner_cases.py FOLDER, FOLDER being tests/models/onnx. Needs the p
 import logging
 import sys
 import warnings
-import zipfile
 
 import numpy as np
-import onnxruntime
 from onnx import TensorProto, helper
 
-from onnx_runtime_cases import LEARNED, as_bytes, message
+from onnx_case_archive import write
+from onnx_learner_models import LEARNED
 
 random = np.random.default_rng(2)
 FLOAT, INT64, DOUBLE = TensorProto.FLOAT, TensorProto.INT64, TensorProto.DOUBLE
@@ -160,24 +159,11 @@ def all_cases():
         "x": np.array([[0, 2, 3], [4, 0, -1]]), "z": np.array([[1, 2], [3, 4]])}
 
 
-def array_of(output):
-    is_map = isinstance(output, list)
-    return np.array([list(row.values()) for row in output], np.float32) if is_map else output
-
-
 def main(folder):
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
-    with zipfile.ZipFile(f"{folder}/encoders.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as out:
-        for name, nodes, outputs, inputs in all_cases():
-            made = model(nodes, outputs, inputs)
-            session = onnxruntime.InferenceSession(made.SerializeToString())
-            case = message(1, made.SerializeToString())
-            case += b"".join(message(2, as_bytes(each)) for each in inputs.values())
-            case += b"".join(message(3, as_bytes(array_of(each))) for each in session.run(None, inputs))
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            out.writestr(entry, case, compresslevel=9)
+    write(f"{folder}/encoders.zip", [(name, model(nodes, outputs, inputs), [list(inputs.values())])
+                                     for name, nodes, outputs, inputs in all_cases()])
 
 
 if __name__ == "__main__":
