@@ -21,6 +21,7 @@ import numpy
 import torch
 
 import pytorch_layers
+import pytorch_movement
 import pytorch_orders
 
 NAMES = {torch.bool: "bool", torch.uint8: "u8", torch.int8: "i8", torch.int16: "i16",
@@ -119,6 +120,7 @@ FUNCTIONS = {
     "embedding": lambda ids, table: torch.nn.functional.embedding(ids, table),
     "copy_from": lambda to, source: to.copy_(source),
     "index_copy_": lambda to, index, source, axis=0: to.index_copy_(axis, index, source),
+    **pytorch_movement.FUNCTIONS,
     **pytorch_layers.FUNCTIONS,
 }
 
@@ -449,7 +451,8 @@ def activations():
 def main():
     for group in [promotions, quotients, spreads, reductions, normalisers, slices, numbers, choices,
                   booleans, comparisons, products, attentions, writes, pairs, activations,
-                  *pytorch_layers.Groups(add, Given, given, dice).all(),
+                  *pytorch_movement.Movement(add, Given, given, dice).all(),
+                  *pytorch_layers.Layers(add, Given, given, dice).all(),
                   lambda: pytorch_orders.orders(add, Given, given, dice, ALL)]:
         group()
     path = sys.argv[1] if len(sys.argv) > 1 else "tests/graph/pytorch_cases.json"

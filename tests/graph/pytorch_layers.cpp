@@ -1,5 +1,5 @@
-// The functions of pytorch_cases.json that have options of their own, as tools/pytorch_layers.py
-// names them.
+// The functions of pytorch_cases.json that have options of their own, by the names that
+// tools/pytorch_movement.py and tools/pytorch_layers.py give them.
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/convolving/padding.h"
 #include "graph/functions/indexing/advanced_indexing.h"
