@@ -13,10 +13,10 @@
 #include "models/weights/safetensors.h"
 #include "runtime/cpu/system_memory.h"
 #include "tools/console/command.h"
-#include "tools/console/constants.h"
 #include "tools/console/table.h"
 #include "tools/console/terminal_text.h"
 #include "tools/measure/measure.h"
+#include "tools/programs/model_programs.h"
 
 namespace tilewright::tools {
 namespace {
@@ -28,20 +28,6 @@ struct RunArguments {
   bool json = false, mapped = false, explain = false;
   RunOptions run;
 };
-
-constexpr const char* what_models_are =
-    "a program that torch.export.save has written (.pt2), or an ONNX model (.onnx)";
-
-bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
-ProgramSummary summary_of(const std::string& path, const Constants& constants) {
-  return is_onnx(path) ? inspect_onnx(path, {.constants = constants})
-                       : inspect_exported(path, {.constants = constants});
-}
-// NAME=VALUE, by the types of the model's inputs.
-Constants constants_of(const std::string& path, const std::vector<std::string>& texts) {
-  if (texts.empty()) return {};
-  return parse_constants(texts, summary_of(path, {}).inputs);
-}
 
 std::unique_ptr<ProgramModule> load(const RunArguments& a, const Constants& constants) {
   const Reading reading = a.mapped ? Reading::mapped : Reading::as_needed;
@@ -56,29 +42,6 @@ std::unique_ptr<ProgramModule> load(const RunArguments& a, const Constants& cons
     if (file.find(name) != nullptr) all.emplace(name, file.tensor(name));
   if (all.size() == constants.size()) return model;
   return load_onnx(a.model, {.reading = reading, .constants = all});
-}
-
-std::string sizes_text(const ProgramInput& input) {
-  std::string text;
-  for (int axis = 0; axis < input.shape.rank(); ++axis) {
-    std::string size = std::to_string(input.shape[axis]);
-    for (const DynamicAxis& dynamic : input.dynamic)
-      if (dynamic.axis == axis)
-        size = fmt::format("{} ({} to {})", dynamic.size, dynamic.min,
-                           dynamic.max == INT64_MAX ? "any" : std::to_string(dynamic.max));
-    text += (text.empty() ? "" : ", ") + size;
-  }
-  return text;
-}
-// The range of an input that is an integer; else nothing.
-std::string integer_text(const ProgramInput& input) {
-  if (!input.integer) return "";
-  const auto& [size, min, max] = *input.integer;
-  auto bound = [](std::int64_t value, std::int64_t none) {
-    return value == none ? "any" : std::to_string(value);
-  };
-  return fmt::format(", the integer {} ({} to {})", size, bound(min, INT64_MIN),
-                     bound(max, INT64_MAX));
 }
 
 // At most eight names.
@@ -212,67 +175,6 @@ void run(const RunArguments& a) {
   print_result(a, outputs, times, a.explain ? fast.explain() : "");
 }
 
-nlohmann::json as_json(const ProgramSummary& summary) {
-  nlohmann::json inputs = nlohmann::json::array(), operators = nlohmann::json::array();
-  for (const ProgramInput& input : summary.inputs)
-    inputs.push_back({{"name", input.name},
-                      {"dtype", name_of(input.dtype)},
-                      {"shape", std::vector<std::int64_t>(input.shape)},
-                      {"sizes", sizes_text(input)},
-                      {"is_integer", input.integer.has_value()}});
-  for (const ProgramOperator& op : summary.operators)
-    operators.push_back({{"name", op.name},
-                         {"count", op.count},
-                         {"is_supported", op.is_known},
-                         {"source", op.source}});
-  return {{"inputs", inputs},
-          {"outputs", summary.outputs},
-          {"operators", operators},
-          {"nodes", summary.nodes},
-          {"parameters", summary.parameters},
-          {"parameter_bytes", summary.parameter_bytes},
-          {"producer", summary.producer}};
-}
-
-struct Look {
-  std::string model;
-  std::vector<std::string> constants;
-  bool json = false;
-};
-
-void inspect(const Look& a) {
-  require_file("inspect", a.model, what_models_are);
-  const ProgramSummary summary = summary_of(a.model, constants_of(a.model, a.constants));
-  if (a.json) {
-    fmt::print("{}\n", as_json(summary).dump(2));
-    return;
-  }
-  auto shown = [](std::string_view text) { return concat(json::excerpt(text)); };
-  fmt::print("exported by {}: {} nodes, {} parameters, {}\n", shown(summary.producer),
-             summary.nodes, summary.parameters,
-             bytes_text(static_cast<double>(summary.parameter_bytes)));
-  for (const ProgramInput& input : summary.inputs)
-    fmt::print("input {}: {} [{}]{}\n", shown(input.name), name_of(input.dtype),
-               shown(sizes_text(input)), shown(integer_text(input)));
-  for (const std::string& output : summary.outputs) fmt::print("output {}\n", shown(output));
-  Table table({"operator", "count", "supported", "first at"});
-  std::int64_t missing = 0;
-  for (const ProgramOperator& op : summary.operators) {
-    missing += !op.is_known;
-    table.add({shown(op.name),
-               {std::to_string(op.count), static_cast<double>(op.count)},
-               op.is_known ? "yes" : "no",
-               shown(op.source)});
-  }
-  fmt::print("\n{}", table.text());
-  if (missing > 0)
-    fmt::print("{} of {} operators are missing\n", missing, summary.operators.size());
-}
-
-constexpr const char* what_constants_are =
-    "NAME=VALUE: an input that is always this number, or these numbers with commas between them; "
-    "branches that follow from it are decided once";
-
 }  // namespace
 
 void add_run(CLI::App& command) {
@@ -292,14 +194,6 @@ void add_run(CLI::App& command) {
                    "also print how the model was compiled: regions, kernels, bytes, time");
   a->run.add_to(command);
   command.callback([a] { run(*a); });
-}
-
-void add_inspect(CLI::App& command) {
-  auto a = std::make_shared<Look>();
-  command.add_option("MODEL", a->model, what_models_are)->required();
-  command.add_option("--constant", a->constants, what_constants_are);
-  command.add_flag("--json", a->json, "print JSON");
-  command.callback([a] { inspect(*a); });
 }
 
 }  // namespace tilewright::tools
