@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "graph/tensor/tensor.h"
@@ -17,6 +18,13 @@ inline Tensor ramp(const Shape& shape, float step = 0.01F) {
   for (std::size_t i = 0; i < elements.size(); ++i)
     elements[i] = step * static_cast<float>(i % 97) - 0.3F;
   return Tensor::from(elements, shape);
+}
+
+// 0, 1, 2, ... in the given shape.
+inline Tensor counted(const Shape& shape) {
+  std::vector<float> numbers(static_cast<std::size_t>(element_count(shape)));
+  std::iota(numbers.begin(), numbers.end(), 0.0F);
+  return Tensor::from(numbers, shape);
 }
 
 // The largest difference, as a share of the largest number expected.

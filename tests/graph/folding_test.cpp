@@ -12,6 +12,7 @@
 #include "graph/functions/shaping/pixels.h"
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
+#include "tests/tensors.h"
 
 namespace tilewright::folding_test {
 namespace {
@@ -22,10 +23,6 @@ using testing_loops::expect_near;
 using testing_loops::Floats;
 using testing_loops::Integers;
 using testing_loops::Tensors;
-
-Tensor counted(const Shape& shape) {
-  return arange(0, element_count(shape)).to(f32).reshape(shape);
-}
 
 TEST(Folding, WindowsBecomeColumns) {
   expect_equal<float>(
