@@ -9,18 +9,13 @@
 #include "graph/passes/pipeline.h"
 #include "graph/regions/fuse.h"
 #include "graph/tensor/capture.h"
+#include "tests/graph/noise.h"
 
 namespace tilewright::attention_panels_test {
 namespace {
 
-// Elements without a pattern that a wrong index could hide in.
 Tensor noise(const Shape& shape, std::uint32_t seed) {
-  std::vector<float> elements(static_cast<std::size_t>(element_count(shape)));
-  for (float& x : elements) {
-    seed = seed * 1664525 + 1013904223;
-    x = static_cast<float>(seed >> 8) / static_cast<float>(1 << 23) - 1;
-  }
-  return Tensor::from(elements, shape).to(DType::bf16);
+  return testing_noise::noise(shape, seed).to(DType::bf16);
 }
 
 struct AttentionCase {
