@@ -14,9 +14,12 @@
 #include "graph/tensor/capture.h"
 #include "tests/errors.h"
 #include "tests/graph/at_once_and_compiled.h"
+#include "tests/graph/unit_matrices.h"
 
 namespace tilewright::linear_algebra_test {
 namespace {
+
+using namespace testing_matrices;
 
 using ::testing::HasSubstr;
 using testing_loops::Dice;
@@ -31,8 +34,6 @@ void expect_zeros(const std::function<Tensors(const Tensors&)>& function, const 
   for (const Tensor& each : function(inputs)) expect_zero(each, what);
   for (const Tensor& each : compile(function)(inputs)) expect_zero(each, what + ", compiled");
 }
-Tensor turned(const Tensor& x) { return x.transpose(-2, -1); }
-Tensor one(std::int64_t n) { return (arange(0, n).unsqueeze(1) == arange(0, n)).to(f32); }
 
 TEST(LinearAlgebra, RowsInOrderAreTheProductOfLAndU) {
   Dice dice(1);

@@ -9,32 +9,12 @@
 
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
+#include "tests/graph/whole_products.h"
 
 namespace tilewright::products_test {
 namespace {
 
-using Floats = std::vector<float>;
-using Integers = std::vector<std::int64_t>;
-using Function = std::function<Tensor(const Tensor&, const Tensor&)>;
-
-// Small whole numbers, whose sums are exact.
-Tensor whole(const Shape& shape, int seed = 1) {
-  Floats x;
-  for (std::int64_t i = 0; i < element_count(shape); ++i)
-    x.push_back(static_cast<float>((i * (seed + 4) + seed) % 11 - 5));
-  return Tensor::from(x, shape);
-}
-
-void expect_equal(const Function& function, const Tensor& a, const Tensor& b, const Shape& shape,
-                  const Floats& wanted) {
-  for (const Tensor& y : {function(a, b), compile(function)(a, b)}) {
-    EXPECT_EQ(y.shape(), shape);
-    EXPECT_EQ(y.to(f32).to_vector<float>(), wanted);
-  }
-  Tensor of_integers = function(a.to(i64), b.to(i64));
-  EXPECT_EQ(of_integers.dtype(), i64);
-  EXPECT_EQ(of_integers.to(f32).to_vector<float>(), wanted);
-}
+using namespace testing_products;
 
 // Sums over k of a[at(i, j, k)] b[..].
 Floats sums(const Tensor& a, const Tensor& b, std::int64_t rows, std::int64_t columns,
@@ -139,63 +119,6 @@ TEST(Products, RefuseWhatDoesNotFit) {
                   }),
                   "[cross] axis 1 of shape 3x4 has size 4");
   expect_contains(error_of([&] { outer(a, b); }), "[outer] a is 3x4, b is 4x2");
-}
-
-TEST(Einsum, NamesAxes) {
-  Tensor a = whole({2, 3, 4}), b = whole({2, 4, 5}, 2);
-  const Floats product = bmm(a, b).to_vector<float>();
-  auto of = [](std::string equation) {
-    return [equation](const Tensor& x, const Tensor& y) { return einsum(equation, {x, y}); };
-  };
-  expect_equal(of("bij,bjk->bik"), a, b, {2, 3, 5}, product);
-  expect_equal(of("b i j, b j k -> b i k"), a, b, {2, 3, 5}, product);
-  expect_equal(of("...ij,...jk"), a, b, {2, 3, 5}, product);
-  Floats turned;
-  for (std::size_t k = 0; k < 5; ++k)
-    for (std::size_t i = 0; i < 3; ++i)
-      turned.push_back(product[i * 5 + k] + product[15 + i * 5 + k]);
-  expect_equal(of("bij,bjk->ki"), a, b, {5, 3}, turned);
-  expect_equal(of("bi...,b...k->...ki"), a, b.select(1, 0).unsqueeze(1).expand({2, 4, 5}),
-               {4, 5, 3},
-               einsum("bij,bjk->jki", {a, b.select(1, 0).unsqueeze(1).expand({2, 4, 5})})
-                   .to_vector<float>());
-  Tensor u = whole({3}), v = whole({3}, 2), w = whole({3}, 3);
-  Floats three;
-  for (std::size_t i = 0; i < 3; ++i)
-    three.push_back(u.to_vector<float>()[i] * v.to_vector<float>()[i] * w.to_vector<float>()[i]);
-  EXPECT_EQ(einsum("i,i,i->i", {u, v, w}).to_vector<float>(), three);
-  EXPECT_EQ(einsum("i,i,i", {u, v, w}).item<float>(), three[0] + three[1] + three[2]);
-}
-
-TEST(Einsum, GoesAlongDiagonals) {
-  Tensor square = whole({3, 3}), cube = whole({2, 3, 3});
-  const Floats x = square.to_vector<float>();
-  EXPECT_EQ(einsum("ii", {square}).item<float>(), x[0] + x[4] + x[8]);
-  EXPECT_EQ(einsum("ii->i", {square}).to_vector<float>(), (Floats{x[0], x[4], x[8]}));
-  EXPECT_EQ(einsum("ij->ji", {square}).to_vector<float>()[1], x[3]);
-  EXPECT_EQ(einsum("bii->b", {cube}).shape(), (Shape{2}));
-  EXPECT_EQ(einsum("ij->", {square}).item<float>(), sum(square).item<float>());
-  EXPECT_EQ(trace(square).item<float>(), x[0] + x[4] + x[8]);
-  EXPECT_EQ(trace(whole({2, 4}).to(i32)).dtype(), i64);
-  EXPECT_EQ(trace(whole({4, 2})).item<float>(),
-            whole({4, 2}).to_vector<float>()[0] + whole({4, 2}).to_vector<float>()[3]);
-}
-
-TEST(Einsum, RefusesEquationsThatDoNotFit) {
-  Tensor a = whole({2, 3});
-  expect_contains(error_of([&] { einsum("ij,jk", {a}); }), "there are 1 operands");
-  expect_contains(error_of([&] { einsum("ij", {a, a}); }), "there are 2 operands");
-  expect_contains(error_of([&] { einsum("ijk", {a}); }), "an operand of 2 axes is named 'ijk'");
-  expect_contains(error_of([&] { einsum("i1", {a}); }), "'1' is not a letter");
-  expect_contains(error_of([&] { einsum("ij->ik", {a}); }), "the result names 'k'");
-  expect_contains(error_of([&] { einsum("ij->ii", {a}); }), "the result names 'i'");
-  expect_contains(error_of([&] { einsum("ii", {a}); }), "axis 'i' has sizes 2 and 3");
-  expect_contains(error_of([&] {
-                    einsum("ij,ij", {a, whole({3, 3})});
-                  }),
-                  "axis 'i' has sizes 2 and 3");
-  expect_contains(error_of([&] { einsum("ij,ij", {a, a.to(f64)}); }), "[einsum] operand 1 is f64");
-  expect_contains(error_of([&] { einsum("", {}); }), "there are no operands");
 }
 
 TEST(Products, OfTensorsAndBlocks) {

@@ -4,75 +4,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <numeric>
 
 #include "dsl/launch/device.h"
 #include "graph/compile/compile.h"
 #include "tests/errors.h"
+#include "tests/graph/sorted_rows.h"
 #include "tests/tensors.h"
 
 namespace tilewright::sort_test {
 namespace {
 
-using Floats = std::vector<float>;
-using Integers = std::vector<std::int64_t>;
-
-constexpr float infinity = std::numeric_limits<float>::infinity();
-const float none = std::numeric_limits<float>::quiet_NaN();
-
-// Numbers with ties, both zeros, infinities and NaN of both signs.
-Floats mixed(std::int64_t count) {
-  Floats x;
-  std::uint32_t state = 12345;
-  for (std::int64_t i = 0; i < count; ++i) {
-    state = state * 1664525 + 1013904223;
-    const float special[] = {0.0F, -0.0F, infinity, -infinity, none, -none};
-    const std::uint32_t dice = state >> 8;
-    x.push_back(dice % 11 == 0 ? special[dice / 11 % 6]
-                               : static_cast<float>(dice % 2001) / 16 - 60);
-  }
-  return x;
-}
-
-// The order of rows of `size` elements, by a sort that is known to be right.
-Integers places_in_order(const std::vector<double>& x, std::int64_t size, bool descending) {
-  Integers places(x.size());
-  auto comes_before = [&](std::int64_t a, std::int64_t b) {
-    if (descending) std::swap(a, b);
-    double left = x[static_cast<std::size_t>(a)], right = x[static_cast<std::size_t>(b)];
-    return left < right || (!std::isnan(left) && std::isnan(right));
-  };
-  for (std::int64_t row = 0; row < std::ssize(x); row += size) {
-    auto begin = places.begin() + row;
-    std::iota(begin, begin + size, row);
-    std::stable_sort(begin, begin + size, comes_before);
-    for (auto place = begin; place != begin + size; ++place) *place -= row;
-  }
-  return places;
-}
-
-using Both = std::pair<Tensor, Tensor>;
-using Function = std::function<Both(const Tensor&)>;
-std::vector<Both> in_both_ways(const Function& function, const Tensor& x) {
-  return {function(x), compile(function, {.fullgraph = true})(x)};
-}
-
-std::vector<double> doubles(const Tensor& x) { return x.to(f64).to_vector<double>(); }
-
-// Values must be those at the places, bit for bit, signs of zeros and NaN among them.
-void expect_elements(const std::vector<double>& values, const std::vector<double>& x,
-                     const Integers& places, std::int64_t size, std::int64_t count) {
-  ASSERT_EQ(values.size(), places.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::int64_t row = static_cast<std::int64_t>(i) / count;
-    const double wanted = x[static_cast<std::size_t>(row * size + places[i])];
-    ASSERT_TRUE(values[i] == wanted || (std::isnan(values[i]) && std::isnan(wanted))) << i;
-    ASSERT_EQ(std::signbit(values[i]), std::signbit(wanted)) << i;
-  }
-}
+using namespace testing_sorting;
 
 void expect_sorted(const Tensor& x, bool descending) {
   const std::int64_t size = x.shape()[-1];
@@ -188,110 +130,6 @@ TEST(Sort, TakesTensorsOfNoElementsAndOfNoAxes) {
 TEST(Sort, GivesValuesAlongTheFirstAxis) {
   Tensor x = Tensor::from(Floats{3, 1, 2, 5, 0, 4}, {3, 2});
   EXPECT_EQ(msort(x).to_vector<float>(), (Floats{0, 1, 2, 4, 3, 5}));
-}
-
-TEST(Sort, FindsTheForemost) {
-  for (std::int64_t size : {50, 130, 1500})
-    for (std::int64_t count : {std::int64_t{1}, std::int64_t{13}, size / 9, size})
-      for (bool largest : {true, false}) {
-        SCOPED_TRACE(std::to_string(count) + " of " + std::to_string(size));
-        Tensor x = Tensor::from(mixed(2 * size), {2, size});
-        const std::vector<double> elements = doubles(x);
-        const Integers all = places_in_order(elements, size, largest);
-        Integers wanted(all.begin(), all.begin() + count);
-        wanted.insert(wanted.end(), all.begin() + size, all.begin() + size + count);
-        for (const auto& [values, places] :
-             in_both_ways([&](const Tensor& t) { return topk(t, count, -1, largest); }, x)) {
-          ASSERT_EQ(places.to_vector<std::int64_t>(), wanted);
-          expect_elements(doubles(values), elements, wanted, size, count);
-        }
-      }
-}
-
-// If only few are wanted, the best are kept in registers, behind a bound of the first elements.
-TEST(Sort, FindsAFewForemost) {
-  auto expect_foremost = [](const Tensor& x, std::int64_t count, bool largest) {
-    const std::int64_t size = x.size(1);
-    const std::vector<double> elements = doubles(x);
-    const Integers all = places_in_order(elements, size, largest);
-    Integers wanted;
-    for (std::int64_t row = 0; row < x.size(0); ++row)
-      wanted.insert(wanted.end(), all.begin() + row * size, all.begin() + row * size + count);
-    auto [values, places] =
-        compile([&](const Tensor& t) { return topk(t, count, -1, largest); })(x);
-    ASSERT_EQ(places.to_vector<std::int64_t>(), wanted);
-    expect_elements(doubles(values), elements, wanted, size, count);
-  };
-  for (std::int64_t size : {129, 1000, 1088, 2100}) {
-    Floats some = mixed(2 * size), ordered(some.size()), few_kinds(some.size());
-    std::iota(ordered.begin(), ordered.end(), -100.0F);
-    for (std::size_t i = 0; i < some.size(); ++i)
-      few_kinds[i] = i % 3 == 0 ? none : static_cast<float>(i % 5 / 4);
-    for (const Floats& x : {some, ordered, few_kinds, Floats(some.size(), none)})
-      for (std::int64_t count : {1, 8, 9, 31})
-        for (bool largest : {true, false}) {
-          SCOPED_TRACE(std::to_string(count) + " of " + std::to_string(size));
-          const Tensor all = Tensor::from(x, {2, size});
-          expect_foremost(all, count, largest);
-          if (size == 1000) expect_foremost(all.to(bf16), count, largest);
-        }
-    Tensor whole = Tensor::from(ordered, {2, size});
-    for (DType dtype : {i8, u8, i32, f16}) expect_foremost(whole.to(i32).to(dtype), 8, true);
-  }
-}
-
-// In the order in which each element is better than those before, all of them join the best.
-TEST(Sort, FindsTheForemostOfWhatIsSortedAlready) {
-  Integers x(20000);
-  std::iota(x.begin(), x.end(), 0);
-  Tensor places = topk(Tensor::from(x, {20000}), 300).second;
-  Integers wanted(x.rbegin(), x.rbegin() + 300);
-  EXPECT_EQ(places.to_vector<std::int64_t>(), wanted);
-  Tensor equals = topk(zeros({20000}, i64), 300).second;
-  EXPECT_EQ(equals.to_vector<std::int64_t>(), Integers(x.begin(), x.begin() + 300));
-  Tensor greatest = topk(full({20000}, INT64_MIN, i64), 300, 0).second;
-  EXPECT_EQ(greatest.to_vector<std::int64_t>(), Integers(x.begin(), x.begin() + 300));
-}
-
-TEST(Sort, FindsAnElementByItsRank) {
-  for (std::int64_t k : {1, 3, 6}) {
-    Tensor x = Tensor::from(Floats{5, 1, none, 1, 2, -infinity, 0, 7, 7, 3, 4, 9}, {2, 6});
-    for (bool keeps : {false, true})
-      for (const auto& [values, places] :
-           in_both_ways([&](const Tensor& t) { return kthvalue(t, k, 1, keeps); }, x)) {
-        EXPECT_EQ(values.shape(), keeps ? (Shape{2, 1}) : (Shape{2}));
-        Integers wanted = argsort(x).slice(1, k - 1, k).to_vector<std::int64_t>();
-        EXPECT_EQ(places.to_vector<std::int64_t>(), wanted);
-        Floats elements = x.to_vector<float>(), got = values.to_vector<float>();
-        for (std::size_t row : {0U, 1U}) {
-          float element = elements[row * 6 + static_cast<std::size_t>(wanted[row])];
-          EXPECT_TRUE(got[row] == element || (std::isnan(got[row]) && std::isnan(element)));
-        }
-      }
-  }
-}
-
-TEST(Sort, FindsTheMiddle) {
-  Tensor x = Tensor::from(Floats{5, 1, 4, 2, 8, none, 0, none, none, none, none, none}, {3, 4});
-  for (const auto& [values, places] :
-       in_both_ways([](const Tensor& t) { return median(t, 1); }, x)) {
-    EXPECT_EQ(values.to_vector<float>()[0], 2);
-    EXPECT_TRUE(std::isnan(values.to_vector<float>()[1]));
-    EXPECT_EQ(places.to_vector<std::int64_t>(), (Integers{3, 1, 0}));
-  }
-  for (const auto& [values, places] :
-       in_both_ways([](const Tensor& t) { return nanmedian(t, 1, true); }, x)) {
-    EXPECT_EQ(values.shape(), (Shape{3, 1}));
-    EXPECT_EQ(values.to_vector<float>()[0], 2);
-    EXPECT_EQ(values.to_vector<float>()[1], 0);
-    EXPECT_TRUE(std::isnan(values.to_vector<float>()[2]));
-    EXPECT_EQ(places.to_vector<std::int64_t>(), (Integers{3, 2, 0}));
-  }
-  EXPECT_TRUE(std::isnan(median(x).item<float>()));
-  EXPECT_EQ(nanmedian(x).item<float>(), 2);
-  EXPECT_EQ(median(Tensor::from(Integers{4, 1, 3, 2}, {2, 2})).item<std::int64_t>(), 2);
-  EXPECT_TRUE(std::isnan(median(zeros({0})).item<float>()));
-  EXPECT_EQ(nanmedian(Tensor::from(Integers{4, 1, 3}, {3}), 0).second.item<std::int64_t>(), 2);
 }
 
 // As many rows as programs: each program has one, and no loop to go through them.
