@@ -7,19 +7,14 @@
 #include "graph/compile/compile.h"
 #include "graph/tensor/capture.h"
 #include "tests/errors.h"
+#include "tests/graph/on_host.h"
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
 namespace tilewright::contract_test {
 namespace {
 
-Tensor doubled(const Tensor& x) { return x * 2; }
-
-// Texts of signatures are those of the host; code for GPUs asks for aligned memory, too.
-Options on_host(Options options = {}) {
-  options.device = Device::cpu();
-  return options;
-}
+using namespace testing_signatures;
 
 // The only recompilation that the second call makes after the first.
 Recompilation recompilation(const Tensor& first, const Tensor& second) {
@@ -120,12 +115,6 @@ TEST(PastTheLimit, NamesAFewPlansOfMany) {
   expect_contains(error, "(f32 3): argument 0: axis 0 is 6, compiled for 3\n  and 2 more\npass");
 }
 
-// `doubled`, compiled, that counts how often the function itself runs.
-Compiled counted(int& runs, Options options) {
-  options.dynamic = Dynamic::never;
-  return compile([&runs](const Tensor& x) { return ++runs, doubled(x); }, on_host(options));
-}
-
 TEST(PastTheLimit, RunsOpByOpOnRequestAndSaysSoOnce) {
   int runs = 0;
   Compiled fast = counted(runs, {.max_signatures = 1, .past_limit = PastLimit::eager});
@@ -169,82 +158,6 @@ TEST(Calls, NeedAFunctionAndTensorsThatAreThere) {
   }
   expect_contains(error_of([&] { fast(kept[0]); }),
                   "[compile] argument 0 belongs to a capture that is over; pass a concrete tensor");
-}
-
-TEST(Stances, ForceEagerRunsWhatIsCompiledOpByOp) {
-  int runs = 0;
-  Compiled fast = counted(runs, {});
-  fast(ramp({2}));
-  {
-    StanceScope eager(Stance::force_eager);
-    expect_near(fast(ramp({2})), ramp({2}) * 2);
-    fast(ramp({3}));
-    EXPECT_EQ(runs, 3);
-  }
-  EXPECT_EQ(stance(), Stance::compile);
-  fast(ramp({2}));
-  EXPECT_EQ(runs, 3);
-  EXPECT_EQ(fast.report().size(), 1U);
-}
-
-TEST(Stances, EagerOnRecompileUsesPlansAndMakesNone) {
-  Compiled fast = compile(doubled, on_host());
-  fast(ramp({2}));
-  StanceScope eager(Stance::eager_on_recompile);
-  expect_near(fast(ramp({3})), ramp({3}) * 2);
-  fast(ramp({2}));
-  EXPECT_EQ(fast.report().size(), 1U);
-}
-
-TEST(Stances, FailOnRecompileNamesWhatIsNew) {
-  Compiled fast = compile(doubled, on_host()), unused = compile(doubled, on_host());
-  fast(ramp({2}));
-  StanceScope fail(Stance::fail_on_recompile);
-  fast(ramp({2}));
-  expect_contains(error_of([&] { fast(ramp({3})); }),
-                  "no plan fits the call (f32 3): argument 0: axis 0 is 3, compiled for 2; make "
-                  "this call once before the stance is set");
-  expect_contains(error_of([&] { unused(ramp({3})); }), "the function was not compiled before");
-}
-
-// A handle that stands for something else is a recompilation, too, where the graph is another one.
-TEST(Stances, HoldForChangedHandles) {
-  struct Scaled {
-    Tensor weight = ramp({4});
-    Tensor forward(const Tensor& x) { return x * weight; }
-  } scaled;
-  Compiled fast = compile(scaled, on_host());
-  fast(ramp({4}));
-  StanceScope fail(Stance::fail_on_recompile);
-  scaled.weight = ramp({4}) * 3;
-  expect_near(fast(ramp({4})), ramp({4}) * scaled.weight);
-  scaled.weight = ramp({1});
-  expect_contains(error_of([&] { fast(ramp({4})); }), "stands for something else now");
-}
-
-TEST(Stances, EagerThenCompileLeavesTheFirstCallAlone) {
-  StanceScope later(Stance::eager_then_compile);
-  Compiled fast = compile(doubled, on_host());
-  expect_near(fast(ramp({2})), ramp({2}) * 2);
-  EXPECT_TRUE(fast.report().empty());
-  fast(ramp({3}));
-  EXPECT_EQ(fast.report().size(), 1U);
-}
-
-TEST(Stances, HaveNamesAndAreNotSetWhileAFunctionIsCaptured) {
-  for (Stance each : {Stance::compile, Stance::force_eager, Stance::eager_on_recompile,
-                      Stance::fail_on_recompile, Stance::eager_then_compile})
-    EXPECT_EQ(parse_stance(name_of(each)), each);
-  expect_contains(error_of([] { parse_stance("lazy"); }),
-                  "[stance] 'lazy' is unknown; it must be one of compile, force_eager,");
-  Compiled sets = compile([](const Tensor& x) {
-    set_stance(Stance::force_eager);
-    return x;
-  });
-  expect_contains(error_of([&] { sets(ramp({2})); }),
-                  "[set_stance] a function is being captured, which happens once and not at each "
-                  "call; set the stance outside of compiled functions");
-  EXPECT_EQ(stance(), Stance::compile);
 }
 
 TEST(Log, SaysWhatItIsAskedFor) {

@@ -8,24 +8,17 @@
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/ir/text.h"
 #include "tests/errors.h"
-#include "tests/every_device.h"
+#include "tests/graph/custom_ops.h"
 #include "tests/tensors.h"
 
 namespace tilewright::custom_op_test {
 namespace {
 
+using namespace testing_custom_ops;
+
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Floats = std::vector<float>;
-
-std::vector<TensorType> like_first(std::span<const TensorType> operands) { return {operands[0]}; }
-
-// x * sigmoid(x * by), by its elements.
-const CustomOp& swish() {
-  static const CustomOp op = custom_op(
-      "swish", elementwise([](dsl::Tile x, dsl::Tile by) { return x * dsl::sigmoid(x * by); }));
-  return op;
-}
 
 // Each row less its mean: a kernel, a program of which has a row.
 const CustomOp& centred() {
@@ -70,26 +63,6 @@ const CustomOp& row_facts() {
       }));
   return op;
 }
-
-// Adds `by` to the tensor.
-const CustomOp& add_in_place() {
-  static const dsl::Kernel kernel(
-      "add_to", [](dsl::Pointer x, dsl::Pointer by, dsl::Scalar n, dsl::Constexpr block) {
-        dsl::Tile i = dsl::program_id(0) * block + dsl::cast(dsl::arange(0, block), i64);
-        dsl::store(x + i, dsl::load(x + i, i < n) + dsl::load(by + i, i < n), i < n);
-      });
-  static const CustomOp op =
-      custom_op("add_in_place", like_first,
-                TileKernel{kernel,
-                           [](const CustomCall& call) {
-                             std::int64_t n = call.operand(0).count();
-                             return TileLaunch{Grid(dsl::cdiv(n, 64)), {n, std::int64_t{64}}};
-                           }},
-                {.writes = {0}});
-  return op;
-}
-
-std::int64_t launches(const auto& function) { return function.report().at(0).launches; }
 
 TEST(CustomOp, RunsAtOnceByEachImplementation) {
   Tensor x = ramp({3, 10}), by = Tensor::scalar(1.5F);
@@ -170,44 +143,6 @@ TEST(CustomOp, SumsWhatTheGraphsInterpreterDoes) {
   }
 }
 
-TEST(CustomOp, WritesItsFirstOperandInPlace) {
-  Tensor x = ramp({100}), by = ramp({100}, 0.5F), expected = x + by;
-  Tensor at_once = x.clone();
-  add_in_place().all({at_once, by});
-  expect_near(at_once, expected);
-  auto f = compile([](const Tensor& target, const Tensor& other) {
-    Tensor before = target * 1.0;
-    add_in_place().all({target, other});
-    return target - before;
-  });
-  Tensor compiled = x.clone();
-  expect_near(f(compiled, by), by);
-  expect_near(compiled, expected);
-  // Another one is opaque, and writes where the argument lies.
-  static const dsl::Kernel shift("shift", [](dsl::Pointer x, dsl::Scalar n) {
-    for (dsl::Tile i : dsl::range(1, n, 1)) dsl::store(x + (i - 1), dsl::load(x + i));
-  });
-  CustomOp shifted = custom_op("shifted", like_first,
-                               TileKernel{shift,
-                                          [](const CustomCall& call) {
-                                            return TileLaunch{Grid(1), {call.operand(0).count()}};
-                                          }},
-                               {.writes = {0}});
-  auto g = compile([&](const Tensor& target) {
-    Tensor before = target * 1.0;
-    shifted.all({target});
-    return before;
-  });
-  Tensor moved = x.clone();
-  expect_near(g(moved), x);
-  expect_near(moved.slice(0, 0, 99), x.slice(0, 1, 100));
-  Tensor columns = ramp({4, 5}), turned = columns.transpose(0, 1).contiguous();
-  Tensor view = columns.transpose(0, 1);
-  shifted.all({view});
-  shifted.all({turned});
-  expect_near(view, turned);
-}
-
 TEST(CustomOp, TakesOperandsThatAreViews) {
   Tensor x = ramp({10, 12});
   auto f = compile([](const Tensor& t) { return centred()(t.transpose(0, 1).slice(0, 2, 6)); });
@@ -246,236 +181,6 @@ TEST(CustomOp, OfTheSameNameIsAnotherOne) {
   expect_near(two(x), x * 2.0);
   expect_near(three(x), x * 3.0);
   expect_near(compile([&](const Tensor& t) { return two(t) + three(t); })(x), x * 5.0);
-}
-
-TEST(CustomOp, ConfigurationsAreTimedAndKept) {
-  dsl::Kernel kernel(
-      "totals", [](dsl::Pointer x, dsl::Pointer y, dsl::Scalar width, dsl::Constexpr block) {
-        dsl::Tile lane = dsl::cast(dsl::arange(0, block), i64), row = dsl::program_id(0) * width;
-        dsl::Var total = dsl::zeros({block}, f32);
-        for (dsl::Tile first : dsl::range(0, width, block))
-          total = total + dsl::load(x + row + first + lane, first + lane < width);
-        dsl::store(y + dsl::program_id(0), dsl::sum(total, 0));
-      });
-  CustomOp op = custom_op(
-      "totals",
-      [](std::span<const TensorType> operands) {
-        return std::vector<TensorType>{{f32, {operands[0].shape[0]}}};
-      },
-      TileKernel{kernel,
-                 [](const CustomCall& call) {
-                   const Shape& shape = call.operand(0).shape;
-                   return TileLaunch{Grid(shape[0]), {shape[1], call["block"]}};
-                 },
-                 {{{"block", 16}}, {{"block", 256}, {"num_warps", 4}}, {{"block", 1024}}}});
-  auto f = compile([&](const Tensor& x) { return op(x); },
-                   {.mode = Mode::max_autotune_no_cudagraphs, .tune_seconds = 0.2});
-  Tensor x = ramp({20, 3000});
-  EXPECT_LT(relative_difference(f(x).to_vector<float>(), sum(x, {1}).to_vector<float>()), 1e-5);
-  if (default_device().is_emulated()) return;
-  EXPECT_THAT(f.report().at(0).tuning, ::testing::Not(::testing::IsEmpty()));
-}
-
-// Its structure says so: every program loads its elements and stores one result for each.
-TEST(CustomOp, AnElementwiseKernelFusesWithItsNeighbours) {
-  static const dsl::Kernel kernel(
-      "scale_add", [](dsl::Pointer x, dsl::Pointer y, dsl::Pointer out, dsl::Scalar n,
-                      dsl::Scalar factor, dsl::Constexpr block) {
-        dsl::Tile i = dsl::program_id(0) * block + dsl::cast(dsl::arange(0, block), i64);
-        dsl::Tile a = dsl::load(x + i, i < n), b = dsl::load(y + i, n > i);
-        dsl::store(out + i, dsl::exp(a) * factor + b, i < n);
-      });
-  CustomOp op =
-      custom_op("scale_add", like_first,
-                TileKernel{kernel, [](const CustomCall& call) {
-                             const std::int64_t n = call.operand(0).count();
-                             return TileLaunch{Grid(dsl::cdiv(n, 64)), {n, 3.0F, std::int64_t{64}}};
-                           }});
-  Tensor x = ramp({7, 30}), y = ramp({7, 30}, 0.3F);
-  auto f = compile([&](const Tensor& a, const Tensor& b) { return relu(op(a * 2.0, b) - 1.0); });
-  expect_near(f(x, y), relu(exp(x * 2.0) * 3.0 + y - 1.0));
-  EXPECT_EQ(launches(f), 1);
-  EXPECT_THAT(f.explain(), HasSubstr("scale_add"));
-  // Operands that are broadcast are not at the same elements.
-  auto apart = compile([&](const Tensor& a, const Tensor& b) { return op(a * 2.0, b); },
-                       {.fullgraph = true});
-  expect_near(apart(x, y), exp(x * 2.0) * 3.0 + y);
-}
-
-// Which of these are no functions of single elements.
-TEST(CustomOp, OtherKernelsStayLaunchesOfTheirOwn) {
-  using namespace dsl;
-  auto launches_with = [](const Kernel& kernel, std::int64_t programs) {
-    CustomOp op = custom_op("stays", like_first,
-                            TileKernel{kernel, [=](const CustomCall&) {
-                                         return TileLaunch{Grid(programs), {std::int64_t{128}}};
-                                       }});
-    auto f = compile([&](const Tensor& x) { return relu(op(x * 2.0)); });
-    f(ramp({128}));
-    return launches(f);
-  };
-  auto index = [](std::int64_t block) {
-    return program_id(0) * block + cast(arange(0, block), i64);
-  };
-  auto same = [=](Pointer x, Pointer y, Scalar n) {
-    Tile i = index(64);
-    store(y + i, load(x + i, i < n) + 1.0, i < n);
-  };
-  EXPECT_EQ(launches_with(Kernel("same", same), 2), 1);
-  auto unmasked = [=](Pointer x, Pointer y, Scalar) { store(y + index(64), load(x + index(64))); };
-  EXPECT_EQ(launches_with(Kernel("unmasked", unmasked), 2), 1);
-  auto turned_round = [](Pointer x, Pointer y, Scalar n) {
-    Tile i = constant(ir::Scalar::of_integer(i64, 64)) * program_id(0) + cast(arange(0, 64), i64);
-    store(y + i, load(x + i, i < n) + 1.0, i < n);
-  };
-  EXPECT_EQ(launches_with(Kernel("turned_round", turned_round), 2), 1);
-  auto neighbours = [=](Pointer x, Pointer y, Scalar n) {
-    Tile i = index(64);
-    store(y + i, load(x + i, i < n) + load(x + (i + 1), i + 1 < n), i < n);
-  };
-  EXPECT_EQ(launches_with(Kernel("neighbours", neighbours), 2), 3);
-  auto places = [=](Pointer x, Pointer y, Scalar n) {
-    Tile i = index(64);
-    store(y + i, load(x + i, i < n) + cast(i, f32), i < n);
-  };
-  EXPECT_EQ(launches_with(Kernel("places", places), 2), 3);
-  auto reversed = [=](Pointer x, Pointer y, Scalar n) {
-    Tile i = index(64);
-    store(y + (n - 1 - i), load(x + i, i < n), i < n);
-  };
-  EXPECT_EQ(launches_with(Kernel("reversed", reversed), 2), 3);
-  auto half = [=](Pointer x, Pointer y, Scalar n) {
-    Tile i = index(64);
-    store(y + i, load(x + i, i < n), i < n / 2);
-  };
-  EXPECT_EQ(launches_with(Kernel("half", half), 2), 3);
-  auto added = [=](Pointer x, Pointer y, Scalar n) {
-    Tile i = index(64);
-    store(y + i, load(x + i, i < n) + sum(load(x + i, i < n), 0), i < n);
-  };
-  EXPECT_EQ(launches_with(Kernel("added", added), 2), 3);
-}
-
-TEST(CustomOp, ALaunchInsideACompiledFunctionIsAPartOfIt) {
-  static const dsl::Kernel add("add", [](dsl::Pointer x, dsl::Pointer y, dsl::Pointer out,
-                                         dsl::Scalar n, dsl::Constexpr block) {
-    dsl::Tile i = dsl::program_id(0) * block + dsl::cast(dsl::arange(0, block), i64);
-    dsl::store(out + i, dsl::load(x + i, i < n) + dsl::load(y + i, i < n), i < n);
-  });
-  static const dsl::Kernel running("running", [](dsl::Pointer x, dsl::Scalar width) {
-    dsl::Tile at = dsl::program_id(0) * width;
-    for (dsl::Tile i : dsl::range(1, width, 1))
-      dsl::store(x + at + i, dsl::load(x + at + i) + dsl::load(x + at + i - 1));
-  });
-  auto function = [](const Tensor& x, const Tensor& y) {
-    Tensor out = zeros({3, 40});
-    add.launch([](const dsl::Config&) { return Grid(2); }, x * 2.0, y, out, 120, 64);
-    Tensor sums = relu(out);
-    running.launch(3, sums, 40);
-    return sums * 0.5;
-  };
-  Tensor x = ramp({3, 40}), y = ramp({3, 40}, 0.02F);
-  Tensor expected = cumsum(relu(x * 2.0 + y), 1) * 0.5;
-  for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
-    auto f = compile(function, {.mode = mode, .fullgraph = true});
-    Tensor first = f(x, y);
-    EXPECT_LT(relative_difference(first.to_vector<float>(), expected.to_vector<float>()), 1e-5);
-    Tensor again = f(y, x);
-    EXPECT_LT(relative_difference(again.to_vector<float>(),
-                                  (cumsum(relu(y * 2.0 + x), 1) * 0.5).to_vector<float>()),
-              1e-5);
-    EXPECT_EQ(launches(f), 3);  // add with relu, the running sum, and what follows
-    EXPECT_THAT(f.explain(), HasSubstr("running"));
-  }
-}
-
-// An argument that a kernel writes has the new value after the call.
-TEST(CustomOp, ALaunchWritesAnArgument) {
-  static const dsl::Kernel fill("fill", [](dsl::Pointer x, dsl::Scalar value, dsl::Scalar n) {
-    dsl::Tile i = dsl::cast(dsl::arange(0, 64), i64);
-    dsl::store(dsl::make_desc(x, {n}, {1}), {0}, dsl::splat(value, {64}));
-    dsl::store(x + i, dsl::splat(value, {64}), i < n);
-  });
-  auto f = compile(
-      [](const Tensor& x) {
-        fill.launch(1, x, 2.5F, 50);
-        return x + 1.0;
-      },
-      {.fullgraph = true});
-  Tensor x = zeros({50});
-  expect_near(f(x), full({50}, 3.5));
-  expect_near(x, full({50}, 2.5));
-  EXPECT_THAT(error_of([&] {
-                compile([](const Tensor& t) {
-                  fill.launch(-1, t, 2.5F, 50);
-                  return t;
-                })(x);
-              }),
-              HasSubstr("[fill] the grid is -1 x 1 x 1"));
-}
-
-// A block of Llama's, with its own operations or with custom ones in their places.
-struct Block {
-  bool is_custom;
-  Tensor query = ramp({32, 32}), key = ramp({16, 32}), value = ramp({16, 32}, 0.02F),
-         out = ramp({32, 32}, 0.015F), up = ramp({48, 32}), gate = ramp({48, 32}, 0.02F),
-         down = ramp({32, 48});
-
-  Tensor normed(const Tensor& x) const {
-    return is_custom ? rms_rows()(x) : x * rsqrt(mean(x * x, {1}, true) + 1e-5);
-  }
-  static Tensor heads(const Tensor& x, std::int64_t count) {
-    return x.reshape({1, x.size(0), count, 8}).permute({0, 2, 1, 3});
-  }
-  Tensor operator()(const Tensor& x) const {
-    Tensor rows = normed(x);
-    Tensor seen =
-        scaled_dot_product_attention(heads(linear(rows, query), 4), heads(linear(rows, key), 2),
-                                     heads(linear(rows, value), 2), {.causal = true});
-    Tensor y = x + linear(seen.permute({0, 2, 1, 3}).reshape({x.size(0), 32}), out);
-    Tensor wide = normed(y), opened = linear(wide, gate), lifted = linear(wide, up);
-    Tensor hidden = is_custom ? swish()(opened, Tensor::scalar(1.0F)) * lifted
-                              : opened * sigmoid(opened) * lifted;
-    return y + linear(hidden, down);
-  }
-  static const CustomOp& rms_rows() {
-    static const dsl::Kernel kernel(
-        "rms_rows", [](dsl::Pointer x, dsl::Pointer y, dsl::Scalar width, dsl::Constexpr block) {
-          dsl::Tile i = dsl::cast(dsl::arange(0, block), i64), at = dsl::program_id(0) * width + i;
-          dsl::Tile row = dsl::load(x + at, i < width);
-          dsl::Tile square = dsl::sum(row * row, 0) / dsl::cast(width, f32);
-          dsl::store(y + at, row * dsl::rsqrt(square + 1e-5), i < width);
-        });
-    static const CustomOp op =
-        custom_op("rms_rows", like_first,
-                  TileKernel{kernel,
-                             [](const CustomCall& call) {
-                               const Shape& shape = call.operand(0).shape;
-                               return TileLaunch{Grid(shape[0]), {shape[1], call["block"]}};
-                             },
-                             {{{"block", 32}}, {{"block", 64}}}});
-    return op;
-  }
-};
-
-TEST(CustomOp, ABlockOfLlamaGivesTheSameInAllModesAndCountsAsItsOwnOperations) {
-  Tensor x = ramp({6, 32}, 0.05F), expected = Block{false}(x);
-  auto near = [&](const Tensor& y) {
-    EXPECT_LT(relative_difference(y.to_vector<float>(), expected.to_vector<float>()), 1e-4);
-  };
-  near(Block{true}(x));
-  std::int64_t norms = 2;
-  for (Mode mode : {Mode::default_, Mode::reduce_overhead, Mode::max_autotune,
-                    Mode::max_autotune_no_cudagraphs}) {
-    auto f = compile(Block{true}, {.mode = mode, .fullgraph = true, .tune_seconds = 0.1});
-    for (int call = 0; call < 2; ++call) near(f(x));
-    std::int64_t instances = 0;
-    const PlanReport report = f.report().at(0);
-    for (const RegionReport& region : report.regions)
-      if (region.kind == "custom") instances += region.instances;
-    EXPECT_EQ(instances, norms);  // swish is in no region of its own
-    EXPECT_THAT(f.explain(), AllOf(HasSubstr("rms_rows"), HasSubstr("swish")));
-  }
 }
 
 TEST(CustomOp, OfElementsTakesANumberAsOtherOperationsDo) {

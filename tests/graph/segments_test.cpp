@@ -5,66 +5,18 @@
 #include <gtest/gtest.h>
 
 #include <future>
-#include <stdexcept>
 
 #include "graph/compile/compile.h"
 #include "graph/functions/log.h"
 #include "tests/errors.h"
+#include "tests/graph/broken_graphs.h"
 #include "tests/graph/control_flow.h"
 #include "tests/tensors.h"
 
 namespace tilewright::segments_test {
 namespace {
 
-using control_flow::Case;
-using control_flow::Function;
-using control_flow::Log;
-
-Options quiet(Mode mode = Mode::default_) { return {.mode = mode, .tell_breaks = false}; }
-
-void expect_close(const std::vector<float>& actual, const std::vector<float>& expected) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (std::size_t i = 0; i < actual.size(); ++i)
-    ASSERT_NEAR(actual[i], expected[i], 2e-5 * std::max(1.0F, std::abs(expected[i]))) << i;
-}
-
-class ControlFlow : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Functions, ControlFlow, testing::ValuesIn(control_flow::cases()),
-                         [](const auto& each) { return each.param.name; });
-
-// Several calls with other data, so that paths and numbers change; results are held till the end.
-void expect_as_eager(const Case& each, const Options& options) {
-  Function eager = each.make(), traced = each.make();
-  Log eager_log, log;
-  Compiled fast = compile([&](const Tensor& x) { return traced(x, log); }, options);
-  std::vector<Tensor> results;
-  std::vector<std::vector<float>> expected;
-  for (int call = 0; call < 6; ++call) {
-    const float scale = call % 3 == 1 ? -0.02F : 0.01F * static_cast<float>(1 + call);
-    Tensor x = ramp({8, 8}, scale);
-    expected.push_back(eager(x, eager_log).to_vector<float>());
-    results.push_back(fast(x));
-    ASSERT_EQ(log.size(), eager_log.size()) << "at call " << call;
-  }
-  for (std::size_t i = 0; i < results.size(); ++i)
-    expect_close(results[i].to_vector<float>(), expected[i]);
-  for (std::size_t i = 0; i < log.size(); ++i)
-    ASSERT_NEAR(log[i], eager_log[i], 2e-5 * std::max(1.0, std::abs(eager_log[i]))) << i;
-  EXPECT_FALSE(fast.report()[0].graph_break.empty());
-}
-
-TEST_P(ControlFlow, IsAsOpByOpWithEachSideEffectOnce) { expect_as_eager(GetParam(), quiet()); }
-TEST_P(ControlFlow, IsAsOpByOpWhereLaunchesAreRecorded) {
-  expect_as_eager(GetParam(), quiet(Mode::reduce_overhead));
-}
-
-Tensor branches(const Tensor& x) { return sum(x).item<float>() > 0 ? exp(x) * 2 : x * 3 - 1; }
-
-std::size_t segments_of(const CompiledFunction& function) {
-  std::size_t count = 0;
-  for (const PlanReport& plan : function.report()) count += plan.segment.empty() ? 0 : 1;
-  return count;
-}
+using namespace testing_segments;
 
 TEST(Segments, AreFoundAgainByWhatTheyCompute) {
   Compiled fast = compile(branches, quiet());
@@ -131,155 +83,6 @@ TEST(Segments, DoWhatTheFunctionDoesBesidesOnceACall) {
     EXPECT_EQ(begins, call);
     EXPECT_EQ(ends, call);
   }
-}
-
-TEST(Segments, RunWhatCameBeforeAnExceptionOfTheFunction) {
-  Tensor state = zeros({4}).clone(), kept;
-  Compiled fast = compile(
-      [&](const Tensor& x) {
-        bool is_large = sum(x).item<float>() > 8;
-        state.copy_from(state + x);
-        kept = x * 2;
-        if (is_large) throw std::runtime_error("too large");
-        return x + 1;
-      },
-      quiet());
-  for (int call = 1; call <= 3; ++call) {
-    EXPECT_THROW(fast(full({4}, 3)), std::runtime_error);
-    expect_near(state, full({4}, 3 * call));
-    expect_near(kept, full({4}, 6));
-  }
-  expect_near(fast(full({4}, 1)), full({4}, 2));
-}
-
-// Effects of a function before it raises an exception happen, and once, as they do op by op.
-TEST(Segments, RunWhatCameBeforeAnExceptionWithoutABreak) {
-  for (bool fullgraph : {false, true}) {
-    Tensor state = zeros({4}).clone(), kept;
-    std::vector<std::vector<float>> logged;
-    Compiled fast = compile(
-        [&](const Tensor& x) -> Tensor {
-          Tensor argument = x;
-          log_callback(x + 1, [&](const Tensor& t) { logged.push_back(t.to_vector<float>()); });
-          state.copy_from(state + x);
-          argument.copy_from(x * 2);
-          kept = x * 10;
-          throw std::runtime_error("always");
-        },
-        {.fullgraph = fullgraph});
-    for (int call = 1; call <= 3; ++call) {
-      Tensor x = full({4}, call).clone();
-      EXPECT_THROW(fast(x), std::runtime_error);
-      expect_near(x, full({4}, 2 * call));
-      expect_near(state, full({4}, call * (call + 1) / 2.0));
-      expect_near(kept, full({4}, 20 * call));
-      ASSERT_EQ(logged.size(), static_cast<std::size_t>(call));
-      EXPECT_EQ(logged.back(), std::vector<float>(4, static_cast<float>(call + 1)));
-    }
-  }
-}
-
-TEST(Segments, LogWhatCameBeforeAnExceptionAfterABreak) {
-  std::vector<float> logged;
-  Compiled fast = compile(
-      [&](const Tensor& x) -> Tensor {
-        auto log = [&](const Tensor& t) { logged.push_back(t.item<float>()); };
-        log_callback(sum(x), log);
-        const float total = sum(x).item<float>();
-        log_callback(sum(x * 2), log);
-        if (total > 8) throw std::runtime_error("too large");
-        return x;
-      },
-      quiet());
-  EXPECT_THROW(fast(full({4}, 3)), std::runtime_error);
-  fast(full({4}, 1));
-  EXPECT_THROW(fast(full({4}, 4)), std::runtime_error);
-  EXPECT_EQ(logged, (std::vector<float>{12, 24, 4, 8, 16, 32}));
-}
-
-// The second capture of a signature, after a handle has changed, is one that ends by an exception.
-TEST(Segments, RunWhatCameBeforeAnExceptionOfALaterCapture) {
-  Tensor state = zeros({4}).clone(), weight = full({4}, 1).clone();
-  bool fails = false;
-  Compiled fast = compile([&](const Tensor& x) {
-    state.copy_from(state + x * weight);
-    if (fails) throw std::runtime_error("later");
-    return x + state;
-  });
-  fast(full({4}, 1));
-  weight = full({4}, 10).clone();
-  fails = true;
-  EXPECT_THROW(fast(full({4}, 1)), std::runtime_error);
-  expect_near(state, full({4}, 11));
-  fails = false;
-  expect_near(fast(full({4}, 1)), full({4}, 22));
-  EXPECT_TRUE(fast.report()[0].graph_break.empty());
-}
-
-TEST(Segments, WriteArgumentsThatShareMemory) {
-  auto writes = [](const Tensor& a, const Tensor& b) {
-    bool is_large = sum(a).item<float>() > 0;
-    Tensor target = a, before = b * 1;
-    target.copy_from(a * 2 + (is_large ? 1 : 0));
-    return b + before;
-  };
-  Compiled fast = compile(writes, quiet());
-  for (int call = 0; call < 3; ++call) {
-    Tensor x = full({4}, 1).clone(), y = full({4}, 1).clone();
-    expect_near(fast(x, x), writes(y, y));
-    expect_near(x, y);
-  }
-}
-
-TEST(Segments, SeeWhatIsWrittenThroughAnAddress) {
-  auto function = [](const Tensor& x) {
-    Tensor y = x * 2;
-    auto* elements = static_cast<float*>(y.data());
-    Tensor before = y + 1;
-    elements[0] = 100;
-    Tensor after = y + 1;
-    y.copy_from(y * 0.5);
-    float first = elements[0];
-    return cat({before, after, y * first}, 0);
-  };
-  Compiled fast = compile(function, quiet());
-  for (int call = 0; call < 3; ++call) expect_near(fast(ramp({4})), function(ramp({4})));
-}
-
-// Nothing is recorded that the function could write: one graph reads it at the end.
-TEST(Segments, AreNotNeededForMemoryWhoseAddressIsKnown) {
-  Tensor state = ramp({4}).clone();
-  auto function = [&](const Tensor& x) {
-    const bool is_there = state.data() != nullptr;
-    return x * 2 + state * (is_there ? 1 : 0);
-  };
-  Compiled fast = compile(function, {.tell_breaks = false});
-  expect_near(fast(ramp({4})), function(ramp({4})));
-  EXPECT_EQ(fast.report()[0].graph_break, "");
-}
-
-TEST(Segments, KeepViewsOfWhatTheyCompute) {
-  auto function = [](const Tensor& x) {
-    Tensor y = x + 1, row = y.select(0, 1), turned = y.transpose(0, 1);
-    float first = row.to_vector<float>()[0];
-    y.copy_from(y * 2 + first);
-    return cat({row, turned.reshape({4}), turned.contiguous().reshape({4})}, 0);
-  };
-  Compiled fast = compile(function, quiet());
-  for (int call = 0; call < 3; ++call) expect_near(fast(ramp({2, 2})), function(ramp({2, 2})));
-}
-
-TEST(Segments, GiveCopiesMemoryOfTheirOwn) {
-  auto function = [](const Tensor& x) {
-    Tensor same = x.clone(), twice = x * 2, again = twice.clone(), equal = x * 2;
-    sum(x).item<float>();
-    same.copy_from(same + 1);
-    again.copy_from(again + 10);
-    equal.copy_from(equal + 100);
-    return cat({x, same, twice, again, equal}, 0);
-  };
-  Compiled fast = compile(function, quiet());
-  for (int call = 0; call < 3; ++call) expect_near(fast(ramp({3})), function(ramp({3})));
 }
 
 TEST(Segments, AreOneCallWithCompiledFunctionsInThem) {
