@@ -16,13 +16,16 @@
 #include "models/generate/generate.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
+#include "tests/models/token_ids.h"
 #include "tests/setting.h"
 #include "tests/tensors.h"
 
 namespace tilewright::decoder_families_test {
 namespace {
 
+using testing::at;
 using ::testing::HasSubstr;
+using testing::ids_of;
 using testing::ScratchFolder;
 
 constexpr std::string_view sizes =
@@ -58,8 +61,6 @@ std::string error_with(std::string_view family, std::string_view more) {
   return error_of([&] { config_of(family, more); });
 }
 
-Tensor ids_of(std::vector<std::int64_t> ids) { return Tensor::from(ids, {1, std::ssize(ids)}); }
-Tensor at(std::int64_t position) { return Tensor::from<std::int64_t>({position}, {1}); }
 const std::vector<std::int64_t> text = {3, 17, 5, 44, 30, 21, 8, 9, 40, 2};
 
 std::vector<float> last_logits(Decoder& model, const std::vector<std::int64_t>& ids) {

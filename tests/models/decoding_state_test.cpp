@@ -15,16 +15,14 @@
 #include "runtime/buffer.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
+#include "tests/models/token_ids.h"
 
 namespace tilewright::decoding_state_test {
 namespace {
 
+using testing::at;
 using ::testing::HasSubstr;
-
-Tensor ids_of(const std::vector<std::int64_t>& ids, std::int64_t batch = 1) {
-  return Tensor::from(ids, {batch, std::ssize(ids) / batch});
-}
-Tensor at(std::int64_t position) { return Tensor::from<std::int64_t>({position}, {1}); }
+using testing::ids_of;
 
 // Prompts of several lengths, whose pieces are of other sizes.
 std::string prompt_of(std::size_t thread, std::size_t turn) {

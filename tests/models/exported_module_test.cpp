@@ -5,13 +5,14 @@
 
 #include "graph/compile/compile.h"
 #include "models/exported/aten/operators.h"
-#include "models/programs/size_expression.h"
 #include "tests/errors.h"
 #include "tests/models/exported_files.h"
-#include "tests/models/folders.h"
+#include "tests/models/exported_folder.h"
 
 namespace tilewright::exported_module_test {
 namespace {
+
+using namespace testing_exported;
 
 using ::testing::AllOf;
 using testing::argument;
@@ -27,37 +28,8 @@ using testing::tensor_facts;
 using testing::weight_row;
 using testing::weights_table;
 
-class Exported : public ::testing::Test {
- protected:
-  std::unique_ptr<ExportedModule> load(const std::string& bytes,
-                                       const ExportedOptions& options = {}) {
-    return load_exported(folder_.write("net.pt2", bytes), options);
-  }
-  std::string error_of_file(const std::string& bytes) {
-    return error_of([&] { load(bytes); });
-  }
-  std::string error_of_weights(const std::string& table) {
-    return error_of_file(exported_file({}, {{"data/weights/model_weights_config.json", table}}));
-  }
-  ScratchFolder folder_;
-};
-
 Tensor vector_of(const std::vector<float>& values) {
   return Tensor::from(values, {static_cast<std::int64_t>(values.size())});
-}
-
-// x -> x * 2, of [s0, 3].
-ProgramText of_any_rows() {
-  ProgramText program;
-  program.inputs = R"({"user_input": {"arg": {"as_tensor": {"name": "x"}}}})";
-  program.tensors =
-      R"("x": )" +
-      tensor_facts(R"x([{"as_expr": {"expr_str": "Symbol('s0', positive=True, integer=True)",
-                           "hint": {"as_int": 4}}}, {"as_int": 3}])x");
-  program.ranges = R"("s0": {"min_val": 2, "max_val": 8})";
-  program.nodes = node("torch.ops.aten.mul.Tensor",
-                       {tensor_argument("self", "x"), argument("other", R"({"as_int": 2})")}, "y");
-  return program;
 }
 
 TEST_F(Exported, ComputesAtOnceAndCompiled) {
@@ -246,175 +218,6 @@ TEST_F(Exported, SaysThatItsWeightsAreNotQuantised) {
               AllOf(HasSubstr("[quantize] the module has no linear layer"),
                     HasSubstr("its parameters: net.weight (at exported_module_test.cpp:"),
                     HasSubstr("export one that is quantised")));
-}
-
-TEST_F(Exported, RefusesArgumentsThatNoFunctionAskedFor) {
-  ProgramText program = of_any_rows();
-  program.nodes =
-      node("torch.ops.aten.neg.default",
-           {tensor_argument("self", "x"), argument("novel", R"({"as_bool": true})")}, "y");
-  auto module = load(exported_file(program));
-  EXPECT_THAT(error_of([&] {
-                module->forward({zeros({4, 3})});
-              }),
-              HasSubstr("the argument \"novel\" is not supported"));
-}
-
-TEST_F(Exported, RefusesArgumentsOfAnotherKind) {
-  struct Case {
-    std::string target;
-    std::vector<std::string> arguments;
-    std::string error;
-  };
-  std::string x = tensor_argument("self", "x");
-  for (const Case& c : std::vector<Case>{
-           {"aten.neg.default", {}, "the argument \"self\" is missing"},
-           {"aten.neg.default", {argument("self", R"({"as_int": 1})")}, "\"self\" is no tensor"},
-           {"aten.cat.default", {argument("tensors", R"({"as_int": 1})")}, "not a list of tensors"},
-           {"aten.view.default",
-            {x, argument("size", R"({"as_int": 1})")},
-            "not a list of integers"},
-           {"aten.select.int",
-            {x, argument("dim", R"({"as_float": 0.5})"), argument("index", R"({"as_int": 0})")},
-            "\"dim\" is not an integer"},
-           {"aten.select.int",
-            {x, argument("dim", R"({"as_int": 1000})"), argument("index", R"({"as_int": 0})")},
-            "is the axis 1000"},
-           {"aten.permute.default",
-            {x, argument("dims", R"({"as_ints": [900, 0]})")},
-            "has the axis 900"},
-           {"aten.gelu.default",
-            {x, argument("approximate", R"({"as_string": "new"})")},
-            "is neither none nor tanh"},
-           {"aten.gelu.default",
-            {x, argument("approximate", R"({"as_int": 1})")},
-            "is not a string"},
-           {"aten.div.Tensor_mode",
-            {x, argument("other", R"({"as_int": 2})"),
-             argument("rounding_mode", R"({"as_string": "up"})")},
-            "is neither floor nor trunc"},
-           {"aten._to_copy.default",
-            {x, argument("dtype", R"({"as_int": 2})")},
-            "is not an element type"},
-           {"aten.sum.dim_IntList",
-            {x, argument("dim", R"({"as_ints": [0]})"), argument("keepdim", R"({"as_int": 2})")},
-            "is neither true nor false"},
-           {"aten.split_with_sizes.default",
-            {x, argument("split_sizes", R"({"as_ints": [2, 2]})")},
-            "it has 2 results; the program names 1"}}) {
-    ProgramText program = of_any_rows();
-    program.nodes = node("torch.ops." + c.target, c.arguments, "y");
-    auto module = load(exported_file(program));
-    EXPECT_THAT(error_of([&] {
-                  module->forward({zeros({4, 3})});
-                }),
-                HasSubstr(c.error))
-        << c.target;
-  }
-}
-
-TEST_F(Exported, RefusesTablesOfWeightsThatLie) {
-  auto table = [](const std::string& facts, const std::string& path = "weight_0",
-                  bool is_pickled = false) {
-    return weights_table(weight_row("net.weight", path, facts, is_pickled));
-  };
-  std::string good = tensor_facts(sizes_of({2}), 7, sizes_of({1}));
-  EXPECT_THAT(error_of_weights(table(good, "weight_9")),
-              HasSubstr("has no entry \"data/weights/weight_9\""));
-  EXPECT_THAT(error_of_weights(table(good, "weight_0", true)), HasSubstr("it is pickled"));
-  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({3}), 7, sizes_of({1})))),
-              HasSubstr("it is f32 [3] with strides [1]"));
-  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2}), 7, sizes_of({1}), 1))),
-              HasSubstr("from element 1 on"));
-  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2}), 7, sizes_of({2147483647})))),
-              HasSubstr("has 8 bytes"));
-  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2147483647, 2147483647, 2147483647}), 7,
-                                                  sizes_of({0, 0, 0})))),
-              HasSubstr("has 8 bytes"));
-  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2147483647, 2}), 7, sizes_of({0, 0})))),
-              HasSubstr("it repeats 2 elements to 4294967294"));
-  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({2}), 7, "[]"))),
-              HasSubstr("1 sizes and 0 strides"));
-  std::string symbolic = R"x([{"as_expr": {"expr_str": "Symbol('s0')"}}])x";
-  EXPECT_THAT(error_of_weights(table(tensor_facts(symbolic, 7, sizes_of({1})))),
-              HasSubstr("holds s0; numbers are wanted"));
-  EXPECT_THAT(error_of_weights(weights_table("")), HasSubstr("has no tensor \"net.weight\""));
-  EXPECT_THAT(error_of_weights(table(tensor_facts(sizes_of({1}), 7, sizes_of({1})))),
-              HasSubstr("is f32 [1]; its program has it as f32 [2]"));
-  EXPECT_THAT(error_of_weights("{"), HasSubstr("model_weights_config.json"));
-}
-
-TEST_F(Exported, RefusesOtherLayoutsOfFiles) {
-  using testing::zip_archive;
-  EXPECT_THAT(error_of_file(zip_archive({{"m/weights", "x"}, {"m/version", "3"}})),
-              HasSubstr("has no entry \"models/model.json\"; it is not a program that"));
-  EXPECT_THAT(error_of_file(zip_archive({{"m/data.pkl", "x"}, {"m/version", "3"}})),
-              AllOf(HasSubstr("it looks like weights or a pickled module, as torch.save writes"),
-                    HasSubstr("write that with torch.export.save")));
-  EXPECT_THAT(error_of_file(zip_archive({{"m/data.pkl", "x"},
-                                         {"m/code/__torch__.py", "x"},
-                                         {"m/constants.pkl", "x"},
-                                         {"m/version", "3"}})),
-              AllOf(HasSubstr("it looks like TorchScript, as torch.jit.save writes it"),
-                    HasSubstr("write that with torch.export.save")));
-  EXPECT_THAT(error_of_file(exported_file({}, {{"byteorder", "big"}})),
-              HasSubstr("in another order than little endian"));
-}
-
-TEST(ExportedSizes, AreComputedFromSymbols) {
-  using programs::evaluate;
-  using programs::parse_size_expression;
-  auto value = [](const char* text) {
-    return evaluate(*parse_size_expression(text), {{"s0", 7}, {"s1", -3}});
-  };
-  EXPECT_EQ(value("Mul(Integer(4), Symbol('s0', positive=True, integer=True))"), 28);
-  EXPECT_EQ(value("Add(s0, Integer(-9), s1)"), -5);
-  EXPECT_EQ(value("FloorDiv(s1, Integer(2))"), -2);
-  EXPECT_EQ(value("Mod(s1, Integer(2))"), 1);
-  EXPECT_EQ(value("Max(s0, s1)"), 7);
-  EXPECT_EQ(value("Min(s0, s1)"), -3);
-  EXPECT_EQ(value("FloorDiv(s0, Integer(0))"), std::nullopt);
-  EXPECT_EQ(value("Mul(Integer(9223372036854775807), s0)"), std::nullopt);
-  EXPECT_EQ(value("Novel(s0, s1)"), std::nullopt);
-  EXPECT_EQ(value("s9"), std::nullopt);
-  // As sympy and PyTorch 2.15 evaluate them.
-  EXPECT_EQ(
-      value("TruncToInt(Mul(Float('0.5', precision=53), ToFloat(Symbol('s0', integer=True))))"), 3);
-  EXPECT_EQ(value("TruncToInt(Mul(Float('-0.5', precision=53), ToFloat(s0)))"), -3);
-  EXPECT_EQ(value("FloorToInt(Mul(Float('-0.5', precision=53), ToFloat(s0)))"), -4);
-  EXPECT_EQ(value("CeilToInt(IntTrueDiv(s0, Integer(2)))"), 4);
-  EXPECT_EQ(value("RoundToInt(IntTrueDiv(s0, Integer(2)))"), 4);
-  EXPECT_EQ(
-      value("RoundToInt(FloatTrueDiv(Float('5.0', precision=53), Float('2.0', precision=53)))"), 2);
-  EXPECT_EQ(value("Mul(Rational(3, 2), Add(s0, Integer(1)))"), 12);
-  EXPECT_EQ(value("Mul(Rational(1, 2), s0)"), std::nullopt);
-  EXPECT_EQ(value("Add(Pow(s0, Integer(2)), PowByNatural(s1, Integer(3)))"), 22);
-  EXPECT_EQ(value("CeilDiv(s0, Integer(2))"), 4);
-  EXPECT_EQ(value("ModularIndexing(s0, Integer(2), Integer(2))"), 1);
-  EXPECT_EQ(value("PythonMod(s1, Integer(-2))"), -1);
-  EXPECT_EQ(value("TruncToInt(OpaqueUnaryFn_sqrt(ToFloat(s0)))"), 2);
-  EXPECT_EQ(value("Where(StrictLessThan(s1, Integer(0)), s0, s9)"), 7);
-  EXPECT_EQ(value("Identity(Abs(s1))"), 3);
-  EXPECT_EQ(value("IntTrueDiv(s0, Integer(0))"), std::nullopt);
-  EXPECT_EQ(value("TruncToInt(Float('1e300', precision=53))"), std::nullopt);
-  EXPECT_EQ(value("Equality(s0, s1)"), std::nullopt);
-  EXPECT_EQ(value("FloorDiv(s0)"), std::nullopt);
-  EXPECT_EQ(to_string(*parse_size_expression("Mul(Integer(2), Add(s0, Integer(1)))")),
-            "2 * (s0 + 1)");
-  std::string deep, end;
-  for (int i = 0; i < 300; ++i) {
-    deep += "Add(s0, ";
-    end += ")";
-  }
-  deep += "s0" + end;
-  const std::string longest = "Add(" + std::string((1 << 16) - 9, ' ') + "s0)";
-  EXPECT_TRUE(parse_size_expression(longest).has_value());
-  for (const std::string& text :
-       {std::string(""), std::string("1"), std::string("Add(s0"), std::string("Symbol(s0)"),
-        std::string("Integer(9223372036854775808)"), std::string("s0 s1"), deep,
-        longest + std::string("   "), std::string("Float(0.5)"), std::string("Float('x')"),
-        std::string("Float('0.5'"), std::string("Rational(1)")})
-    EXPECT_EQ(parse_size_expression(text), std::nullopt) << text;
 }
 
 TEST(ExportedOperators, HaveEachItsOwnName) {

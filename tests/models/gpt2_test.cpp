@@ -14,18 +14,19 @@
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 #include "tests/models/gpt2_logits.h"
+#include "tests/models/token_ids.h"
 #include "tests/tensors.h"
 
 namespace tilewright::gpt2_test {
 namespace {
 
+using testing::at;
 using ::testing::HasSubstr;
 using testing::ScratchFolder;
 
 constexpr std::int64_t vocabulary = 96;
 
 Tensor ids_of(std::span<const std::int64_t> ids) { return Tensor::from(ids, {1, std::ssize(ids)}); }
-Tensor at(std::int64_t position) { return Tensor::from<std::int64_t>({position}, {1}); }
 
 // Name by name: waves, about 1 for norms.
 std::map<std::string, Tensor> waves() {

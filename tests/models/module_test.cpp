@@ -145,29 +145,6 @@ TEST(Module, LongListsOfNamesAreCut) {
   EXPECT_THAT(error_of([&] { stack.load(Weights()); }), HasSubstr("and 8 more"));
 }
 
-struct Misnamed : Module {
-  Linear a{1, 1};
-  Misnamed(const std::string& first, const std::string& second) {
-    register_module(first, a);
-    register_module(second, a);
-  }
-};
-struct Undefined : Module {
-  Tensor weight;
-  Undefined() { register_parameter("weight", weight); }
-};
-struct Endless : Module {
-  Endless() { register_module("self", *this); }
-};
-
-TEST(Module, RefusesBadRegistrations) {
-  EXPECT_THAT(error_of([] { Misnamed("a", "a"); }),
-              HasSubstr("[module] the name \"a\" is registered twice"));
-  EXPECT_THAT(error_of([] { Misnamed("a", ""); }), HasSubstr("needs a name"));
-  EXPECT_THAT(error_of([] { Undefined(); }), HasSubstr("\"weight\" is an undefined tensor"));
-  EXPECT_THAT(error_of([] { Endless(); }), HasSubstr("\"self\" is the module itself"));
-}
-
 TEST(Layers, DrawInitialWeightsInPytorchsRanges) {
   manual_seed(3);
   Linear layer(100, 50);

@@ -8,12 +8,14 @@
 #include "models/decoder/attention.h"
 #include "models/layers/random.h"
 #include "tests/errors.h"
+#include "tests/models/token_ids.h"
 
 namespace tilewright::rope_test {
 namespace {
 
 using ::testing::HasSubstr;
 using Values = std::vector<double>;
+using testing::at;
 
 constexpr std::int64_t head_size = 16, positions = 256;
 
@@ -213,7 +215,6 @@ Tensor random_heads(std::int64_t rows) {
   fill_uniform(x, -1, 1, RandomStream(7));
   return x;
 }
-Tensor at(std::int64_t position) { return Tensor::from<std::int64_t>({position}, {1}); }
 
 // Pair by pair in double precision, from the definition.
 TEST(Rope, TurnsEitherPairsAndLeavesTheRestOfAHead) {

@@ -4,13 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "models/onnx/onnx_module.h"
-#include "runtime/base/error.h"
 #include "tests/models/onnx/cases.h"
 #include "tests/models/onnx/files.h"
+#include "tests/models/onnx/microsoft_node.h"
 #include "tests/scratch_folder.h"
 
 namespace tilewright::microsoft_test {
 namespace {
+
+using namespace testing_microsoft;
 
 using ::testing::HasSubstr;
 using namespace testing::onnx;
@@ -32,48 +34,6 @@ void check_all(How how) {
 
 TEST(OnnxMicrosoft, AtOnceComputeWhatOnnxRuntimeDoes) { check_all(How::at_once); }
 TEST(OnnxMicrosoft, AreOneGraph) { check_all(How::as_one_graph); }
-
-// A tensor of zeros, but where it has one element, which is given.
-struct Input {
-  std::vector<std::int64_t> sizes;
-  int dtype = is_float;
-  std::int64_t value = 1;
-  bool is_missing = false;
-};
-constexpr int is_u8 = 2, is_i8 = 3, is_i32 = 6;
-const Input missing = {{}, is_float, 0, true};
-
-std::string error_of(std::string_view op, const std::vector<Input>& inputs,
-                     const std::string& attributes = {}, std::string_view domain = "com.microsoft",
-                     const std::vector<std::string>& outputs = {"y"}) {
-  GraphParts parts;
-  std::vector<std::string> names;
-  for (const Input& input : inputs) {
-    names.push_back(input.is_missing ? "" : concat("x", names.size()));
-    if (input.is_missing) continue;
-    std::int64_t count = 1;
-    for (std::int64_t size : input.sizes) count *= size;
-    const std::int64_t element = input.dtype == is_float || input.dtype == is_i32 ? 4
-                                 : input.dtype == is_int64                        ? 8
-                                                                                  : 1;
-    std::string raw(static_cast<std::size_t>(count * element), '\0');
-    if (count == 1 && input.dtype != is_float)
-      for (std::size_t i = 0; i < raw.size(); ++i)
-        raw[i] = static_cast<char>(static_cast<std::uint64_t>(input.value) >> (8 * i));
-    parts.tensors.push_back(tensor(names.back(), input.sizes, raw, input.dtype));
-  }
-  parts.nodes = {node(op, names, outputs, attributes + bytes(7, domain))};
-  for (const std::string& output : outputs) parts.outputs.push_back(bytes(1, output));
-  ScratchFolder folder;
-  try {
-    load_onnx(folder.write("model.onnx", model(graph_of(parts))))->forward({});
-    return "no error";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-const Input one = {{}}, u8_zero = {{}, is_u8, 0}, u8_matrix = {{3, 4}, is_u8};
 
 TEST(OnnxMicrosoft, NameTheNode) {
   EXPECT_THAT(error_of("QLinearAdd", {{{2}}, one, u8_zero, {{2}}, one, u8_zero, one, u8_zero}),
@@ -178,12 +138,6 @@ TEST(OnnxMicrosoft, RefuseIntegersThatDoNotFit) {
     EXPECT_THAT(error_of(each.op, each.inputs, each.attributes), HasSubstr(each.says)) << each.op;
 }
 
-std::string packed_attributes(std::int64_t k, std::int64_t n, std::int64_t bits,
-                              std::int64_t block) {
-  return attribute("K", k) + attribute("N", n) + attribute("bits", bits) +
-         attribute("block_size", block);
-}
-
 TEST(OnnxMicrosoft, RefuseWhatFusedOperatorsDoNotTake) {
   const Input x = {{2, 3, 8}}, last = {{8}}, seven = {{7}}, matrix = {{3, 4}};
   const Input ids = {{2, 3}, is_i32}, table = {{5, 8}}, image = {{1, 2, 4, 4}},
@@ -255,175 +209,6 @@ TEST(OnnxMicrosoft, RefuseWhatFusedOperatorsDoNotTake) {
     EXPECT_THAT(error_of(each.op, each.inputs, each.attributes), HasSubstr(each.says)) << each.op;
   EXPECT_THAT(error_of("SkipLayerNormalization", {x, x, last}, "", "com.microsoft", {"y", "mean"}),
               HasSubstr("results 1 and 2, the mean and the inverse deviation, are read"));
-}
-
-TEST(OnnxMicrosoft, RefuseAttentionThatDoesNotFit) {
-  const Input x = {{2, 3, 8}}, weight = {{8, 24}}, heads_of_4 = {{2, 2, 5, 4}};
-  const Input lengths = {{2}, is_i32}, three = {{}, is_i32, 3};
-  const std::string two = attribute("num_heads", 2), grouped = two + attribute("kv_num_heads", 2);
-  struct Wrong {
-    const char* op;
-    std::vector<Input> inputs;
-    std::string attributes;
-    const char* says;
-  };
-  const std::vector<Wrong> all = {
-      {"Attention", {x, weight}, "", "\"num_heads\" is missing"},
-      {"Attention", {x, weight}, attribute("num_heads", 0), "\"num_heads\" is 0"},
-      {"Attention", {x, weight}, attribute("num_heads", 3), "[2x3x8] in 3 heads"},
-      {"Attention", {x, {{7, 24}}}, two, "x [2x3x8] times a weight [7x24]"},
-      {"Attention", {x, weight, {{7}}}, two, "a bias [7] for [2x3x24]"},
-      {"Attention", {x, weight}, two + attribute("do_rotary", 1), "\"do_rotary\" is not supported"},
-      {"Attention",
-       {x, weight},
-       two + integers("qkv_hidden_sizes", {8, 4, 12}),
-       "values of the sizes [8x4x12] of [2x3x24]"},
-      {"Attention",
-       {x, weight},
-       two + integers("qkv_hidden_sizes", {INT64_MAX, INT64_MAX, 26}),
-       "queries, keys and values of the sizes ["},
-      {"Attention", {x, weight, missing, {{2, 9}, is_i32}}, two, "a mask [2x9] for 2 rows of 3"},
-      {"Attention", {x, weight, missing, {{2, 3}}}, two, "a mask, is f32; i32 is wanted"},
-      {"Attention", {x, weight, missing, missing, x}, two, "former keys and values [2x3x8]"},
-      {"Attention",
-       {x, weight, missing, missing, {{2, 2, 2, 3, 5}}},
-       two,
-       "former keys [2x2x3x5] before [2x2x3x4]"},
-      {"Attention",
-       {x, weight, missing, missing, missing, {{1, 2, 3, 9}}},
-       two,
-       "a bias of scores [1x2x3x9]"},
-      {"QAttention", {weight, weight}, two, "x [8x24] times a weight [8x24]"},
-      {"MultiHeadAttention", {x}, two, "packed into one tensor are not supported"},
-      {"MultiHeadAttention", {x, heads_of_4, x}, two, "queries [2x2x3x4], keys [2x2x5x4]"},
-      {"MultiHeadAttention", {x, x, x, {{7}}}, two, "a bias [7] for queries and keys of 8"},
-      {"MultiHeadAttention",
-       {x, x, x, missing, missing, missing, heads_of_4},
-       two,
-       "former keys or values alone"},
-      {"MultiHeadAttention",
-       {x, {{2, 2, 2, 4}}, {{2, 2, 2, 4}}},
-       two + attribute("unidirectional", 1),
-       "3 queries and 2 keys"},
-      {"RotaryEmbedding", {x, {{1}, is_int64}, {{9}}, {{9}}}, "", "a table of cosines [9]"},
-      {"RotaryEmbedding",
-       {x, {{1}, is_int64}, {{9, 2}}, {{9, 3}}},
-       "",
-       "cosines [9x2] and sines [9x3]"},
-      {"RotaryEmbedding", {{{8}}, {{1}, is_int64}, {{9, 2}}, {{9, 2}}}, "", "[8]; [batch, steps"},
-      {"RotaryEmbedding",
-       {x, {{2, 2}, is_int64}, {{9, 2}}, {{9, 2}}},
-       "",
-       "places [2x2] for [2x3x8]"},
-      {"RotaryEmbedding",
-       {x, {{1}, is_int64, 7}, {{9, 2}}, {{9, 2}}},
-       "",
-       "id 9 is outside a table of 9 rows"},
-      {"RotaryEmbedding",
-       {x, {{1}, is_int64}, {{9, 2}}, {{9, 2}}},
-       attribute("rotary_embedding_dim", 6),
-       "rotary_embedding_dim 6 with 0 heads"},
-      {"GroupQueryAttention",
-       {x, x, x, missing, missing, {{3}, is_i32}, three},
-       grouped,
-       "seqlens_k is i32 [3]; i32 [2] is wanted"},
-      {"GroupQueryAttention",
-       {x, x, x, missing, missing, lengths, {{}, is_i32, 4}},
-       grouped,
-       "3 new rows, 4 rows in all and a cache of 0"},
-      {"GroupQueryAttention",
-       {x, x, x, missing, missing, lengths, {{}, is_i32, 2}},
-       grouped,
-       "3 new rows, 2 rows in all"},
-      {"GroupQueryAttention",
-       {x, x, x, heads_of_4, missing, lengths, three},
-       grouped,
-       "former keys or values alone"},
-      {"GroupQueryAttention",
-       {x, x, x, {{2, 2, 5, 3}}, {{2, 2, 5, 3}}, lengths, three},
-       grouped,
-       "former keys or values, is f32 [2x2x5x3] before [2x2x3x4]"},
-      {"GroupQueryAttention",
-       {x, x, missing, missing, missing, lengths, three},
-       grouped,
-       "keys or values alone"},
-      {"GroupQueryAttention",
-       {x, x, x, missing, missing, lengths, three},
-       two + attribute("kv_num_heads", 4),
-       "2 heads of queries and 4 of keys"},
-      {"GroupQueryAttention",
-       {x, x, x, missing, missing, lengths, three},
-       grouped + attribute("smooth_softmax", 1),
-       "\"smooth_softmax\" is not supported"},
-      {"GroupQueryAttention",
-       {x, x, x, missing, missing, lengths, three},
-       grouped + text("k_quant_type", "PER_TENSOR"),
-       "\"k_quant_type\" is not NONE"},
-      {"GroupQueryAttention",
-       {x, x, x, missing, missing, lengths, three},
-       grouped + attribute("local_window_size", 0),
-       "\"local_window_size\" is 0"},
-      {"GroupQueryAttention",
-       {x, x, x, missing, missing, lengths, three, missing, missing, missing, missing, {{2}}},
-       grouped,
-       "input 11 is not supported"},
-      {"GroupQueryAttention",
-       {x, x, x, missing, missing, lengths, three, {{9, 2}}, {{9, 2}}, {{1, 3}, is_int64}},
-       grouped + attribute("do_rotary", 1),
-       "position_ids [1x3]; [2x3] are wanted"},
-  };
-  for (const Wrong& each : all)
-    EXPECT_THAT(error_of(each.op, each.inputs, each.attributes), HasSubstr(each.says)) << each.op;
-}
-
-TEST(OnnxMicrosoft, RefusePackedWeightsThatDoNotFit) {
-  const Input x = {{2, 32}}, weight = {{6, 1, 16}, is_u8}, scales = {{6}};
-  const std::string usual = packed_attributes(32, 6, 4, 32);
-  auto error = [](const std::vector<Input>& inputs, const std::string& attributes) {
-    return error_of("MatMulNBits", inputs, attributes);
-  };
-  EXPECT_EQ(error({x, weight, scales}, usual), "no error");
-  EXPECT_THAT(error({x, weight, scales}, packed_attributes(32, 6, 3, 32)),
-              HasSubstr("\"bits\" is not one of 2, 4 and 8"));
-  for (std::int64_t block : {std::int64_t{0}, std::int64_t{24}, INT64_MIN, INT64_MAX})
-    EXPECT_THAT(error({x, weight, scales}, packed_attributes(32, 6, 4, block)),
-                HasSubstr(concat("\"block_size\" is ", block, "; a power of two from 16 on")));
-  for (std::int64_t n : {std::int64_t{0}, std::int64_t{-6}, INT64_MAX})
-    EXPECT_THAT(error({x, weight, scales}, packed_attributes(32, n, 4, 32)),
-                HasSubstr(concat("a weight of N = ", n, " and K = 32")));
-  EXPECT_THAT(error({x, weight, scales}, packed_attributes(64, 6, 4, 32)),
-              HasSubstr("the weight is u8 [6x1x16]; u8 [6x2x16] are wanted"));
-  EXPECT_THAT(error({x, weight, {{5}}}, usual), HasSubstr("scales f32 [5] for a matrix f32"));
-  EXPECT_THAT(error({{{2, 31}}, weight, scales}, usual),
-              HasSubstr("a matrix [2x31] times a weight of K = 32"));
-  EXPECT_THAT(error({x, weight, scales, {{5}, is_u8}}, usual),
-              HasSubstr("zero points u8 [5]; u8 [6x1] are wanted"));
-  EXPECT_THAT(error({x, weight, scales, {{5}}}, usual),
-              HasSubstr("zero points f32 [5]; f32 [6x1] are wanted"));
-  EXPECT_THAT(error({x, weight, scales, missing, {{32}, is_i32}}, usual),
-              HasSubstr("the order of columns (g_idx), is not supported"));
-  EXPECT_THAT(error({x, weight, scales, missing, missing, {{7}}}, usual),
-              HasSubstr("a bias [7] for 6 results"));
-  EXPECT_THAT(error({x, weight, scales}, usual + attribute("weight_prepacked", 1)),
-              HasSubstr("\"weight_prepacked\" is not supported"));
-}
-
-TEST(OnnxMicrosoft, RefusePackedTablesThatDoNotFit) {
-  const Input table = {{5, 16}, is_u8}, ids = {{2}, is_int64}, scales = {{5, 2}};
-  auto error = [](const std::vector<Input>& inputs, const std::string& attributes = {}) {
-    return error_of("GatherBlockQuantized", inputs, attribute("block_size", 16) + attributes);
-  };
-  EXPECT_EQ(error({table, ids, scales}), "no error");
-  EXPECT_THAT(error({{{5, 16}}, ids, scales}), HasSubstr("a table f32 [5x16] with scales [5x2]"));
-  EXPECT_THAT(error({table, ids, scales}, attribute("gather_axis", 1)),
-              HasSubstr("\"gather_axis\" is not 0"));
-  EXPECT_THAT(error({table, ids, scales}, attribute("quantize_axis", 0)),
-              HasSubstr("\"quantize_axis\" is not the last one"));
-  EXPECT_THAT(error({table, ids, {{5, 3}}}), HasSubstr("scales f32 [5x3]; floats [5x2]"));
-  EXPECT_THAT(error({table, {{2}}, scales}), HasSubstr("indices are f32; integers are wanted"));
-  EXPECT_THAT(error({table, ids, scales, {{5, 2}, is_u8}}),
-              HasSubstr("zero points u8 [5x2]; u8 [5x1] are wanted"));
-  EXPECT_THAT(error({table, {{1}, is_int64, 5}, scales}), HasSubstr("index 5 is outside 5 places"));
 }
 
 }  // namespace
