@@ -2,8 +2,8 @@
 //
 // Apart from functions.h since nothing but the names is shared: at 53 bits other polynomials, other
 // splits of ln2 and pi and another width of bits are at work. Each is within 2 units in the last
-// place over all of f64 (tests/dsl/expand_math_test.cpp measures it), subnormal arguments and
-// results included, and right at zeros, infinities and NaN. Among the functions of f32 that are
+// place over all of f64 (tests/dsl/expand_math_of_double_test.cpp measures it), subnormal arguments
+// and results included, and right at zeros, infinities and NaN. Among the functions of f32 that are
 // arithmetic alone, rsqrt serves both.
 #pragma once
 
