@@ -10,65 +10,21 @@
 #include <sstream>
 
 #include "autotune/database/tuning_database.h"
+#include "tests/autotune/database/database_command.h"
 #include "tests/autotune/database/rows.h"
 #include "tests/autotune/database/sqlite_file.h"
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
-#include "tests/setting.h"
 #include "tools/console/misuse.h"
 #include "tools/database/selection.h"
 
 namespace tilewright::autotune::command_test {
 namespace {
 
+using namespace testing_commands;
+
 using testing::HasSubstr;
 using testing::Not;
-
-struct Output {
-  int code;
-  std::string out;
-};
-
-class DatabaseCommand : public testing::Test {
- protected:
-  DatabaseCommand() {
-    TuningKey older = test_key();
-    older.compiler.set("sources", "older");
-    TuningKey other = test_key(2048);
-    other.kernel = "matmul, \"tiled\"";
-    other.kernel_hash = Hash{3, 4};
-    std::int64_t day = 86'400'000;
-    TuningDatabase(file("one.db"))
-        .store({{test_key(), test_configuration(64), ok_observation({3e4, 3.1e4, 3.2e4})},
-                {test_key(), test_configuration(32), ok_observation({1e4}, new_year_ms + 60'000)},
-                {test_key(), test_configuration(16), failed_observation(Status::crashed)},
-                {older, test_configuration(8), ok_observation({5e3}, new_year_ms - 400 * day)},
-                {other, test_configuration(64), ok_observation({7e6})}});
-  }
-  std::string file(const std::string& name) const { return folder_.path() / name; }
-
-  Output run(std::vector<std::string> words) const {
-    CLI::App app;
-    tools::add_db(app);
-    if (std::ranges::find(words, "--db") == words.end()) {
-      words.insert(words.begin() + 1, {"--db", file("one.db")});
-    }
-    std::reverse(words.begin(), words.end());
-    testing::internal::CaptureStdout();
-    int code = 0;
-    try {
-      app.parse(words);
-    } catch (const CLI::RuntimeError& end) {
-      code = end.get_exit_code();
-    } catch (...) {
-      testing::internal::GetCapturedStdout();
-      throw;
-    }
-    return {code, testing::internal::GetCapturedStdout()};
-  }
-
-  ScratchFolder folder_;
-};
 
 TEST_F(DatabaseCommand, ListHasALineAQuestion) {
   Output list = run({"list", "--wide"});
@@ -152,57 +108,6 @@ TEST_F(DatabaseCommand, KernelsAreFoundByWhatTuningWasAskedFor) {
               HasSubstr(": 1 row\n"));
 }
 
-// The messages of `db` for invalid words.
-class DatabaseMisuse : public DatabaseCommand {
- protected:
-  std::string misuse_of(const std::vector<std::string>& words) {
-    try {
-      run(words);
-    } catch (const tools::Misuse& error) {
-      return error.what();
-    }
-    return "";
-  }
-};
-
-TEST_F(DatabaseMisuse, WhatIsNotStoredIsNamedWithWhatIsNearest) {
-  EXPECT_THAT(
-      misuse_of({"show", "rows_gleu"}),
-      HasSubstr("[db] nothing is stored of \"rows_gleu\", neither a kernel's name nor an id; "
-                "did you mean rows_gelu?; `tilewright db list` shows the 2 questions"));
-  for (const char* command : {"list", "best", "history", "prune"})
-    EXPECT_THAT(misuse_of({command, "nosuch"}), HasSubstr("nothing is stored of \"nosuch\""));
-  EXPECT_THAT(misuse_of({"report", "nosuch", "--out", file("page.html")}),
-              HasSubstr("nothing is stored of \"nosuch\""));
-  EXPECT_THAT(misuse_of({"export", file("all.jsonl"), "--kernel", "nosuch"}),
-              HasSubstr("nothing is stored of \"nosuch\""));
-  EXPECT_FALSE(std::filesystem::exists(file("all.jsonl")));
-}
-
-TEST_F(DatabaseMisuse, ADatabaseOrFileThatIsNotThereIsNamedAndNotMade) {
-  std::string none = file("none.db");
-  for (const char* command : {"list", "show", "verify", "stats"})
-    EXPECT_THAT(misuse_of({command, "--db", none}),
-                HasSubstr("[db] there is no database \"" + none +
-                          "\"; --db or TILEWRIGHT_TUNE_DB names one"));
-  EXPECT_THAT(misuse_of({"diff", none}), HasSubstr("there is no database"));
-  EXPECT_THAT(misuse_of({"merge", none}), HasSubstr("there is no database"));
-  EXPECT_FALSE(std::filesystem::exists(none));
-  EXPECT_THAT(misuse_of({"import", file("none.jsonl")}),
-              HasSubstr("[db] there is no file \"" + file("none.jsonl") +
-                        "\"; name files that `export` wrote"));
-}
-
-TEST_F(DatabaseMisuse, ValuesThatCannotBeAreNamed) {
-  EXPECT_THAT(misuse_of({"why-miss", "rows_gelu", "--hash", "12"}),
-              HasSubstr("[db] --hash is \"12\"; 32 hexadecimal digits are right"));
-  EXPECT_THAT(misuse_of({"why-miss", "rows_gelu", "--problem", "7"}),
-              HasSubstr("[db] --problem is \"7\""));
-  EXPECT_THAT(misuse_of({"diff", "a.db", "b.db"}),
-              HasSubstr("[db] diff takes one other database, not 2"));
-  EXPECT_THAT(misuse_of({"prune"}), HasSubstr("[db] prune has no selection of rows to remove"));
-}
-
 TEST_F(DatabaseCommand, ShowHasTheFastestFirstAndFailuresLast) {
   std::string out = run({"show", "rows_gelu", "--format", "csv"}).out;
   EXPECT_LT(out.find("rows=8,ok"), out.find("rows=32,ok"));
@@ -228,91 +133,6 @@ TEST_F(DatabaseCommand, WhyMissNamesTheField) {
               HasSubstr("compiler.sources: wanted (absent), stored"));
   EXPECT_THAT(run({"why-miss", "rows_gelu"}).out, HasSubstr("the key is there"));
   EXPECT_THAT(run({"why-miss", "softmax"}).out, HasSubstr("nothing is stored of this kernel"));
-}
-
-TEST_F(DatabaseCommand, RowsGoToAFileAndIntoAnotherDatabase) {
-  EXPECT_THAT(run({"export", file("all.jsonl")}).out, HasSubstr("5 rows"));
-  std::string one = file("one.db"), two = file("two.db");
-  EXPECT_EQ(run({"import", file("all.jsonl"), "--db", two}).code, 0);
-  EXPECT_EQ(TuningDatabase(two).counts().rows, 5);
-  EXPECT_EQ(run({"diff", "--db", one, two, "--format", "csv"}).out.find('\n') + 1,
-            run({"diff", "--db", one, two, "--format", "csv"}).out.size())
-      << "the header alone";
-  TuningRow more(test_key(), test_configuration(128), ok_observation({9e3}));
-  TuningDatabase(two).store({more});
-  EXPECT_THAT(run({"diff", "--db", one, two, "--format", "csv"}).out,
-              HasSubstr(",0,1,0,10000,9000,"));
-  EXPECT_EQ(run({"merge", "--db", one, two}).code, 0);
-  EXPECT_EQ(TuningDatabase(one).counts().rows, 6);
-}
-
-TEST_F(DatabaseCommand, WhyAFileIsNotMergedIsSaidOnce) {
-  std::string none = folder_.write("none.db", "Dear diary");
-  testing::internal::CaptureStderr();
-  Output merged = run({"merge", none});
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "  cannot use " + none + ": file is not a database (26)\n");
-  EXPECT_EQ(merged.out, none + ": 0 rows, not complete\n");
-  EXPECT_EQ(merged.code, 1);
-}
-
-TEST_F(DatabaseMisuse, WhereThereIsNoPlaceForADatabaseTheReasonIsTold) {
-  Setting unset("TILEWRIGHT_TUNE_DB", nullptr), off("TILEWRIGHT_CACHE_DIR", "off");
-  folder_.write("some.jsonl", "");
-  for (const char* command : {"list", "stats", "verify"})
-    EXPECT_EQ(misuse_of({command, "--db", ""}),
-              "[db] there is no database: TILEWRIGHT_CACHE_DIR is off; --db or TILEWRIGHT_TUNE_DB "
-              "names one");
-  EXPECT_THAT(misuse_of({"import", file("some.jsonl"), "--db", ""}),
-              HasSubstr("[db] there is no database: TILEWRIGHT_CACHE_DIR is off"));
-  EXPECT_THAT(misuse_of({"list", "--db", "sqlite://x"}),
-              HasSubstr("\"sqlite://x\" is a URL of another kind"));
-}
-
-TEST_F(DatabaseCommand, AnExportThatFailsLeavesTheLastOneAsItWas) {
-  run({"export", file("all.jsonl")});
-  std::string before = read_file(file("all.jsonl"));
-  folder_.write("none.db", "Dear diary");
-  EXPECT_THROW(run({"export", file("all.jsonl"), "--db", file("none.db")}), Error);
-  EXPECT_EQ(read_file(file("all.jsonl")), before);
-  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
-    EXPECT_NE(entry.path().extension(), ".part");
-}
-
-// More than one buffer of it, so that the failure comes amid the rows.
-TEST_F(DatabaseCommand, AnExportThatFindsNoRoomNamesTheFile) {
-  std::vector<TuningRow> rows;
-  for (std::int64_t i = 1; i <= 300; ++i)
-    rows.emplace_back(test_key(), test_configuration(i), ok_observation({3e4, 3.1e4}));
-  TuningDatabase(file("one.db")).store(rows);
-  EXPECT_THAT(error_of([&] {
-                run({"export", "/dev/full"});
-              }),
-              HasSubstr("[db] cannot write /dev/full: No space left on device"));
-}
-
-TEST_F(DatabaseCommand, WhatIsNoFileIsNotImported) {
-  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
-  for (const std::string& name : {file("pipe"), std::string("/dev/zero")})
-    expect_contains(error_of([&] {
-                      run({"import", name});
-                    }),
-                    "[db] cannot read " + name + ": it is not a regular file");
-}
-
-TEST_F(DatabaseCommand, ImportingWhatIsWrongSaysSoAndEndsWithOne) {
-  folder_.write("bad.jsonl", "{\"kernel\":1}\n");
-  Output bad = run({"import", file("bad.jsonl")});
-  EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.out, HasSubstr("0 rows, 1 row left out, not complete"));
-}
-
-TEST_F(DatabaseCommand, ImportingWhatCannotBeKeptCountsTheRows) {
-  ASSERT_EQ(run({"export", file("all.jsonl")}).code, 0);
-  folder_.write("file", "");
-  Output lost = run({"import", "--db", file("file") + "/tuning.db", file("all.jsonl")});
-  EXPECT_EQ(lost.code, 1);
-  EXPECT_THAT(lost.out, HasSubstr("all.jsonl: 5 rows, 5 of them not kept\n"));
 }
 
 TEST_F(DatabaseCommand, PruneRemovesWhatAllConditionsName) {
