@@ -19,6 +19,10 @@ constexpr std::uint64_t most_entries = 100'000;
 constexpr std::size_t most_name_bytes = 1024;
 constexpr std::uint64_t local_header_bytes = 30;  // before the name
 constexpr std::uint64_t most_inflation = 1000;    // size over stored size; deflate reaches 1032
+// A text becomes many times its size in memory, so that it may inflate less: programs of PyTorch
+// deflate to a 45th at best. A text of few bytes may inflate to the second bound in any case.
+constexpr std::uint64_t most_text_inflation = 50;
+constexpr std::uint64_t inflated_text_bytes = std::uint64_t{1} << 24;
 
 // The file as minizip reads it. An error must not unwind C code: it is stored and raised later.
 struct Source {
@@ -301,6 +305,12 @@ std::string Archive::text(const ArchiveEntry& entry, std::size_t most) const {
   require(entry.size_bytes <= most, "[", operation, "] ", file_->name(), ": entry \"",
           json::excerpt(entry.name), "\" has ", entry.size_bytes, " bytes; at most ", most,
           " are allowed");
+  const std::uint64_t most_inflated =
+      inflated_text_bytes + most_text_inflation * entry.stored_bytes;
+  require(!entry.is_deflated || entry.size_bytes <= most_inflated, "[", operation, "] ",
+          file_->name(), ": entry \"", json::excerpt(entry.name), "\" inflates from ",
+          entry.stored_bytes, " bytes to ", entry.size_bytes, "; at most ", most_inflated,
+          " are allowed; store it as it is, as torch.export.save does");
   std::string text(entry.size_bytes, '\0');
   read(entry, std::as_writable_bytes(std::span(text)));
   return text;

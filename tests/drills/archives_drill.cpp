@@ -218,6 +218,65 @@ TEST(Archives, WithGraphsAndWeightsThatCannotBeAreRefused) {
   each_case(std::size(all), [&](std::uint64_t number) { expect_refused(all[number]); });
 }
 
+std::string integers_among_many_names() {
+  constexpr int integers = 20'000, others = 600'000;
+  ProgramText program;
+  std::string names;
+  for (int i = 0; i < integers; ++i)
+    program.inputs += concat(R"(,{"user_input":{"arg":{"as_sym_int":{"as_name":"k)", i, R"("}}}})");
+  for (int i = 0; i < others; ++i) names += concat("\"p", i, "\":0,");
+  for (int i = 0; i < integers; ++i)
+    names += concat(i == 0 ? "" : ",", "\"k", i, R"(":{"as_int":3})");
+  std::string text = program.text();
+  const std::string_view none = R"("sym_int_values": {)";
+  return with_entry("models/model.json", text.insert(text.find(none) + none.size(), names), false);
+}
+// y = a graph of x that an operator runs, after its other arguments.
+std::string graph_of_negations(const std::string& target, std::vector<std::string> arguments) {
+  constexpr int count = 40'000;
+  std::string nodes, last = "a";
+  for (int i = 0; i < count; ++i) {
+    const std::string next = concat("v", i);
+    nodes += (i == 0 ? "" : ",") +
+             node("torch.ops.aten.neg.default", {tensor_argument("self", last)}, next);
+    last = next;
+  }
+  const std::string graph = R"({"name": "g", "graph": {"inputs": [{"as_tensor": {"name": "a"}}],
+      "outputs": [{"as_tensor": {"name": ")" +
+                            last + R"("}}], "tensor_values": {}, "nodes": [)" + nodes + "]}}";
+  arguments.push_back(argument("", R"({"as_graph": )" + graph + "}"));
+  arguments.push_back(tensor_argument("", "x"));
+  return with_nodes(node(target, arguments, "y"));
+}
+std::string many_views_of_one_entry() {
+  std::string rows =
+      weight_row("net.weight", "weight_0", tensor_facts(sizes_of({2}), 7, sizes_of({1})));
+  for (int i = 0; i < 40'000; ++i)
+    rows += "," + weight_row(concat("w", i), "weight_0",
+                             tensor_facts(sizes_of({0}), 7, sizes_of({1}), i));
+  return with_weight(rows);
+}
+
+TEST(Archives, OfManyPartsAreReadInTime) {
+  const std::string no = R"({"as_bool": false})", yes = R"({"as_bool": true})";
+  const std::function<std::string()> all[] = {
+      integers_among_many_names,
+      many_views_of_one_entry,
+      [&] {
+        return graph_of_negations("torch.ops.higher_order.wrap_with_set_grad_enabled",
+                                  {argument("", no)});
+      },
+      [&] {
+        return graph_of_negations(
+            "torch.ops.higher_order.wrap_with_autocast",
+            {argument("", R"({"as_string": "cpu"})"), argument("", R"({"as_scalar_type": 13})"),
+             argument("", yes), argument("", no)});
+      },
+  };
+  each_case(std::size(all),
+            [&](std::uint64_t number) { expect_safe("m.pt2", all[number](), Verdict::either); });
+}
+
 // Each number of a program's or a weight's description, as something else.
 TEST(Archives, WithOtherNumbersAreSafe) {
   const std::string values[] = {"NaN",

@@ -69,6 +69,28 @@ TEST_F(ExportedArchive, BoundsWhatAnEntryMayHold) {
               HasSubstr("entry \"a\" has 8 bytes; at most 7 are allowed"));
 }
 
+// Text that deflates to a 300th or so.
+std::string sparse_text(std::size_t size) {
+  std::string text(size, ' ');
+  for (std::size_t i = 0; i < size; i += 1000)
+    text[i] = static_cast<char>('a' + i / 1000 * 7919 % 26);
+  return text;
+}
+
+TEST_F(ExportedArchive, BoundsWhatATextInflatesTo) {
+  constexpr std::size_t few = 10'000'000, many = 40'000'000;
+  Archive archive = open(zip_archive({{"m/few", sparse_text(few), true},
+                                      {"m/many", sparse_text(many), true},
+                                      {"m/stored", sparse_text(many)}}));
+  EXPECT_EQ(archive.text(archive.at("few"), many).size(), few);
+  EXPECT_EQ(archive.text(archive.at("stored"), many).size(), many);
+  const std::uint64_t stored = archive.at("many").stored_bytes;
+  EXPECT_THAT(error_of([&] { archive.text(archive.at("many"), many); }),
+              HasSubstr(concat("entry \"many\" inflates from ", stored,
+                               " bytes to 40000000; at most ", (1 << 24) + 50 * stored,
+                               " are allowed; store it as it is, as torch.export.save does")));
+}
+
 TEST_F(ExportedArchive, RefusesWhatIsNoZipArchive) {
   EXPECT_THAT(error_of_file(""), HasSubstr("is not a zip archive"));
   EXPECT_THAT(error_of_file("version https://git-lfs"), HasSubstr("pointer that Git LFS left"));

@@ -40,7 +40,9 @@ class ProgramReader {
     const json::Node& signature = fields_.member(module, "signature");
     const json::Node& graph = fields_.member(module, "graph");
     fields_.list(graph, "nodes");
-    integers_ = fields_.optional(graph, "sym_int_values");
+    if (fields_.optional(graph, "sym_int_values") != nullptr)
+      for (const auto& [name, described] : fields_.members(graph, "sym_int_values"))
+        integers_.emplace(name, &described);
     read_inputs(signature);
     read_conditions(root);
     check_order();
@@ -159,13 +161,13 @@ class ProgramReader {
   void read_integer(const json::Node& content) {
     const std::string name = fields_.text(content, "as_name");
     fields_.set_place(concat("input \"", excerpt(name), '"'));
-    const json::Node* described =
-        integers_ == nullptr ? nullptr : fields_.optional(*integers_, name);
-    fields_.expect(described != nullptr, "\"sym_int_values\" does not describe it");
+    const auto described = integers_.find(name);
+    fields_.expect(described != integers_.end() && !described->second->is_null(),
+                   "\"sym_int_values\" does not describe it");
     const bool is_new = targets_[Input::Kind::user].insert(name).second;
     fields_.expect(is_new, "there are two of the name \"", excerpt(name), '"');
     program_.inputs.push_back({Input::Kind::user, id_of(name), name, TensorFacts{i64, {}}, false,
-                               read_size(fields_, *described, name)});
+                               read_size(fields_, *described->second, name)});
     // PyTorch writes down a least integer of 0 where it knows none, and takes those below.
     const SizeExpression& size = *program_.inputs.back().integer;
     if (without_least_.contains(size.name)) program_.symbols.at(size.name).min = INT64_MIN;
@@ -323,7 +325,7 @@ class ProgramReader {
 
   Fields fields_;
   Program& program_;
-  const json::Node* integers_ = nullptr;  // their descriptions, by name
+  std::unordered_map<std::string_view, const json::Node*> integers_;  // descriptions, by name
   std::vector<FunctionRange> ranges_;
   bool has_paths_ = false;
   std::size_t user_inputs_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "models/files/reader.h"
@@ -120,7 +121,8 @@ bool is_cast(DType dtype) { return is_floating(dtype) && size_bytes(dtype) <= 4;
 
 }  // namespace
 
-std::vector<Value> autocast(const Node& node, std::vector<Value> values, DType dtype) {
+std::vector<std::pair<ValueId, Value>> autocast(const Node& node, std::span<const Value> values,
+                                                DType dtype) {
   const std::string_view function = function_of(node.target);
   const bool is_graph =
       node.target.starts_with("higher_order.") && function != "wrap_with_autocast";
@@ -129,18 +131,20 @@ std::vector<Value> autocast(const Node& node, std::vector<Value> values, DType d
           " within torch.autocast is not supported; export the program without one of them");
   const bool is_widest = has(in_the_widest, function);
   DType wanted = has(in_few_bits, function) ? dtype : f32;
-  if (!is_widest && !has(in_few_bits, function) && !has(in_f32, function)) return values;
-  std::vector<Tensor*> tensors;
+  if (!is_widest && !has(in_few_bits, function) && !has(in_f32, function)) return {};
+  std::map<ValueId, Tensor> tensors;
   for_each_used(node, [&](ValueId id) {
     auto* tensor = std::get_if<Tensor>(&values[static_cast<std::size_t>(id)]);
     if (tensor != nullptr && tensor->defined() && is_cast(tensor->dtype()))
-      tensors.push_back(tensor);
+      tensors.emplace(id, *tensor);
   });
   // Few bits of one kind stay where no tensor has more.
-  if (is_widest && std::ranges::none_of(tensors, [](Tensor* x) { return x->dtype() == f32; }))
-    return values;
-  for (Tensor* tensor : tensors) *tensor = tensor->to(wanted);
-  return values;
+  if (is_widest &&
+      std::ranges::none_of(tensors, [](const auto& x) { return x.second.dtype() == f32; }))
+    return {};
+  std::vector<std::pair<ValueId, Value>> cast;
+  for (const auto& [id, tensor] : tensors) cast.emplace_back(id, tensor.to(wanted));
+  return cast;
 }
 
 }  // namespace tilewright::exported

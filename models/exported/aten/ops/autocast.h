@@ -2,15 +2,18 @@
 // f32, and some in the widest dtype of their tensors.
 #pragma once
 
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "models/exported/aten/call.h"
 
 namespace tilewright::exported {
 
-// The values as the node sees them: of the tensors that it names those cast that autocast for
-// `dtype` casts. f64 and what is no float stay. Raises `Error` for a node with a graph of its own,
-// and for one that several dtypes are for.
-std::vector<Value> autocast(const Node& node, std::vector<Value> values, DType dtype);
+// The tensors that the node names and autocast for `dtype` casts, cast and by their ids; the node
+// sees its other values, f64 and integers among them, as they are. Raises `Error` for a node with a
+// graph of its own, and for one that several dtypes are for.
+std::vector<std::pair<ValueId, Value>> autocast(const Node& node, std::span<const Value> values,
+                                                DType dtype);
 
 }  // namespace tilewright::exported

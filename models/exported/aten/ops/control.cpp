@@ -28,10 +28,16 @@ Results run_values(const Subgraph& graph, const Results& inputs,
   const bool writes = std::ranges::any_of(
       graph.nodes, [](const Node& node) { return find_operator(node.target)->writes(); });
   for (const Node& node : graph.nodes) {
-    const std::vector<Value> seen = cast_to ? autocast(node, values, *cast_to) : values;
-    Call call(node, seen, {is_used.get(), values.size()});
+    std::vector<std::pair<ValueId, Value>> cast;
+    if (cast_to) cast = autocast(node, values, *cast_to);
+    auto exchange_cast = [&] {
+      for (auto& [id, value] : cast) std::swap(values[static_cast<std::size_t>(id)], value);
+    };
+    exchange_cast();
+    Call call(node, values, {is_used.get(), values.size()});
     Results results = find_operator(node.target)->compute(call, writes);
     call.refuse_unread();
+    exchange_cast();
     require(results.size() == node.results.size(), "[exported] ", json::excerpt(node.target),
             " has ", results.size(), " results; the graph \"", json::excerpt(name), "\" names ",
             node.results.size());
