@@ -91,6 +91,7 @@ void Capture::keep_spare_bodies() {
     if (body.use_count() > 1 || spare_->size() == most) continue;
     body->base = nullptr;
     body->version = body->views = 0;
+    body->compared = 0;
     spare_->push_back(std::move(body));
   }
 }
@@ -233,6 +234,7 @@ Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attri
     TensorBody& base = *operands[0].body();
     result.body()->base = operands[0].body();
     result.body()->base_version = base.version;
+    result.body()->compared = latest_write();
     if (!base.buffer) ++base.views;
   }
   break_after_exposed(info(op).name, where);
@@ -301,6 +303,7 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
     input.written = where;
     ++written_;
     ++body.version;
+    count_write();
     outdate_views(bodies_, body);
     return;
   }
@@ -313,6 +316,7 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
           operation, where);
   body.node = node;
   ++body.version;
+  count_write();
 }
 
 void Capture::log(const Tensor& tensor, LogCallback callback, std::string_view operation,

@@ -21,7 +21,8 @@ bool Capture::share_bytes(const TensorBody& a, const TensorBody& b) {
 }
 
 bool is_stale(const TensorBody& symbolic) {
-  for (const TensorBody* view = &symbolic; view->base; view = view->base.get())
+  for (const TensorBody* view = &symbolic; view->base && view->compared != latest_write();
+       view = view->base.get())
     if (view->base->version != view->base_version) return true;
   return false;
 }

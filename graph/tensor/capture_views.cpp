@@ -5,29 +5,51 @@
 // taken anew when it is used next. Which reshapes are views is decided as for concrete tensors: a
 // value that is computed lies row-major, an argument as its strides say, and a reshape that strides
 // cannot describe is a copy, which has no base.
+#include <algorithm>
+#include <atomic>
+#include <ranges>
 #include <utility>
+#include <vector>
 
 #include "graph/ir/location.h"
 #include "graph/ir/strided_view.h"
 #include "graph/tensor/capture.h"
 
-namespace tilewright::graph {
+namespace tilewright {
+
+BaseBody::~BaseBody() {
+  std::shared_ptr<TensorBody> body = std::move(*this);
+  while (body && body.use_count() == 1) {
+    std::shared_ptr<TensorBody> next = std::move(body->base);
+    body = std::move(next);
+  }
+}
+
+namespace graph {
+
+static std::atomic<std::uint64_t> writes_to_symbols = 1;
+
+std::uint64_t latest_write() { return writes_to_symbols.load(std::memory_order_relaxed); }
+void count_write() { writes_to_symbols.fetch_add(1, std::memory_order_relaxed); }
 
 // `view` is a symbolic body whose base is one too. The node of a view is always that of its
 // operation.
 const Node& Capture::operation_of(const TensorBody& view) const { return graph_.node(view.node); }
 
 StridedView Capture::place_of(const TensorBody& body) const {
-  if (body.buffer) return body.view;
-  if (body.base) {
-    const Node& node = operation_of(body);
-    if (auto viewed = view_of(node.op, node.attributes, place_of(*body.base))) return *viewed;
-    return row_major(body.view.shape);
+  std::vector<const TensorBody*> views;  // from it to its outermost base
+  const TensorBody* root = &body;
+  for (; !root->buffer && root->base; root = root->base.get()) views.push_back(root);
+  StridedView place = root->buffer ? root->view : row_major(root->view.shape);
+  for (std::size_t i = 0; !root->buffer && i < placeholders_; ++i)
+    if (bodies_[i].get() == root && !graph_.strides_of_input(i).empty())
+      place.strides = graph_.strides_of_input(i);
+  for (; !views.empty(); views.pop_back()) {
+    const Node& node = operation_of(*views.back());
+    auto viewed = view_of(node.op, node.attributes, place);
+    place = viewed ? *std::move(viewed) : row_major(views.back()->view.shape);
   }
-  for (std::size_t i = 0; i < placeholders_; ++i)
-    if (bodies_[i].get() == &body && !graph_.strides_of_input(i).empty())
-      return {body.view.shape, graph_.strides_of_input(i), 0};
-  return row_major(body.view.shape);
+  return place;
 }
 
 // The base that its elements belong to; null if it is not a view, or a reshape copies.
@@ -61,17 +83,26 @@ void Capture::detach(TensorBody& copy) {
   copy.base = nullptr;
 }
 
-void Capture::take_view_anew(TensorBody& view) {
-  if (!view.base || !follows_its_base(view)) return;
-  const std::shared_ptr<TensorBody> base = view.base;
-  take_view_anew(*base);
-  if (view.base_version == base->version) return;
-  if (base_of(view) == nullptr) return detach(view);
-  const Node node = operation_of(view);
-  view.node = graph_.append(node.op, std::span<const NodeId>(&base->node, 1), node.attributes,
-                            std::nullopt, node.where);
-  view.base_version = base->version;
-  ++view.version;
+void Capture::take_view_anew(TensorBody& last) {
+  if (last.compared == latest_write() || !follows_its_base(last)) return;
+  std::vector<TensorBody*> views;  // that may be older than their bases
+  for (TensorBody* view = &last; view->base && view->compared != latest_write();
+       view = view->base.get())
+    views.push_back(view);
+  for (TensorBody* view : std::views::reverse(views)) {
+    const TensorBody& base = *view->base;
+    view->compared = latest_write();
+    if (view->base_version == base.version) continue;
+    if (base_of(*view) == nullptr) {
+      detach(*view);
+      continue;
+    }
+    const Node node = operation_of(*view);
+    view->node = graph_.append(node.op, std::span<const NodeId>(&base.node, 1), node.attributes,
+                               std::nullopt, node.where);
+    view->base_version = base.version;
+    ++view->version;
+  }
 }
 
 // The value of the base when the view's elements are those of `value`.
@@ -119,6 +150,8 @@ void Capture::record_write_to_view(const Tensor& target, NodeId node, std::strin
   if (body->base) detach(*body);
   body->node = node;
   ++body->version;
+  count_write();
 }
 
-}  // namespace tilewright::graph
+}  // namespace graph
+}  // namespace tilewright

@@ -10,6 +10,7 @@
 #include <memory>
 #include <source_location>
 #include <string_view>
+#include <utility>
 
 #include "graph/ir/ir.h"
 #include "graph/ir/strided_view.h"
@@ -20,6 +21,18 @@ namespace tilewright {
 
 class Tensor;      // graph/tensor/tensor.h
 struct SizeMarks;  // graph/compile/sizes/size_range.h
+
+struct TensorBody;
+// A chain of bases ends one after the other, since it may be longer than a stack is deep.
+struct BaseBody : std::shared_ptr<TensorBody> {
+  using std::shared_ptr<TensorBody>::shared_ptr;
+  BaseBody(const BaseBody&) = default;
+  BaseBody(BaseBody&&) = default;
+  BaseBody& operator=(const BaseBody&) = default;
+  BaseBody& operator=(BaseBody&&) = default;
+  BaseBody(std::shared_ptr<TensorBody> body) : std::shared_ptr<TensorBody>(std::move(body)) {}
+  ~BaseBody();
+};
 
 struct TensorBody {
   DType dtype = DType::f32;
@@ -37,12 +50,17 @@ struct TensorBody {
   graph::NodeId node = 0;
   int version = 0;  // how often it was written in place during captures
   // For a symbolic view: the body that it was taken from, and that body's version then.
-  std::shared_ptr<TensorBody> base;
+  BaseBody base;
   int base_version = 0;
-  int views = 0;  // of a symbolic body: how many were taken from it
+  std::uint64_t compared = 0;  // the newest write (latest_write) when it was found to be current
+  int views = 0;               // of a symbolic body: how many were taken from it
 };
 
 namespace graph {
+
+// The number of writes to symbolic tensors in this process so far, from 1 on.
+std::uint64_t latest_write();
+void count_write();
 
 // A concrete tensor over `buffer`.
 Tensor make_tensor(DType dtype, StridedView view, std::shared_ptr<Buffer> buffer);

@@ -14,17 +14,19 @@ void give_memory(TensorBody& body, std::shared_ptr<Buffer> buffer, const StepTok
 
 // Where a symbol will lie: `body` becomes what it is a view of, itself if it is a value.
 static StridedView place_of(const Graph& graph, std::shared_ptr<TensorBody>& body) {
-  if (body->buffer) return body->view;
-  if (body->base) {
-    std::shared_ptr<TensorBody> base = body->base;
-    StridedView place = place_of(graph, base);
-    const Node& node = graph.node(body->node);
+  std::vector<std::shared_ptr<TensorBody>> views;  // from it to its outermost base
+  for (; !body->buffer && body->base; body = body->base) views.push_back(body);
+  StridedView place = body->buffer ? body->view : row_major(body->view.shape);
+  for (; !views.empty(); views.pop_back()) {
+    const Node& node = graph.node(views.back()->node);
     if (auto viewed = view_of(node.op, node.attributes, place)) {
-      body = std::move(base);
-      return *std::move(viewed);
+      place = *std::move(viewed);
+      continue;
     }
+    body = std::move(views.back());
+    place = row_major(body->view.shape);
   }
-  return row_major(body->view.shape);
+  return place;
 }
 
 std::vector<PlannedView> plan_values(const Recorded& recorded,
