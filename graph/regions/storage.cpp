@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::graph {
 
@@ -15,7 +16,7 @@ std::int64_t countable_bytes(const Storage& storage) {
 }
 
 std::vector<std::byte> constant_data(const Storage& storage) {
-  std::vector<std::byte> data(static_cast<std::size_t>(countable_bytes(storage)));
+  auto data = host_list<std::byte>("arange", countable_bytes(storage));
   dispatch(storage.dtype, [&](auto host) {
     using T = decltype(host);
     for (std::int64_t i = 0; i < storage.elements; ++i) {

@@ -11,6 +11,7 @@
 #include "graph/tensor/eager.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::graph {
 namespace {
@@ -127,7 +128,8 @@ auto of_defined(std::span<const Tensor> operands, const TensorsFunction& functio
 std::vector<Tensor> apply_function(std::string_view name, std::span<const Tensor> operands,
                                    const std::vector<Number>& settings,
                                    const TensorsFunction& function, std::source_location where) {
-  if (Capture::active() != nullptr) return function(operands);
+  if (Capture::active() != nullptr)
+    return while_doing({name, "recording"}, [&] { return function(operands); });
   return run_eager_function(name, key_of(settings, operands), defined_of(name, operands, where),
                             of_defined(operands, function), where);
 }

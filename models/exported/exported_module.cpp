@@ -21,6 +21,7 @@
 #include "models/programs/program_nodes.h"
 #include "models/programs/signature.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright {
 
@@ -149,7 +150,8 @@ void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) 
   graph::ForeignNode running(&node, name_of_node, program.file);
   try {
     Call call(node, values, lifetimes.used());
-    Results results = functions[at].compute(call, writes);
+    Results results = while_doing({"exported", "computing", node.target},
+                                  [&] { return functions[at].compute(call, writes); });
     call.refuse_unread();
     require(results.size() == node.results.size(), "[exported] it has ", results.size(),
             " results; the program names ", node.results.size());

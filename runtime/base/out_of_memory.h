@@ -7,9 +7,12 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <new>
+#include <stdexcept>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "runtime/base/error.h"
 
@@ -54,6 +57,39 @@ auto while_doing(const Activity& activity, const Work& work) {
   } catch (const std::system_error& error) {
     raise_refused(activity, error);
   }
+}
+
+// Lists on the host whose length is a number of a caller's or a file's: one that is a mistake has
+// to be an Error that names the operation and the bytes.
+
+// Room for so many elements. Raises `OutOfMemory`, "[operation] the host has no memory for ...".
+template <typename T>
+void reserve_list(std::vector<T>& list, std::string_view operation, std::int64_t count) {
+  auto is_reserved = [&] {
+    try {
+      list.reserve(static_cast<std::size_t>(count));
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    } catch (const std::length_error&) {
+      return false;
+    }
+  };
+  if (is_reserved()) return;
+  std::int64_t bytes = 0;
+  const bool is_countable = !__builtin_mul_overflow(count, sizeof(T), &bytes);
+  throw OutOfMemory(concat("[", operation, "] the host has no memory for a list of ",
+                           is_countable ? concat(bytes) : "2^63 and more",
+                           " bytes: free tensors or ask for fewer elements"));
+}
+
+// So many elements of one value.
+template <typename T>
+std::vector<T> host_list(std::string_view operation, std::int64_t count, const T& value = {}) {
+  std::vector<T> list;
+  reserve_list(list, operation, count);
+  list.resize(static_cast<std::size_t>(count), value);
+  return list;
 }
 
 }  // namespace tilewright

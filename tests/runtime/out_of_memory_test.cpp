@@ -40,5 +40,21 @@ TEST(Activity, OtherErrorsPassAsTheyAre) {
   EXPECT_THROW(while_doing({"a", "b"}, [] { throw Error("mine"); }), Error);
 }
 
+TEST(HostList, ThatNoMemoryIsForNamesTheOperationAndTheBytes) {
+  EXPECT_EQ(host_list<int>("nonzero", 3, 7), (std::vector<int>{7, 7, 7}));
+  // More than the address space, and more than a vector counts.
+  for (std::int64_t count : {std::int64_t{1} << 58, INT64_MAX}) {
+    try {
+      host_list<std::int64_t>("nonzero", count);
+      FAIL();
+    } catch (const OutOfMemory& error) {
+      EXPECT_EQ(std::string(error.what()),
+                concat("[nonzero] the host has no memory for a list of ",
+                       count == INT64_MAX ? "2^63 and more" : "2305843009213693952",
+                       " bytes: free tensors or ask for fewer elements"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::out_of_memory_test

@@ -11,6 +11,7 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright {
 
@@ -246,8 +247,8 @@ std::vector<std::int64_t> places_of_ones(std::span<const std::uint8_t> flags, co
   constexpr std::size_t at_once = 8;
   const auto line = static_cast<std::size_t>(shape.empty() ? 1 : shape[-1]);
   std::vector<std::int64_t> places, place(static_cast<std::size_t>(shape.rank()), 0);
-  places.reserve((flags.size() - static_cast<std::size_t>(std::ranges::count(flags, 0))) *
-                 place.size());
+  reserve_list(places, "nonzero",
+               (std::ssize(flags) - std::ranges::count(flags, 0)) * std::ssize(place));
   for (std::size_t start = 0; start < flags.size(); start += line) {
     for (std::size_t i = 0; i < line; ++i) {
       std::uint64_t word = 1;

@@ -8,6 +8,7 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright {
 
@@ -80,7 +81,7 @@ struct Taps {
 // Places are f32 here, as ONNX Runtime has them: between two elements the rounding decides.
 Taps nearest_taps(const Axis& axis, const Resizing& how) {
   Taps taps;
-  taps.places.reserve(static_cast<std::size_t>(axis.wanted));
+  reserve_list(taps.places, "resize", axis.wanted);
   const auto last = static_cast<double>(axis.size - 1);
   for (std::int64_t i = 0; i < axis.wanted; ++i)
     taps.places.push_back(static_cast<std::int32_t>(
@@ -96,10 +97,9 @@ Taps weighted_taps(const Axis& axis, const Resizing& how) {
           2 * std::ceil(reach), " weights each; at most ", most_taps, " weights are supported");
   const auto first = static_cast<std::int64_t>(std::floor(-reach)) + 1;
   Taps taps{2 - 2 * first, {}, {}};
-  const auto count = static_cast<std::size_t>(axis.wanted * taps.each);
-  taps.places.reserve(count);
-  taps.weights.reserve(count);
-  std::vector<double> row(static_cast<std::size_t>(taps.each));
+  reserve_list(taps.places, "resize", axis.wanted * taps.each);
+  reserve_list(taps.weights, "resize", axis.wanted * taps.each);
+  auto row = host_list<double>("resize", taps.each);
   for (std::int64_t i = 0; i < axis.wanted; ++i) {
     const double place = place_of<double>(axis, i, how), below = std::floor(place);
     double sum = 0;

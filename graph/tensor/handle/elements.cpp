@@ -10,6 +10,7 @@
 #include "graph/tensor/tensor.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright {
 
@@ -61,12 +62,14 @@ std::vector<T> Tensor::to_vector(source_location w) const {
   const TensorBody& body = readable(*this, "to_vector", w);
   require(body.dtype == dtype_of<T>(), "[to_vector] the tensor is ", body.dtype, ", not ",
           dtype_of<T>(), " (at ", At{w}, "); read it as its own type or convert with to()");
-  auto count = static_cast<std::size_t>(this->count());
   graph::StepAccess access(body.token, "to_vector", w);
   bool is_readable = is_contiguous() && body.buffer->memory() == nullptr;
   const Tensor packed = is_readable ? *this : graph::copy_to(*this, Device::cpu());
   const T* first = static_cast<const T*>(graph::address_of(*packed.body()));
-  return count == 0 ? std::vector<T>() : std::vector<T>(first, first + count);
+  std::vector<T> elements;
+  reserve_list(elements, "to_vector", count());
+  if (count() > 0) elements.assign(first, first + count());
+  return elements;
 }
 
 template <typename T>

@@ -4,6 +4,7 @@
 #include "models/files/reader.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::onnx {
 namespace {
@@ -44,7 +45,9 @@ void compute(const Node& node, Execution& execution) {
     Call call(node, execution);
     auto known = folded(call);
     Results results =
-        known ? std::move(*known) : find_operator(node.op, call.opset())->compute(call);
+        known ? std::move(*known) : while_doing({"onnx", "computing", node.op}, [&] {
+          return find_operator(node.op, call.opset())->compute(call);
+        });
     call.refuse_unread();
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == no_value) continue;

@@ -8,6 +8,7 @@
 #include "graph/functions/indexing/scatters.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::onnx {
 namespace indexing_rows {
@@ -167,7 +168,7 @@ std::vector<Tensor> unique_of(const Call& call, bool is_sorted) {
   std::int64_t count = rows.size(0);
   RowsOfHost host{known_of(rows).elements,
                   static_cast<std::size_t>(count == 0 ? 0 : rows.count() / count)};
-  std::vector<std::size_t> order(static_cast<std::size_t>(count));
+  auto order = host_list<std::size_t>("onnx", count);
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, [&](auto a, auto b) { return host.compare(a, b) < 0; });
   std::vector<std::int64_t> firsts;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
 
 namespace tilewright::onnx {
 namespace {
@@ -48,6 +49,7 @@ Number as_element(const Number& value, DType dtype) {
 
 Known known_of(const Tensor& tensor) {
   Known known{tensor.dtype(), tensor.shape(), {}};
+  reserve_list(known.elements, "onnx", tensor.count());
   dispatch(known.dtype, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (std::is_same_v<T, bool>) {
