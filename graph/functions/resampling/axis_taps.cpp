@@ -134,10 +134,12 @@ Tensor nearest_along(const Tensor& x, int axis, const AxisSampling& s, NearestFo
   if (is_from_start && s.size == s.result) return x;
   const std::int64_t times = s.result / s.size;
   bool is_repeated = s.result % s.size == 0;
-  // In f32 the quotient's error may decide otherwise.
+  // In f32 the quotient's error may decide otherwise. Places only grow, so that the first and the
+  // last of each element's repetitions tell.
   const bool is_exact = is_from_start && times == 2;
-  for (std::int64_t i = 0; is_repeated && !is_exact && i < s.result; ++i)
-    is_repeated = nearest_place(s, form, i) == static_cast<float>(i / times);
+  for (std::int64_t i = 0; is_repeated && !is_exact && times > 0 && i < s.size; ++i)
+    for (std::int64_t at : {i * times, i * times + times - 1})
+      is_repeated = is_repeated && nearest_place(s, form, at) == static_cast<float>(i);
   if (is_repeated) return repeated(x, axis, times, w);
   Formula i = places_along({s.result}, 0, w).to(DType::f32);
   Formula at = floor((is_from_start ? i : i + 0.5) * static_cast<double>(quotient<float>(s)));
