@@ -28,9 +28,13 @@ void need_sizes(const Application& a, const Shape& sizes) {
 
 namespace {
 
+constexpr int most_axes = 64;  // of any tensor: programs may compute shapes of any length
+
 // Storages are counted in bytes, and addresses computed from sizes and strides: both must fit 63
 // bits, whichever rule made the shape. A shape with a size of 0 has no addresses.
-void need_countable_bytes(const Application& a, const ValueType& type) {
+void need_possible(const Application& a, const ValueType& type) {
+  a.need(type.shape.rank() <= most_axes, "the result would have ", type.shape.rank(),
+         " axes; at most ", most_axes, " are supported");
   std::int64_t bytes = size_bytes(type.dtype);
   bool fits = true, is_empty = false;
   for (std::int64_t size : type.shape) {
@@ -71,8 +75,8 @@ ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& at
   a.need(unread.empty(), "the attribute ", unread,
          " is set; it must keep its default, since the op does not read it");
   ValueType result = infer_by_rule(a);
-  need_countable_bytes(a, result);
-  for (const ValueType& other : result.others) need_countable_bytes(a, other);
+  need_possible(a, result);
+  for (const ValueType& other : result.others) need_possible(a, other);
   return result;
 }
 

@@ -44,6 +44,15 @@ TEST(ShapeRules, GiveTheResultsOfEachFamily) {
   EXPECT_EQ(shape_of(Op::linear, {{f32, {3}}, {f32, {7, 3}}}), (Shape{7}));
 }
 
+TEST(ShapeRules, ResultsHave64AxesAtMost) {
+  const Shape many(65, 1), most(64, 1);
+  EXPECT_EQ(shape_of(Op::reshape, {{f32, {1}}}, with_sizes(most)), most);
+  expect_contains(error_of_op(Op::reshape, {{f32, {1}}}, with_sizes(many)),
+                  "the result would have 65 axes; at most 64 are supported");
+  expect_contains(error_of_op(Op::expand, {{f32, many}}, with_sizes(many)), "65 axes");
+  expect_contains(error_of_op(Op::add, {{f32, many}, {f32, many}}), "65 axes");
+}
+
 TEST(ShapeRules, AttentionIsOfOneBatchAndOneHeadSize) {
   auto error = [](const Shape& q) {
     const Shape k = {2, 1, 5, 4};

@@ -17,6 +17,9 @@ using Folded = std::optional<Results>;
 using Fold = Folded (*)(const Call&);
 
 Folded result(Known known) {
+  constexpr int most_axes = 64;  // as of tensors
+  require(known.shape.rank() <= most_axes, "[onnx] the result would have ", known.shape.rank(),
+          " axes; at most ", most_axes, " are supported");
   Results results;
   results.emplace_back(std::move(known));
   return results;

@@ -39,13 +39,15 @@ void expect_errors(const Case& c) {
   const std::vector<std::int64_t> count = {std::ssize(c.numbers)};
   std::vector<std::string> axes;
   for (int axis = 0; axis < c.x.rank(); ++axis) axes.push_back(concat("axis", axis));
-  auto module = load_onnx(
-      folder.write("model.onnx", model(graph_of({{c.node},
-                                                 {numbers(1, count) + number(2, is_int64) +
-                                                  numbers(7, c.numbers) + bytes(8, "i")},
-                                                 {value("x", axes)},
-                                                 {value("y", {"b"})}}),
-                                       18)));
+  auto module = load_onnx(folder.write(
+      "model.onnx",
+      model(graph_of(
+                {{c.node},
+                 {numbers(1, count) + number(2, is_int64) + numbers(7, c.numbers) + bytes(8, "i"),
+                  numbers(1, {1}) + number(2, is_int64) + numbers(7, {1}) + bytes(8, "one")},
+                 {value("x", axes)},
+                 {value("y", {"b"})}}),
+            18)));
   const Tensor x = ones(c.x);
   EXPECT_THAT(error_of([&] { module->forward({x}); }), ContainsRegex(c.says)) << c.node;
   const auto fast = compile(*module);
@@ -74,6 +76,20 @@ TEST(HostileOnnx, SquaresThatAre0In64BitsAreErrors) {
                    {0},
                    {1, 4, 2, 1},
                    "less than 2.31"});
+}
+
+TEST(HostileOnnx, RanksFromDataAreBounded) {
+  const char* too_many = "axes; at most 64";
+  for (std::size_t axes : {65, 5000})
+    for (const char* op : {"Reshape", "Expand"}) {
+      const std::vector<std::int64_t> ones_of(axes, 1);
+      expect_errors({node(op, {"x", "i"}, {"y"}), ones_of, {1}, too_many});
+    }
+  expect_errors(
+      {node("ConstantOfShape", {"i"}, {"y"}), std::vector<std::int64_t>(65, 1), {1}, too_many});
+  // Numbers of the host, of which there is one.
+  expect_errors(
+      {node("Reshape", {"one", "i"}, {"y"}), std::vector<std::int64_t>(65, 1), {1}, too_many});
 }
 
 TEST(HostileOnnx, AxesOfScalarsAreErrors) {
