@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "models/exported/aten/names.h"
@@ -50,10 +51,10 @@ class Writes {
       const auto written = op ? op->written_by(node) : std::vector<ValueId>();
       for (ValueId id : written) write(i, node, id);
       for (std::size_t k = 0; k < written.size(); ++k)
-        origins_[index(node.results[k])] = origin_of(node, written[k]);
+        set_origin(node.results[k], origin_of(node, written[k]));
       const auto first = first_tensor(node);
       if (first && is_view(node.target))
-        for (ValueId id : node.results) origins_[index(id)] = origin_of(node, *first);
+        for (ValueId id : node.results) set_origin(id, origin_of(node, *first));
     }
   }
 
@@ -66,25 +67,37 @@ class Writes {
     return origin;
   }
 
-  void write(std::size_t at, const Node& node, ValueId target) const {
-    const Origin& written = origins_[index(target)];
-    if (written.copy != nullptr) refuse(node, *written.copy);
-    for (std::size_t i = 0; i < origins_.size(); ++i)
-      if (origins_[i].copy != nullptr && origins_[i].root == written.root && last_use_[i] > at)
-        refuse(node, *origins_[i].copy);
+  void set_origin(ValueId id, const Origin& origin) {
+    origins_[index(id)] = origin;
+    if (origin.copy != nullptr) copies_[origin.root].push_back(id);
   }
 
-  [[noreturn]] void refuse(const Node& write, const Node& view) const {
+  void write(std::size_t at, const Node& node, ValueId target) const {
+    const Origin& written = origins_[index(target)];
+    if (written.copy != nullptr) refuse(node, *written.copy, true);
+    if (auto copies = copies_.find(written.root); copies != copies_.end())
+      for (ValueId id : copies->second)
+        if (last_use_[index(id)] > at) refuse(node, *origins_[index(id)].copy, false);
+  }
+
+  [[noreturn]] void refuse(const Node& write, const Node& view, bool is_through_it) const {
+    // PyTorch decomposes a write through an unfold wrongly: elements between the parts, and behind
+    // the last, are lost (pytorch issue 198102).
+    const std::string_view advice =
+        is_through_it && view.target == "aten.unfold.default"
+            ? "write to the tensor itself, by slices or index_put_ (its run_decompositions() would "
+              "lose the elements that are in no part)"
+            : "export it with run_decompositions()";
     raise_error(concat("[load_exported] ", program_.file, ": \"", json::excerpt(write.name), "\" (",
                        json::excerpt(write.target), ") writes to what \"", json::excerpt(view.name),
                        "\" (", json::excerpt(view.target),
                        ") is a view of in PyTorch, and a copy here",
-                       write.source.empty() ? "" : ", from ", write.source,
-                       "; export it with run_decompositions()"));
+                       write.source.empty() ? "" : ", from ", write.source, "; ", advice));
   }
 
   const Program& program_;
-  std::vector<Origin> origins_;  // by value
+  std::vector<Origin> origins_;                               // by value
+  std::unordered_map<ValueId, std::vector<ValueId>> copies_;  // by root, those with a copy
   std::vector<std::size_t> last_use_;
 };
 

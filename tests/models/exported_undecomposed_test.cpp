@@ -19,7 +19,9 @@ namespace {
 
 using testing::case_of;
 using testing::expect_near;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::integers;
 using testing::OneCall;
 using testing::tensors_of;
@@ -87,6 +89,26 @@ TEST(OperatorNames, WritesToViewsThatAreCopiesHereAreRefused) {
   program.nodes[1].arguments.front().value = named(1);
   program.nodes[1].arguments.back().value = named(2);
   EXPECT_EQ(said(), "no error");
+}
+
+// PyTorch decomposes a write through an unfold with gaps wrongly, so that no one is sent there.
+TEST(OperatorNames, WritesThroughAnUnfoldAreRefusedWithAnotherAdvice) {
+  exported::Program program;
+  program.value_names = {"x", "view", "written"};
+  auto named = [](int id) { return exported::ArgumentValue(exported::TensorName{id}); };
+  auto said = [&](const char* target, int written) {
+    program.nodes = {{"view", target, {{"self", named(0)}}, {1}, ""},
+                     {"add_", "aten.add_.Tensor", {{"self", named(written)}}, {2}, ""}};
+    return error_of([&] { exported::require_no_writes_to_copies(program); });
+  };
+  program.outputs.push_back({exported::Output::Kind::user, 1, "view"});
+  EXPECT_THAT(said("aten.unfold.default", 1),
+              AllOf(HasSubstr("write to the tensor itself, by slices or index_put_"),
+                    Not(HasSubstr("export it with run_decompositions()"))));
+  // Its reads after a write to the tensor are decomposed rightly, and so are other views.
+  EXPECT_THAT(said("aten.unfold.default", 0), HasSubstr("export it with run_decompositions()"));
+  for (const char* view : {"aten.as_strided.default", "aten.view.dtype", "aten.diagonal.default"})
+    EXPECT_THAT(said(view, 1), HasSubstr("export it with run_decompositions()"));
 }
 
 TEST(OperatorNames, SeveralStandForOneRow) {
