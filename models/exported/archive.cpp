@@ -10,6 +10,7 @@
 #include "models/files/reader.h"
 #include "models/files/utf8.h"
 #include "runtime/base/error.h"
+#include "runtime/base/thread_end.h"
 
 namespace tilewright::exported {
 namespace {
@@ -38,6 +39,8 @@ uLong read_source(void* opaque, void*, void* to, uLong size) {
   uLong count = std::min<std::uint64_t>(size, left);
   try {
     source.file.read(source.position, {static_cast<std::byte*>(to), count}, operation);
+  } catch (const ForcedUnwind&) {
+    throw;
   } catch (...) {
     source.failure = std::current_exception();
     return 0;

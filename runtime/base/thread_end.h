@@ -2,12 +2,18 @@
 // destructor notes it too, but glibc ends the process where there is no memory for that note.
 #pragma once
 
+#include <cxxabi.h>
 #include <pthread.h>
 
 #include <new>
 #include <system_error>
 
 namespace tilewright {
+
+// The exception by which the system unwinds the stack of a thread that ends by pthread_exit or
+// pthread_cancel. A handler of all exceptions that keeps its own for later must let this one pass
+// (`catch (const ForcedUnwind&) { throw; }`): where it stops, the system ends the process.
+using ForcedUnwind = abi::__forced_unwind;
 
 // A function that threads call as they end, while the object lives: one of namespace scope is made
 // before the pool of threads, and so outlives it. Thread safe.

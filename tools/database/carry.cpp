@@ -10,6 +10,7 @@
 
 #include "autotune/database/exchange.h"
 #include "runtime/base/error.h"
+#include "runtime/base/thread_end.h"
 #include "runtime/files/atomic_file.h"
 #include "tools/console/misuse.h"
 #include "tools/database/arguments.h"
@@ -50,6 +51,8 @@ class AtomicStream final : public std::streambuf {
     if (failure_) return -1;
     try {
       file_.write(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    } catch (const ForcedUnwind&) {
+      throw;
     } catch (...) {
       failure_ = std::current_exception();
       return -1;

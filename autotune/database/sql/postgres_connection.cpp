@@ -12,6 +12,7 @@
 #include "autotune/database/sql/patience.h"
 #include "autotune/database/sql/schema.h"
 #include "runtime/base/error.h"
+#include "runtime/base/thread_end.h"
 #include "runtime/files/foreign_text.h"
 
 namespace tilewright::autotune {
@@ -223,6 +224,8 @@ class PostgresConnection final : public SqlConnection {
         } else {
           fail(result);
         }
+      } catch (const ForcedUnwind&) {
+        throw;
       } catch (...) {
         if (!problem) problem = std::current_exception();
       }
