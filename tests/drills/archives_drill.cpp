@@ -231,6 +231,19 @@ std::string integers_among_many_names() {
   const std::string_view none = R"("sym_int_values": {)";
   return with_entry("models/model.json", text.insert(text.find(none) + none.size(), names), false);
 }
+// Inputs whose sizes are functions of a symbol each, all with a range.
+std::string functions_of_sizes() {
+  ProgramText program;
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string function = concat("Mul(Integer(", i + 2, "), Symbol('s", i, "'))");
+    program.tensors += concat(
+        ", \"x", i, "\": ", tensor_facts(R"([{"as_expr": {"expr_str": ")" + function + "\"}}]"));
+    program.inputs += concat(R"(,{"user_input": {"arg": {"as_tensor": {"name": "x)", i, R"("}}}})");
+    program.ranges +=
+        concat(i == 0 ? "" : ", ", '"', i + 2, "*s", i, R"(": {"min_val": 0, "max_val": 100})");
+  }
+  return exported_file(program);
+}
 // y = a graph of x that an operator runs, after its other arguments.
 std::string graph_of_negations(const std::string& target, std::vector<std::string> arguments) {
   constexpr int count = 40'000;
@@ -262,6 +275,7 @@ TEST(Archives, OfManyPartsAreReadInTime) {
   const std::function<std::string()> all[] = {
       integers_among_many_names,
       many_views_of_one_entry,
+      functions_of_sizes,
       [&] {
         return graph_of_negations("torch.ops.higher_order.wrap_with_set_grad_enabled",
                                   {argument("", no)});

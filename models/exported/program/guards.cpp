@@ -211,18 +211,20 @@ class GuardReader {
   std::map<std::string, std::size_t, std::less<>> input_of_;
 };
 
-// True if both are functions of the same symbol with the same values at some places, which is
-// enough for those that are linear.
-bool are_equal(const SizeExpression& a, const SizeExpression& b) {
+// The symbol of a function of one, and its values at some places: they tell functions apart that
+// are linear. Nothing for other functions.
+using FunctionValues = std::pair<std::string, std::vector<std::int64_t>>;
+std::optional<FunctionValues> values_of(const SizeExpression& function) {
   std::set<std::string> names;
-  for (const SizeExpression* each : {&a, &b})
-    programs::for_each_symbol(*each, [&](const std::string& name) { names.insert(name); });
-  if (names.size() != 1) return false;
+  programs::for_each_symbol(function, [&](const std::string& name) { names.insert(name); });
+  if (names.size() != 1) return std::nullopt;
+  FunctionValues values{*names.begin(), {}};
   for (const std::int64_t place : {2, 3, 7, 30}) {
-    const auto value = evaluate(a, {{*names.begin(), place}});
-    if (!value || value != evaluate(b, {{*names.begin(), place}})) return false;
+    const auto value = evaluate(function, {{values.first, place}});
+    if (!value) return std::nullopt;
+    values.second.push_back(*value);
   }
-  return true;
+  return values;
 }
 
 }  // namespace
@@ -274,12 +276,16 @@ programs::SizeConditions read_guards(const Fields& fields, const json::Node& gua
 std::map<std::string, SymbolRange, std::less<>> ranges_of_sizes(
     const std::vector<SignatureInput>& inputs, const std::vector<FunctionRange>& ranges) {
   std::map<std::string, SymbolRange, std::less<>> found;
-  if (ranges.empty()) return found;
+  std::map<FunctionValues, SymbolRange> by_values;
+  for (const auto& [expression, range] : ranges)
+    if (auto values = values_of(expression)) by_values.emplace(*std::move(values), range);
+  if (by_values.empty()) return found;
   for (const SignatureInput& input : inputs)
     for (const SizeExpression& size : input.facts.sizes) {
       if (size.kind != SizeExpression::Kind::function) continue;
-      for (const auto& [expression, range] : ranges)
-        if (are_equal(size, expression)) found.emplace(to_string(size), range);
+      const auto values = values_of(size);
+      const auto same = values ? by_values.find(*values) : by_values.end();
+      if (same != by_values.end()) found.emplace(to_string(size), same->second);
     }
   return found;
 }
