@@ -24,15 +24,15 @@ bool are_all_asked_for() {
 
 }  // namespace
 
-std::vector<std::uint64_t> cases_of_drill(std::uint64_t count) {
+std::vector<std::uint64_t> cases_of_drill(std::uint64_t count, std::uint64_t share) {
   if (auto one = env::seed()) return {static_cast<std::uint64_t>(*one)};
   std::vector<std::uint64_t> all(count);
   std::iota(all.begin(), all.end(), 0);
   if (are_all_asked_for()) return all;
-  // By chance and not every tenth, because a case often depends on its number's remainder.
+  // By chance and not at equal distances, because a case often depends on its number's remainder.
   Chance chance(count);
   for (std::uint64_t i = 1; i < count; ++i) std::swap(all[i], all[chance.below(i + 1)]);
-  all.resize((count + 9) / 10);
+  all.resize((count + share - 1) / share);
   std::ranges::sort(all);
   return all;
 }
@@ -43,10 +43,11 @@ std::string repeat_line(std::uint64_t number) {
                 " --gtest_filter=", test->test_suite_name(), ".", test->name());
 }
 
-void each_case(std::uint64_t count, const std::function<void(std::uint64_t)>& body) {
+void each_case(std::uint64_t count, const std::function<void(std::uint64_t)>& body,
+               std::uint64_t share) {
   const auto* result = testing::UnitTest::GetInstance()->current_test_info()->result();
   int failed = 0, ran = 0;
-  for (std::uint64_t number : cases_of_drill(count)) {
+  for (std::uint64_t number : cases_of_drill(count, share)) {
     SCOPED_TRACE(repeat_line(number));
     int before = result->total_part_count();
     body(number);

@@ -10,16 +10,18 @@
 
 namespace tilewright::drills {
 
-// Of 0 to count - 1: a tenth (at least one); all where TILEWRIGHT_DRILLS is all; or the one that
-// TILEWRIGHT_SEED names.
-std::vector<std::uint64_t> cases_of_drill(std::uint64_t count);
+// Of 0 to count - 1: a tenth, or one of so many (at least one); all where TILEWRIGHT_DRILLS is all;
+// or the one that TILEWRIGHT_SEED names.
+constexpr std::uint64_t usual_share = 10;
+std::vector<std::uint64_t> cases_of_drill(std::uint64_t count, std::uint64_t share = usual_share);
 
 // The command that repeats the running test with this case alone.
 std::string repeat_line(std::uint64_t number);
 
 // Runs the drill's cases, each under its line of repetition, and says how many were run. After
 // fifty failed cases it stops: the next ones say the same.
-void each_case(std::uint64_t count, const std::function<void(std::uint64_t)>& body);
+void each_case(std::uint64_t count, const std::function<void(std::uint64_t)>& body,
+               std::uint64_t share = usual_share);
 
 // The random choices in a case, the same at every repetition.
 class Chance {
