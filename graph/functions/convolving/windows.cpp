@@ -85,6 +85,31 @@ Tensor picked_places(const Tensor& x, const Windows& windows, source_location w)
   return picked.permute({1, 0}, w).reshape(leading, w);
 }
 
+Tensor joined_along(const Tensor& x, const Windows& windows, int i, const Joining& joining,
+                    source_location w) {
+  const int axis = first_axis(x, windows) + i;
+  const std::int64_t places = windows.kernel[i], count = window_count(windows, i, x.size(axis));
+  Shape sizes = x.shape();
+  if (windows.stride[i] == places && windows.dilation[i] == 1) {
+    sizes[axis] = count;
+    sizes.insert(sizes.begin() + axis + 1, places);
+    return joining.axis(x.slice(axis, 0, count * places, 1, w).reshape(sizes, w), axis + 1);
+  }
+  const Shape ones(static_cast<std::size_t>(windows.rank()), 1);
+  Windows along = {ones, ones, ones};
+  along.kernel[i] = places;
+  along.stride[i] = windows.stride[i];
+  along.dilation[i] = windows.dilation[i];
+  if (places > most_slices) {
+    sizes[axis] = count;
+    return joining.axis(all_places(x, along, w), x.rank() - windows.rank()).reshape(sizes, w);
+  }
+  Tensor joined = at_place(x, along, 0, w);
+  for (std::int64_t place = 1; place < places; ++place)
+    joined = joining.two(joined, at_place(x, along, place, w));
+  return joined;
+}
+
 }  // namespace
 
 Tensor padded(const Tensor& given, const Shape& pad, const Number& value, source_location w) {
@@ -144,6 +169,13 @@ Tensor all_places(const Tensor& x, const Windows& windows, source_location w) {
   for (std::int64_t place = 0; place < places; ++place)
     slices.push_back(at_place(x, windows, place, w).reshape(sizes, w));
   return slices.size() == 1 ? slices[0] : cat(slices, -2, w);
+}
+
+Tensor joined_windows(const Tensor& x, const Windows& windows, const Joining& joining,
+                      source_location w) {
+  Tensor joined = x;
+  for (int i = 0; i < windows.rank(); ++i) joined = joined_along(joined, windows, i, joining, w);
+  return joined;
 }
 
 }  // namespace tilewright::graph

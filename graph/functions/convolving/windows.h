@@ -3,6 +3,7 @@
 // strided slice, so that no row numbers are needed and what is made of it fuses with it.
 #pragma once
 
+#include <functional>
 #include <source_location>
 
 #include "graph/tensor/tensor.h"
@@ -33,5 +34,15 @@ Tensor at_place(const Tensor& x, const Windows& windows, std::int64_t place,
 // [.., places of a window together, windows of all axes together], row-major both.
 Tensor all_places(const Tensor& x, const Windows& windows,
                   std::source_location w = std::source_location::current());
+
+// An operation that joins elements in any order, such as a sum: over an axis, and of two tensors.
+struct Joining {
+  std::function<Tensor(const Tensor& x, int axis)> axis;
+  std::function<Tensor(const Tensor& a, const Tensor& b)> two;
+};
+// [.., windows of each axis]: the elements of each window joined, one axis after the other, so that
+// a window of k x k places costs 2 k steps, and adjacent windows are read where they lie.
+Tensor joined_windows(const Tensor& x, const Windows& windows, const Joining& joining,
+                      std::source_location w = std::source_location::current());
 
 }  // namespace tilewright::graph

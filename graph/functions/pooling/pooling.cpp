@@ -1,5 +1,6 @@
 #include "graph/functions/pooling/pooling.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "graph/functions/convolving/channels_last.h"
@@ -48,6 +49,16 @@ Formula element_counts(const PooledAxes& axes, bool include_pad, source_location
   return all;
 }
 
+// True if the elements of windows are joined one axis after the other, false if place by place,
+// which is one program, but reads every element by itself where windows do not overlap.
+bool are_joined_by_axes(const graph::Windows& windows) {
+  const std::int64_t places = element_count(windows.kernel);
+  const bool are_adjacent =
+      windows.stride == windows.kernel &&
+      std::ranges::all_of(windows.dilation, [](auto step) { return step == 1; });
+  return places > graph::most_slices || (are_adjacent && windows.rank() > 1 && places > 4);
+}
+
 Tensor averaged(std::string_view name, int rank, const TensorOperand& x, const Shape& kernel,
                 const AveragePoolOptions& options) {
   auto w = x.where;
@@ -66,11 +77,13 @@ Tensor averaged(std::string_view name, int rank, const TensorOperand& x, const S
     Tensor whole = around(graph::reshape_operand(t[0], t[0].shape(), w).to(sums, w), axes, 0, w);
     const std::int64_t places = element_count(axes.windows.kernel);
     std::optional<Formula> total;
-    if (places > graph::most_slices) {
-      Tensor all = sum({graph::all_places(whole, axes.windows, w), w}, {-2});
-      total = Formula(all.reshape(sizes, w), w).to(sums);
+    const bool by_axes = are_joined_by_axes(axes.windows);
+    if (by_axes) {
+      auto along = [&](const Tensor& a, int axis) { return sum({a, w}, {axis}).to(sums, w); };
+      auto two = [&](const Tensor& a, const Tensor& b) { return add({a, w}, {b, w}); };
+      total = Formula(graph::joined_windows(whole, axes.windows, {along, two}, w), w);
     }
-    for (std::int64_t place = 0; place < places && places <= graph::most_slices; ++place) {
+    for (std::int64_t place = 0; place < places && !by_axes; ++place) {
       Formula term(graph::at_place(whole, axes.windows, place, w), w);
       total = total ? *total + term : term;
     }
@@ -134,11 +147,18 @@ std::vector<Tensor> greatest_in_slices(const PooledAxes& axes, const Tensor& who
   return {best->tensor(), number->tensor()};
 }
 
+Tensor greatest_along_axes(const PooledAxes& axes, const Tensor& whole, source_location w) {
+  auto along = [&](const Tensor& a, int axis) { return amax({a, w}, {axis}); };
+  auto two = [&](const Tensor& a, const Tensor& b) {
+    return greater(Formula(a, w), Formula(b, w)).tensor();
+  };
+  return graph::joined_windows(whole, axes.windows, {along, two}, w);
+}
+
 // Gathered first.
 std::vector<Tensor> greatest_of_many(const PooledAxes& axes, const Tensor& whole,
-                                     const Shape& sizes, bool wants_indices, source_location w) {
+                                     const Shape& sizes, source_location w) {
   Tensor all = graph::all_places(whole, axes.windows, w);
-  if (!wants_indices) return {amax({all, w}, {-2}).reshape(sizes, w)};
   auto [values, place] = graph::greatest_and_place(all, all.rank() - 2, w);
   Formula rest(place.tensor().reshape(sizes, w), w);
   std::vector<Formula> places(static_cast<std::size_t>(axes.rank()), rest);
@@ -185,8 +205,10 @@ std::vector<Tensor> greatest_body(std::string_view name, int rank, const Functio
     last = graph::padded_channels_last(x, axes.before, axes.after, least, w);
   Tensor whole = last ? *last : around(x, axes, least_of(x.dtype()), w);
   const Shape sizes = graph::pooled_sizes(x, axes.counts);
+  if (!wants_indices && are_joined_by_axes(axes.windows))
+    return {greatest_along_axes(axes, whole, w)};
   return element_count(axes.windows.kernel) > graph::most_slices
-             ? greatest_of_many(axes, whole, sizes, wants_indices, w)
+             ? greatest_of_many(axes, whole, sizes, w)
              : greatest_in_slices(axes, whole, sizes, wants_indices, w);
 }
 
