@@ -2,6 +2,8 @@
 // before (is_one_op and convolved in graph/functions/convolving/convolution.cpp).
 // Which programs follow from the device and from how many channels a filter sees; nothing is tuned.
 // On a host, ConvolutionFilters chooses Winograd's transform too.
+// Long filters of one channel that see few windows, as transforms of short pieces of sound do, are
+// products as well: their vectors go along the outputs.
 #include "graph/lower/convolution/convolution_filters.h"
 #include "graph/lower/convolution/convolution_programs.h"
 #include "graph/lower/lowering.h"
@@ -10,9 +12,15 @@ namespace tilewright::graph {
 namespace {
 
 constexpr std::size_t in_place_axes = 2, host_axes = 3;  // at least
+constexpr std::int64_t long_filter = 32;                 // places
 
 bool is_for_host(const Task& task, const dsl::Target& target) {
   return !target.is_gpu() && task.dtype == DType::f32;
+}
+
+bool has_long_filters_of_few_windows(const Task& task, const dsl::Target& target) {
+  const ConvolutionShape shape(task, host_axes);
+  return shape.places() >= long_filter && vectors_go_along_outputs(shape, target);
 }
 
 bool is_convolution(const TaskList& list, const Region& region) {
@@ -42,7 +50,7 @@ void describe_convolution(const TaskList& list, const Region& region, autotune::
 
 bool is_convolved_by_products(const Task& task, const dsl::Target& target) {
   return task.op == Op::convolution && is_for_host(task, target) &&
-         task.operands[1].view.shape[1] > 1;
+         (task.operands[1].view.shape[1] > 1 || has_long_filters_of_few_windows(task, target));
 }
 
 constinit const Lowering lowerings::convolution = {.name = "convolution",

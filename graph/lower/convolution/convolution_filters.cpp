@@ -62,11 +62,14 @@ List with_ends(std::int64_t first, List list, std::int64_t last) {
 
 }  // namespace
 
+bool vectors_go_along_outputs(const ConvolutionShape& shape, const dsl::Target& target) {
+  return shape.windows() <= few_windows && shape.columns().windows <= most_rows &&
+         shape.outputs >= vectors * target.lanes;
+}
+
 ConvolutionFilters::ConvolutionFilters(const ConvolutionSite& site)
     : site_(site),
-      vectors_go_along_(site.shape.windows() <= few_windows &&
-                        site.shape.columns().windows <= most_rows &&
-                        site.shape.outputs >= vectors * site.target.lanes),
+      vectors_go_along_(vectors_go_along_outputs(site.shape, site.target)),
       uses_winograd_(are_packed() ? storage().is_winograd
                                   : site.list.transforms_rows && winograd_pays(site.shape)),
       width_(vectors_go_along_

@@ -10,11 +10,13 @@
 
 namespace tilewright::graph {
 
+// True if the vectors of a product go along the outputs, not along windows, of which there are few.
+bool vectors_go_along_outputs(const ConvolutionShape& shape, const dsl::Target& target);
+
 class ConvolutionFilters {
  public:
   explicit ConvolutionFilters(const ConvolutionSite& site);
 
-  // Vectors of a product go along the outputs, not along windows, of which there are few.
   bool vectors_go_along() const { return vectors_go_along_; }
   std::int64_t width() const { return width_; }
   // True if rows are transformed, and their number then.

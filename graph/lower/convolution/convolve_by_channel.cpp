@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/lower/convolution/convolution_epilogue.h"
+#include "graph/lower/convolution/seen_elements.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/cpu/parallel.h"
 
@@ -19,6 +20,9 @@ using dsl::Tile;
 
 constexpr std::int64_t most_copied = 16 << 10, all_copied = 64 << 10;  // elements: a block, all
 constexpr std::int64_t programs_a_thread = 4, line = 16;
+// Of a window of many places, those that a turn of the loop over them adds to the sums, which stay
+// in registers for so long.
+constexpr std::int64_t places_together = 16;
 
 // An axis as it is copied: by phases, each of which has every `stride`-th element.
 struct CopiedAxis {
@@ -29,6 +33,8 @@ struct CopiedAxis {
   }
   std::int64_t phase(std::int64_t place) const { return place * axis.dilation % axis.stride; }
   std::int64_t shift(std::int64_t place) const { return place * axis.dilation / axis.stride; }
+  Tile phase(const Tile& place) const { return place * axis.dilation % axis.stride; }
+  Tile shift(const Tile& place) const { return place * axis.dilation / axis.stride; }
 
   const WindowAxis& axis;
   std::int64_t phases = 1;
@@ -109,9 +115,7 @@ class ChannelProgram {
     find_block(tracer);
     x_ = parameters.pointer(storage) +
          (image_ * shape_.image_stride + group_ * shape_.channel_stride + shape_.x_offset);
-    for (std::int64_t d = 0; d < planes_.phases; ++d)
-      for (std::int64_t i = 0; i < rows_.phases; ++i)
-        for (std::int64_t j = 0; j < columns_.phases; ++j) copy_phase(d, i, j);
+    copy_phases();
     return {tracer.finish(), Grid(at_once_), parameters.memory(), {}};
   }
 
@@ -166,24 +170,26 @@ class ChannelProgram {
   std::size_t axes() const { return shape_.has_planes() ? 3 : 2; }
 
   // The number of a phase of all axes.
-  std::int64_t phase_number(std::int64_t plane, std::int64_t row, std::int64_t column) const {
+  template <typename Number>
+  Number phase_number(const Number& plane, const Number& row, const Number& column) const {
     return (plane * rows_.phases + row) * columns_.phases + column;
   }
 
-  void copy_phase(std::int64_t plane, std::int64_t row, std::int64_t column) const {
-    Offset first, to(phase_number(plane, row, column) * phase_elements());
+  // A phase by its numbers along the axes.
+  template <typename Number>
+  void copy_phase(const Number& plane, const Number& row, const Number& column) const {
+    Offset first, to;
+    add_places(to, phase_number(plane, row, column), phase_elements());
     std::vector<dsl::Operand> sizes, strides, from;
-    auto add = [&](const WindowAxis& axis, std::int64_t phase, const Tile& window) {
-      const std::int64_t at = phase - axis.before;
-      const std::int64_t shift = at >= 0 ? 0 : divide_up(-at, axis.stride);
-      const std::int64_t begin = at + shift * axis.stride;
-      first.add_number(begin * axis.x_stride);
-      sizes.emplace_back(begin < axis.size ? divide_up(axis.size - begin, axis.stride) : 0);
+    auto add = [&](const WindowAxis& axis, const Number& phase, const Tile& window) {
+      const SeenElements<Number> seen = seen_elements(axis, phase);
+      add_places(first, seen.first, axis.x_stride);
+      sizes.emplace_back(seen.count);
       strides.emplace_back(axis.stride * axis.x_stride);
       if (window.defined())
-        from.emplace_back(window - shift);
+        from.emplace_back(window - seen.shift);
       else
-        from.emplace_back(-shift);
+        from.emplace_back(-seen.shift);
     };
     if (shape_.has_planes()) add(planes_.axis, plane, plane_);
     add(rows_.axis, row, row_);
@@ -192,11 +198,24 @@ class ChannelProgram {
     Tile copied = dsl::load(dsl::make_desc(x_ + first, sizes, strides), from, block);
     dsl::store(in_copy(copy_ + to, block), zeros(), copied);
   }
+  void copy_phases() const {
+    if (phases() > most_written_out) {
+      for (Tile number : dsl::range(0, phases(), 1)) {
+        Tile row = number / columns_.phases;
+        copy_phase<Tile>(row / rows_.phases, row % rows_.phases, number % columns_.phases);
+      }
+      return;
+    }
+    for (std::int64_t d = 0; d < planes_.phases; ++d)
+      for (std::int64_t i = 0; i < rows_.phases; ++i)
+        for (std::int64_t j = 0; j < columns_.phases; ++j) copy_phase(d, i, j);
+  }
 
   // Adds what windows see at the places of one plane of them, of which the elements of the copy and
   // the filter begin there, to a sum.
   Tile with_plane(const Tile& copy, const Tile& filter, Tile total) const {
     const std::int64_t height = rows_.axis.kernel, width = columns_.axis.kernel;
+    if (height * width > most_written_out) return with_many_places(copy, filter, total);
     // Numbers are loaded before blocks, so that all blocks share the loops of the store.
     std::vector<Tile> weights;
     for (std::int64_t i = 0; i < height; ++i)
@@ -206,13 +225,39 @@ class ChannelProgram {
     const Shape block = block_of(block_planes_, block_rows_, columns_.axis.windows);
     for (std::int64_t i = 0; i < height; ++i)
       for (std::int64_t j = 0; j < width; ++j) {
-        Offset at(phase_number(0, rows_.phase(i), columns_.phase(j)) * phase_elements() +
+        Offset at(phase_number<std::int64_t>(0, rows_.phase(i), columns_.phase(j)) *
+                      phase_elements() +
                   rows_.shift(i) * pitch_ + columns_.shift(j));
         Tile x = dsl::load(in_copy(copy + at, block), zeros(), block);
         const Tile& weight = weights[static_cast<std::size_t>(i * width + j)];
         total = total.defined() ? dsl::fma(x, weight, total) : Tile(x * weight);
       }
     return total;
+  }
+  Tile with_many_places(const Tile& copy, const Tile& filter, const Tile& sum) const {
+    const std::int64_t width = columns_.axis.kernel, count = rows_.axis.kernel * width;
+    const std::int64_t whole = count / places_together * places_together;
+    const Shape block = block_of(block_planes_, block_rows_, columns_.axis.windows);
+    auto with_places = [&](const Tile& first, std::int64_t places, const Tile& before) {
+      std::vector<Tile> weights, at;
+      for (std::int64_t i = 0; i < places; ++i) {
+        Tile place = first + i, row = place / width, column = place % width;
+        weights.push_back(dsl::load(
+            filter + (row * rows_.axis.filter_stride + column * columns_.axis.filter_stride)));
+        at.push_back(phase_number(integer(0), rows_.phase(row), columns_.phase(column)) *
+                         phase_elements() +
+                     rows_.shift(row) * pitch_ + columns_.shift(column));
+      }
+      Tile total = before;
+      for (std::size_t i = 0; i < at.size(); ++i)
+        total =
+            dsl::fma(dsl::load(in_copy(copy + at[i], block), zeros(), block), weights[i], total);
+      return total;
+    };
+    dsl::Var total = sum.defined() ? sum : dsl::zeros(block, DType::f32);
+    for (Tile first : dsl::range(0, whole, places_together))
+      total = with_places(first, places_together, total);
+    return whole == count ? Tile(total) : with_places(integer(whole), count - whole, total);
   }
   Tile with_all_planes(const Tile& filter) const {
     const WindowAxis& planes = planes_.axis;
@@ -223,7 +268,7 @@ class ChannelProgram {
       Tile along = plane * planes.dilation, at = along;
       if (planes.stride != 1)
         at = along / planes.stride +
-             along % planes.stride * (phase_number(1, 0, 0) * copied_planes_);
+             along % planes.stride * (phase_number<std::int64_t>(1, 0, 0) * copied_planes_);
       total =
           with_plane(copy_ + at * plane_elements(), filter + plane * planes.filter_stride, total);
     }

@@ -39,6 +39,7 @@
 #include "graph/lower/convolution/convolution_epilogue.h"
 #include "graph/lower/convolution/convolution_filters.h"
 #include "graph/lower/convolution/convolution_programs.h"
+#include "graph/lower/convolution/seen_elements.h"
 #include "graph/lower/convolution/window_blocks.h"
 #include "graph/lower/frame.h"
 #include "graph/regions/winograd.h"
@@ -194,30 +195,19 @@ class ProductsProgram {
             shape_.x_offset);
   }
 
-  // An axis of x as windows see it from a place on: every `stride`-th element, the first that there
-  // is, and how many windows begin before that one.
-  struct Seen {
-    std::int64_t first, count, shift;
-  };
-  static Seen seen(const WindowAxis& axis, std::int64_t place) {
-    const std::int64_t at = place - axis.before;
-    const std::int64_t shift = at >= 0 ? 0 : divide_up(-at, axis.stride);
-    const std::int64_t first = at + shift * axis.stride;
-    return {first, first < axis.size ? divide_up(axis.size - first, axis.stride) : 0, shift};
-  }
-
   // The elements of x from a channel on that each window of a block sees at a place, of `block`
   // channels, of which `channels` exist. `axis` is that of rows, `number` says which of the places
   // along planes and columns.
+  template <typename Number>
   Tile x_at(const Tile& x, const Operand& channels, std::int64_t block, const WindowAxis& axis,
-            std::int64_t row, std::int64_t number) const {
+            const Number& row, const Number& number) const {
     Offset offset;
     std::vector<Operand> sizes = {channels}, strides = {shape_.channel_stride}, from = {0};
     Shape shape = {block};
-    auto add = [&](const WindowAxis& along, std::int64_t place, const Tile& window,
+    auto add = [&](const WindowAxis& along, const Number& place, const Tile& window,
                    std::int64_t count) {
-      const Seen elements = seen(along, place);
-      offset.add_number(elements.first * along.x_stride);
+      const SeenElements<Number> elements = seen_elements(along, place);
+      add_places(offset, elements.first, along.x_stride);
       sizes.emplace_back(elements.count);
       strides.emplace_back(along.stride * along.x_stride);
       from.emplace_back(window - elements.shift);
@@ -233,9 +223,12 @@ class ProductsProgram {
   std::int64_t place_elements() const { return block_.copied_rows * block_.row_windows(); }
   std::int64_t channel_elements() const { return copies() * place_elements(); }
   // In the copy from a channel on.
-  void store_copy(const Tile& copy, const Operand& channels, std::int64_t phase,
-                  std::int64_t number, const Tile& tile) const {
-    Offset to(phase * shape_.channels * channel_elements() + number * place_elements());
+  template <typename Number>
+  void store_copy(const Tile& copy, const Operand& channels, const Number& phase,
+                  const Number& number, const Tile& tile) const {
+    Offset to;
+    add_places(to, phase, shape_.channels * channel_elements());
+    add_places(to, number, place_elements());
     std::vector<Operand> sizes = {channels, block_.copied_rows},
                          strides = {channel_elements(), block_.row_windows()};
     auto add = [&](std::int64_t size, std::int64_t stride) {
@@ -266,14 +259,22 @@ class ProductsProgram {
   }
   void copy_windows(const Tile& x, const Tile& copy, const Operand& channels,
                     std::int64_t block) const {
+    const std::int64_t all = block_.phases * copies();
     auto copy_of = [&](const Tile& from, const Tile& to, const Operand& count,
                        std::int64_t together) {
+      if (all > most_written_out) {
+        for (Tile each : dsl::range(0, all, 1)) {
+          Tile phase = each / copies(), place = each % copies();
+          store_copy(to, count, phase, place, x_at(from, count, together, rows_, phase, place));
+        }
+        return;
+      }
       for (std::int64_t phase = 0; phase < block_.phases; ++phase)
         for (std::int64_t place = 0; place < copies(); ++place)
           store_copy(to, count, phase, place, x_at(from, count, together, rows_, phase, place));
     };
     // Rows that are copied several times are in the inner cache from the first time on.
-    if (block_.phases * copies() == 1) return copy_of(x, copy, channels, block);
+    if (all == 1) return copy_of(x, copy, channels, block);
     for (Tile channel : dsl::range(0, dsl::minimum(channels, block), 1))
       copy_of(x + channel * shape_.channel_stride, copy + channel * channel_elements(), 1, 1);
   }
