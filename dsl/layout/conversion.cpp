@@ -1,10 +1,8 @@
 #include "dsl/layout/conversion.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "dsl/layout/banks.h"
-#include "dsl/layout/warp_exchanges.h"
 #include "runtime/base/error.h"
 #include "runtime/base/thread_end.h"
 
@@ -97,14 +95,6 @@ Plans& own_plans() {
 }
 
 }  // namespace
-
-int Affine::at(int thread) const {
-  return constant ^ sum_over(terms, static_cast<std::uint64_t>(thread));
-}
-
-bool Affine::is_constant() const {
-  return std::all_of(terms.begin(), terms.end(), [](int term) { return term == 0; });
-}
 
 Conversion plan_conversion(const Layout& from, const Layout& to, int element_bytes) {
   check(from.shape() == to.shape(), "a conversion keeps the shape");

@@ -19,27 +19,9 @@
 
 #include "dsl/layout/layout.h"
 #include "dsl/layout/shared.h"
+#include "dsl/layout/warp_exchanges.h"
 
 namespace tilewright::dsl::layout {
-
-// A function of a thread's number in its block (the bits of its lane, then of its warp) that is
-// affine over F2: the constant XOR the terms of the bits that are set.
-struct Affine {
-  int constant = 0;
-  std::vector<int> terms;
-  int at(int thread) const;
-  bool is_constant() const;
-  bool operator==(const Affine&) const = default;
-};
-
-// One shuffle, in every warp: each thread gives its source register give(t); thread t takes the
-// value of the lane source_lane(t) of its warp, and keeps it as target register keep(t) if skip(t)
-// is 0.
-struct Exchange {
-  Affine give, source_lane, keep, skip;
-  // False if every lane takes from itself: then it is but a selection among registers.
-  bool moves_lanes = true;
-};
 
 struct Conversion {
   enum class Kind { none, registers, shuffle, shared } kind = Kind::none;

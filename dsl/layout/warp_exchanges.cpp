@@ -4,6 +4,14 @@
 #include <bit>
 
 namespace tilewright::dsl::layout {
+int Affine::at(int thread) const {
+  return constant ^ sum_over(terms, static_cast<std::uint64_t>(thread));
+}
+
+bool Affine::is_constant() const {
+  return std::all_of(terms.begin(), terms.end(), [](int term) { return term == 0; });
+}
+
 bool Sources::in_place() const {
   auto stays = [](const Source& source) { return source.registers == 0 && source.lanes == 0; };
   return std::all_of(of_lane.begin(), of_lane.end(), stays) &&
