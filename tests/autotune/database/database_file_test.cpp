@@ -1,5 +1,5 @@
-// The file of a database of tuning: its name, who may read and replace it, and rows that are
-// replaced in one step.
+// The file of a database of tuning: its name, its permissions, and rows that are replaced in one
+// step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
