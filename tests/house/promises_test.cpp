@@ -35,7 +35,7 @@ std::vector<std::smatch> matches(const std::string& text, const std::regex& patt
 std::set<std::string> registered_tests() {
   static const std::regex of_gtest(R"(\bTEST(?:_[FP])?\(\s*(\w+)\s*,\s*(\w+)\s*\))");
   static const std::regex of_ctest(R"re(add_test\(NAME\s+(?:"([^"]+)"|([^\s")]+)))re");
-  static const std::regex on_devices(R"(tilewright_(?:halves_)?on_devices\((\w+))");
+  static const std::regex on_devices(R"(tilewright_(?:quarters_)?on_devices\((\w+))");
   static const std::regex of_ptxas(R"(tilewright_ptxas\((\w+))");
   static const std::regex of_drills(R"(\ntilewright_drills\((\w+))");
   static const std::regex of_families(R"(foreach\(family ([\w ]+)\))");
