@@ -163,7 +163,7 @@ TEST(TensorOps, RefuseMisuseWithTheUsersLine) {
   auto at_this_file = [&](auto call, const std::string& what) {
     std::string message = error_of(call);
     expect_contains(message, what);
-    expect_contains(message, "tensor_test.cpp:");
+    expect_contains(message, "tensor_ops_test.cpp:");
   };
   at_this_file([&] { matmul(x, x); }, "[matmul] inner sizes differ: a is 4x6, b is 4x6");
   at_this_file(
