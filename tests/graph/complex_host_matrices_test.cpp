@@ -93,7 +93,7 @@ TEST(HostMatrices, ComplexEquationsAreRealOnesOfTwiceTheSize) {
 
 TEST(HostMatrices, ComplexFactorsMultiplyToTheMatrix) {
   Dice dice(6);
-  for (auto [m, n] : {std::pair{1, 1}, {4, 4}, {7, 3}, {3, 6}, {30, 20}}) {
+  for (auto [m, n] : {std::pair{1, 1}, {4, 4}, {7, 3}, {3, 6}, {30, 20}, {45, 21}}) {
     const ComplexTensor a = random_parts(dice, {2, m, n});
     const std::string what = concat(m, " x ", n);
     for (bool complete : {false, true}) {
@@ -129,7 +129,7 @@ TEST(HostMatrices, ComplexFactorsMultiplyToTheMatrix) {
 
 TEST(HostMatrices, HermitianMatricesAreTurnedToTheirRealValues) {
   Dice dice(7);
-  for (std::int64_t n : {1, 2, 5, 16, 33}) {
+  for (std::int64_t n : {1, 2, 5, 16, 33, 50}) {
     const ComplexTensor half = random_parts(dice, {2, n, n});
     const ComplexTensor a = {half.real() + turned(half.real()), half.imag() - turned(half.imag())};
     for (bool upper : {false, true}) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "graph/compile/compile.h"
 #include "graph/functions/linear_algebra/complex_matrices.h"
@@ -202,7 +203,8 @@ TEST(HostMatrices, WhatIsNotFiniteEndsAndIsSeen) {
 // Left and right are orthonormal also where values are zero.
 TEST(HostMatrices, SingularVectorsAreOrthonormal) {
   Dice dice(4);
-  for (auto [m, n] : {std::pair{1, 1}, {6, 4}, {3, 7}, {9, 9}, {40, 25}})
+  for (auto [m, n] :
+       {std::pair{1, 1}, {6, 4}, {3, 7}, {9, 9}, {40, 25}, {70, 30}, {5, 41}, {66, 66}})
     for (bool is_low : {false, true})
       for (bool complete : {false, true}) {
         Tensor x = dice.floats({2, m, n}).to(f64);
@@ -218,6 +220,35 @@ TEST(HostMatrices, SingularVectorsAreOrthonormal) {
                                     turned(parts.right.slice(-1, 0, k)));
         for (double value : (again - x).to_vector<double>()) ASSERT_NEAR(value, 0, 1e-12);
       }
+}
+
+// PyTorch's values (LAPACK's), or those of formulas.
+TEST(HostMatrices, ValuesOfGradedAndDeficientMatricesAreThoseOfLapack) {
+  TILEWRIGHT_ON_THE_HOST_ONLY("such ops");
+  auto expect_values = [](const Tensor& x, const std::vector<double>& wanted) {
+    const std::vector<double> alone = svdvals(x).to_vector<double>(),
+                              with_vectors = svd(x).values.to_vector<double>();
+    for (const auto& found : {alone, with_vectors}) {
+      ASSERT_EQ(found.size(), wanted.size());
+      for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_NEAR(found[i], wanted[i], 1e-14) << i;
+    }
+  };
+  const Tensor row = arange(0, 8).to(f64);
+  expect_values(1.0 / (row.unsqueeze(1) + row + 1.0),
+                {1.6959389969219496, 0.2981252113169307, 0.026212843578119045,
+                 0.0014676881177418349, 5.4369433697501083e-05, 1.294332091869623e-06,
+                 1.7988737454588834e-08, 1.1115390019840095e-10});
+  // Zeros on the diagonal of what is bidiagonal already, and nothing but equal values.
+  const Tensor shift = (arange(0, 6).unsqueeze(1) + 1.0 == arange(0, 6).to(f32)).to(f64);
+  expect_values(shift, {1, 1, 1, 1, 1, 0});
+  expect_values(one(5).to(f64) * 3.0, {3, 3, 3, 3, 3});
+  expect_values(zeros({3, 4}, f64), {0, 0, 0});
+  expect_values(zeros({3, 4}, f64) + 0.5, {std::sqrt(3.0), 0, 0});
+  // A path's adjacency: 2 cos(pi k / 7).
+  auto [values, vectors] = eigh(shift + turned(shift));
+  const std::vector<double> found = values.to_vector<double>();
+  for (std::size_t k = 0; k < 6; ++k)
+    EXPECT_NEAR(found[k], -2 * std::cos(std::numbers::pi * static_cast<double>(k + 1) / 7), 1e-14);
 }
 
 TEST(HostMatrices, OnlyTheHostIsLeftTheWork) {

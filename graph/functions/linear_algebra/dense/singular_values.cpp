@@ -1,12 +1,107 @@
-// Ops that give singular values.
+// Ops that give singular values: reflections make a matrix bidiagonal, and rotations diagonal.
+#include <Eigen/QR>
 #include <Eigen/SVD>
+#include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 
-#include "graph/functions/linear_algebra/dense/batches.h"
+#include "graph/functions/linear_algebra/dense/diagonal_iterations.h"
 
 namespace tilewright::graph::dense {
 namespace {
+
+// a = left * values * right^H of one matrix after the other.
+template <typename T>
+class SingularSolver {
+ public:
+  // The vectors that are wanted: none, as many as values, or all.
+  enum class Vectors : std::uint8_t { none, thin, complete };
+  explicit SingularSolver(Vectors vectors) : vectors_(vectors) {}
+
+  // Elements of a, which is not empty, are finite. False if the iteration does not converge.
+  bool compute(const Matrix<T>& a) {
+    const bool is_wide = a.cols() > a.rows();
+    const double greatest = a.cwiseAbs().maxCoeff(), scale = greatest == 0 ? 1 : greatest;
+    tall_ = (is_wide ? Matrix<T>(a.adjoint()) : a) / scale;
+    if (!find_values()) return false;
+    put_in_order();
+    values_ = values_ * scale;
+    if (vectors_ == Vectors::none) return true;
+    make_vectors();
+    if (is_wide) left_.swap(right_);
+    return true;
+  }
+  const Vector<double>& values() const { return values_; }
+  const Matrix<T>& left() const { return left_; }
+  const Matrix<T>& right() const { return right_; }
+
+ private:
+  // Of so many rows for each column, a triangle is made first.
+  bool has_triangle() const { return tall_.rows() > 2 * tall_.cols(); }
+
+  bool find_values() {
+    const std::int64_t n = tall_.cols();
+    if (has_triangle()) {
+      qr_.compute(tall_);
+      triangle_ = qr_.matrixQR().topRows(n).template triangularView<Eigen::Upper>();
+    }
+    bidiagonal_.emplace(has_triangle() ? triangle_ : tall_);
+    values_ = bidiagonal_->bidiagonal().diagonal();
+    // Row 0 of the band holds the elements above the diagonal, from its column 1 on.
+    Vector<double> above = bidiagonal_->bidiagonal().coeffs().row(0).tail(n - 1);
+    const bool wants_vectors = vectors_ != Vectors::none;
+    if (wants_vectors && !of_rows_) {
+      of_rows_.emplace(n);
+      of_columns_.emplace(n);
+    }
+    if (wants_vectors) {
+      of_rows_->set_identity();
+      of_columns_->set_identity();
+    }
+    return find_singular_values({values_.data(), static_cast<std::size_t>(n)},
+                                {above.data(), static_cast<std::size_t>(n - 1)},
+                                wants_vectors ? &*of_rows_ : nullptr,
+                                wants_vectors ? &*of_columns_ : nullptr);
+  }
+  void put_in_order() {
+    const std::int64_t n = values_.size();
+    for (std::int64_t i = 0; i < n && of_rows_; ++i)
+      if (values_[i] < 0) of_rows_->negate(i);
+    values_ = values_.cwiseAbs().eval();
+    order_.resize(static_cast<std::size_t>(n));
+    std::iota(order_.begin(), order_.end(), std::int64_t{0});
+    std::ranges::stable_sort(order_, [&](auto i, auto j) { return values_[i] > values_[j]; });
+    const Vector<double> unordered = values_;
+    for (std::int64_t i = 0; i < n; ++i)
+      values_[i] = unordered[order_[static_cast<std::size_t>(i)]];
+  }
+  void make_vectors() {
+    const std::int64_t m = tall_.rows(), n = tall_.cols();
+    left_.setIdentity(m, vectors_ == Vectors::complete ? m : n);
+    right_.resize(n, n);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t from = order_[static_cast<std::size_t>(i)];
+      left_.col(i).head(n) = of_rows_->column(from).template cast<T>();
+      right_.col(i) = of_columns_->column(from).template cast<T>();
+    }
+    if (has_triangle()) {
+      left_.topLeftCorner(n, n).applyOnTheLeft(bidiagonal_->householderU());
+      left_.applyOnTheLeft(qr_.householderQ());
+    } else {
+      left_.applyOnTheLeft(bidiagonal_->householderU());
+    }
+    right_.applyOnTheLeft(bidiagonal_->householderV());
+  }
+
+  Vectors vectors_;
+  Matrix<T> tall_, triangle_, left_, right_;
+  Vector<double> values_;
+  std::vector<std::int64_t> order_;
+  Eigen::HouseholderQR<Matrix<T>> qr_;
+  std::optional<Eigen::internal::UpperBidiagonalization<Matrix<T>>> bidiagonal_;
+  std::optional<RotatedColumns> of_rows_, of_columns_;
+};
 
 template <typename T>
 class SingularVectors {
@@ -26,40 +121,38 @@ class SingularVectors {
     return 20 * static_cast<double>(a[1]) * static_cast<double>(a[2]) *
            static_cast<double>(std::min(a[1], a[2]));
   }
-  SingularVectors(Operands& operands, Operands& results, Flags flags) : a_(operands.take<T>()) {
-    if ((flags & values_only) == 0) {
-      options_ = (flags & complete) != 0 ? Eigen::ComputeFullU | Eigen::ComputeFullV
-                                         : Eigen::ComputeThinU | Eigen::ComputeThinV;
-      left_.emplace(results.take<T>());
-    }
+  SingularVectors(Operands& operands, Operands& results, Flags flags)
+      : a_(operands.take<T>()), solver_(wanted(flags)) {
+    const bool wants_vectors = wanted(flags) != Solver::Vectors::none;
+    if (wants_vectors) left_.emplace(results.take<T>());
     values_.emplace(results.take<double>());
-    if (options_ != 0) right_.emplace(results.take<T>());
+    if (wants_vectors) right_.emplace(results.take<T>());
   }
   void operator()(std::int64_t i) {
     a_.read(i, a);
     if (a.size() == 0) {
-      if (options_ != 0) left_->write(i, identity(*left_));
-      if (options_ != 0) right_->write(i, identity(*right_));
+      if (left_) left_->write(i, identity(*left_));
+      if (right_) right_->write(i, identity(*right_));
       return;
     }
-    bool is_found = is_finite(a);
-    if (is_found) {
-      solver_.compute(a, options_);
-      is_found = solver_.info() == Eigen::Success;
-    }
-    if (is_found) {
-      values_->write(i, solver_.singularValues());
-      if (options_ != 0) left_->write(i, solver_.matrixU());
-      if (options_ != 0) right_->write(i, solver_.matrixV());
+    if (is_finite(a) && solver_.compute(a)) {
+      values_->write(i, solver_.values());
+      if (left_) left_->write(i, solver_.left());
+      if (right_) right_->write(i, solver_.right());
       return;
     }
     const double nan = std::numeric_limits<double>::quiet_NaN();
     values_->fill(i, nan);
-    if (options_ != 0) left_->fill(i, nan);
-    if (options_ != 0) right_->fill(i, nan);
+    if (left_) left_->fill(i, nan);
+    if (right_) right_->fill(i, nan);
   }
 
  private:
+  using Solver = SingularSolver<T>;
+  static typename Solver::Vectors wanted(Flags flags) {
+    if ((flags & values_only) != 0) return Solver::Vectors::none;
+    return (flags & complete) != 0 ? Solver::Vectors::complete : Solver::Vectors::thin;
+  }
   static Matrix<T> identity(const Field<T>& of) {
     return Matrix<T>::Identity(of.rows(), of.columns());
   }
@@ -67,9 +160,8 @@ class SingularVectors {
   Field<T> a_;
   std::optional<Field<T>> left_, right_;
   std::optional<Field<double>> values_;
-  unsigned options_ = 0;
   Matrix<T> a;
-  Eigen::BDCSVD<Matrix<T>> solver_;
+  Solver solver_;
 };
 
 }  // namespace

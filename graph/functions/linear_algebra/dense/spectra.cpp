@@ -1,9 +1,12 @@
-// Ops that give eigenvalues of symmetric (Hermitian) matrices.
+// Ops that give eigenvalues of symmetric (Hermitian) matrices: reflections make a matrix
+// tridiagonal, and rotations diagonal.
 #include <Eigen/Eigenvalues>
+#include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 
-#include "graph/functions/linear_algebra/dense/batches.h"
+#include "graph/functions/linear_algebra/dense/diagonal_iterations.h"
 
 namespace tilewright::graph::dense {
 namespace {
@@ -31,27 +34,60 @@ class SymmetricSpectrum {
     a_.read(i, a);
     if (a.size() == 0) return;
     if (is_upper_) a = a.adjoint().eval();
-    bool is_found = is_finite(a.template triangularView<Eigen::Lower>().toDenseMatrix());
-    if (is_found) {
-      solver_.compute(a, vectors_ ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
-      is_found = solver_.info() == Eigen::Success;
-    }
-    if (!is_found) {
+    if (!is_finite(a.template triangularView<Eigen::Lower>().toDenseMatrix()) || !is_solved()) {
       values_.fill(i, nan);
       if (vectors_) vectors_->fill(i, nan);
       return;
     }
-    values_.write(i, solver_.eigenvalues());
-    if (vectors_) vectors_->write(i, solver_.eigenvectors());
+    std::ranges::stable_sort(order_, [&](auto j, auto k) { return values[j] < values[k]; });
+    const std::int64_t n = a.rows();
+    ordered_.resize(n);
+    for (std::int64_t j = 0; j < n; ++j) ordered_[j] = values[order_[static_cast<std::size_t>(j)]];
+    values_.write(i, ordered_);
+    if (!vectors_) return;
+    vectors.resize(n, n);
+    for (std::int64_t j = 0; j < n; ++j)
+      vectors.col(j) = rotated_->column(order_[static_cast<std::size_t>(j)]).template cast<T>();
+    if (n > 1) vectors.applyOnTheLeft(tridiagonal_.matrixQ());
+    vectors_->write(i, vectors);
   }
 
  private:
+  // The values and the rotations of the tridiagonal matrix, in no order.
+  bool is_solved() {
+    const std::int64_t n = a.rows();
+    const double
+        greatest = a.template triangularView<Eigen::Lower>().toDenseMatrix().cwiseAbs().maxCoeff(),
+        scale = greatest == 0 ? 1 : greatest;
+    a /= scale;
+    order_.resize(static_cast<std::size_t>(n));
+    std::iota(order_.begin(), order_.end(), std::int64_t{0});
+    if (vectors_ && !rotated_) rotated_.emplace(n);
+    if (rotated_) rotated_->set_identity();
+    Vector<double> beside;
+    if (n > 1) {
+      tridiagonal_.compute(a);
+      values = tridiagonal_.diagonal();
+      beside = tridiagonal_.subDiagonal();
+    } else {
+      values = a.real();
+    }
+    const bool is_found = find_eigenvalues({values.data(), static_cast<std::size_t>(n)},
+                                           {beside.data(), static_cast<std::size_t>(n - 1)},
+                                           rotated_ ? &*rotated_ : nullptr);
+    values *= scale;
+    return is_found;
+  }
+
   Field<T> a_;
   Field<double> values_;
   std::optional<Field<T>> vectors_;
   bool is_upper_;
-  Matrix<T> a;
-  Eigen::SelfAdjointEigenSolver<Matrix<T>> solver_;
+  Matrix<T> a, vectors;
+  Vector<double> values, ordered_;
+  std::vector<std::int64_t> order_;
+  Eigen::Tridiagonalization<Matrix<T>> tridiagonal_;
+  std::optional<RotatedColumns> rotated_;
 };
 
 }  // namespace

@@ -1,0 +1,25 @@
+// The loops that take most of the time of factorisations, compiled for several kinds of processors,
+// of which the one at hand is chosen when the program starts.
+//
+// Apart from the code around them, which has the vectors that all processors share, as Eigen's has:
+// AVX-512 makes these loops four times as fast. They are no templates and call none, so that no
+// code for one kind of processors is merged with code for all.
+#pragma once
+
+#include <cstdint>
+
+namespace tilewright::graph::dense {
+
+struct Rotation {
+  double cosine = 1, sine = 0;
+};
+
+constexpr std::int64_t pack = 8;                 // doubles of a register of AVX-512
+constexpr std::int64_t rows_at_once = 2 * pack;  // that each loop goes through columns with
+
+// Rotates `rows_at_once` rows of the columns k and k + 1, `step` elements apart, for each k from
+// `column` on: k becomes cosine * k + sine * (k + 1), and k + 1 becomes cosine * (k + 1) - sine *
+// k.
+void rotate_rows(double* column, std::int64_t step, const Rotation* by, std::int64_t count);
+
+}  // namespace tilewright::graph::dense
