@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "graph/functions/linear_algebra/dense/batches.h"
+#include "graph/functions/linear_algebra/dense/block_products.h"
 
 namespace tilewright::graph::dense {
 
@@ -22,6 +23,8 @@ template <typename T>
 using ConstBlock = Eigen::Ref<const Matrix<T>, 0, Eigen::OuterStride<>>;
 
 constexpr std::int64_t few_columns = 8;
+// Of a symmetric product, whose upper triangle is computed for such blocks alone.
+constexpr std::int64_t columns_of_root = 32;
 
 // LAPACK's measure of which element is the greatest.
 inline double size_of(double x) { return std::abs(x); }
@@ -38,6 +41,17 @@ void exchange_rows(Block<T> a, std::int64_t first, std::span<const std::int64_t>
   }
 }
 
+// c -= a * b. c overlaps neither.
+template <typename T>
+void subtract_product(Block<T> c, const ConstBlock<T>& a, const ConstBlock<T>& b) {
+  if constexpr (is_complex<T>)
+    c.noalias() -= a * b;
+  else
+    subtract_product(ColumnsOfDoubles{c.data(), c.outerStride(), c.rows(), c.cols()},
+                     ConstColumnsOfDoubles{a.data(), a.outerStride(), a.rows(), a.cols()},
+                     ConstColumnsOfDoubles{b.data(), b.outerStride(), b.rows(), b.cols()});
+}
+
 // x of l x = x, l the lower triangle, or the upper one.
 template <typename T>
 void substitute(const ConstBlock<T>& l, Block<T> x, bool is_upper, bool has_ones) {
@@ -47,11 +61,11 @@ void substitute(const ConstBlock<T>& l, Block<T> x, bool is_upper, bool has_ones
     auto top = x.topRows(half), bottom = x.bottomRows(rest);
     if (is_upper) {
       substitute<T>(l.bottomRightCorner(rest, rest), bottom, true, has_ones);
-      top.noalias() -= l.topRightCorner(half, rest) * bottom;
+      subtract_product<T>(top, l.topRightCorner(half, rest), bottom);
       substitute<T>(l.topLeftCorner(half, half), top, true, has_ones);
     } else {
       substitute<T>(l.topLeftCorner(half, half), top, false, has_ones);
-      bottom.noalias() -= l.bottomLeftCorner(rest, half) * top;
+      subtract_product<T>(bottom, l.bottomLeftCorner(rest, half), top);
       substitute<T>(l.bottomRightCorner(rest, rest), bottom, false, has_ones);
     }
     return;
@@ -82,7 +96,7 @@ void eliminate(Block<T> a, std::span<std::int64_t> pivots) {
     exchange_rows<T>(right, 0, first);
     substitute<T>(left.topRows(half), right.topRows(half), false, true);
     auto below = right.bottomRows(m - half);
-    below.noalias() -= left.bottomRows(m - half) * right.topRows(half);
+    subtract_product<T>(below, left.bottomRows(m - half), right.topRows(half));
     eliminate<T>(below, second);
     for (std::int64_t& pivot : second) pivot += half;
     exchange_rows<T>(left, half, second);
@@ -106,8 +120,8 @@ void eliminate(Block<T> a, std::span<std::int64_t> pivots) {
   }
 }
 
-// The lower triangle becomes its root; the rest is left as it is. Of a diagonal only the real part
-// is read.
+// The lower triangle becomes its root; what is above it is overwritten. Of a diagonal only the real
+// part is read.
 template <typename T>
 void take_root(Block<T> a) {
   const std::int64_t n = a.rows();
@@ -119,7 +133,11 @@ void take_root(Block<T> a) {
     substitute<T>(a.topLeftCorner(half, half), turned, false, false);
     below = turned.adjoint();
     auto corner = a.bottomRightCorner(rest, rest);
-    corner.template selfadjointView<Eigen::Lower>().rankUpdate(below, -1);
+    for (std::int64_t j = 0; j < rest; j += columns_of_root) {
+      const std::int64_t columns = std::min(columns_of_root, rest - j);
+      subtract_product<T>(corner.block(j, j, rest - j, columns), below.bottomRows(rest - j),
+                          turned.middleCols(j, columns));
+    }
     take_root<T>(corner);
     return;
   }

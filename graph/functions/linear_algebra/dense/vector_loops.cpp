@@ -39,4 +39,24 @@ TILEWRIGHT_FOR_EACH_PROCESSOR void rotate_rows(double* column, std::int64_t step
   std::memcpy(column + pack, &lower, sizeof(Pack));
 }
 
+TILEWRIGHT_FOR_EACH_PROCESSOR void multiply_rows(const double* a, const double* b,
+                                                 std::int64_t step, std::int64_t depth,
+                                                 double* sums) {
+  Pack upper[columns_at_once] = {}, lower[columns_at_once] = {};
+  for (std::int64_t k = 0; k < depth; ++k) {
+    Pack a_upper, a_lower;
+    std::memcpy(&a_upper, a + k * rows_at_once, sizeof(Pack));
+    std::memcpy(&a_lower, a + k * rows_at_once + pack, sizeof(Pack));
+    for (std::int64_t j = 0; j < columns_at_once; ++j) {
+      const double factor = b[k + j * step];
+      upper[j] += a_upper * factor;
+      lower[j] += a_lower * factor;
+    }
+  }
+  for (std::int64_t j = 0; j < columns_at_once; ++j) {
+    std::memcpy(sums + j * rows_at_once, &upper[j], sizeof(Pack));
+    std::memcpy(sums + j * rows_at_once + pack, &lower[j], sizeof(Pack));
+  }
+}
+
 }  // namespace tilewright::graph::dense

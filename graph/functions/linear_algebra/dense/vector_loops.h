@@ -16,10 +16,16 @@ struct Rotation {
 
 constexpr std::int64_t pack = 8;                 // doubles of a register of AVX-512
 constexpr std::int64_t rows_at_once = 2 * pack;  // that each loop goes through columns with
+constexpr std::int64_t columns_at_once = 4;
 
 // Rotates `rows_at_once` rows of the columns k and k + 1, `step` elements apart, for each k from
-// `column` on: k becomes cosine * k + sine * (k + 1), and k + 1 becomes cosine * (k + 1) - sine *
-// k.
+// `column` on. Column k becomes cosine * k + sine * (k + 1), and the other
+// cosine * (k + 1) - sine * k.
 void rotate_rows(double* column, std::int64_t step, const Rotation* by, std::int64_t count);
+
+// sums [columns_at_once][rows_at_once] = the rows a [depth][rows_at_once] times columns of b, of
+// `depth` elements each, `step` apart.
+void multiply_rows(const double* a, const double* b, std::int64_t step, std::int64_t depth,
+                   double* sums);
 
 }  // namespace tilewright::graph::dense
