@@ -25,6 +25,7 @@ constexpr std::int64_t operand_bytes = 512 << 10;  // of a product's first opera
 constexpr std::int64_t turned_rows = 64, turned_columns = 16;  // of a block that is turned over
 constexpr std::int64_t contiguous_rows = 64;                   // of tiles whose rows are contiguous
 constexpr std::int64_t run_bytes = 256;      // of memory that is read at once, at least
+constexpr std::int64_t least_run = 8;        // elements of short rows that are adjacent
 constexpr std::int64_t column_quantum = 64;  // whole vectors, whole cache lines
 constexpr std::int64_t cache_line = 64;      // bytes
 constexpr std::int64_t widest_element = 8;   // likewise
@@ -139,6 +140,7 @@ class HostBlocks {
   }
 
  private:
+  bool has_short_rows() const { return region_.width * stored_bytes(list_, region_) < cache_line; }
   bool has_large_weights() const { return region_.weight_bytes > large_weights; }
   ProductExtent product(std::int64_t rows) const {
     return product_extent(region_, facts_, rows, host_);
@@ -152,7 +154,11 @@ class HostBlocks {
       blocks_.columns_first = contiguous.along_digit > contiguous.along_columns;
       turns_over_ = splits_columns_ && contiguous.along_digit > 0 &&
                     region_.width > turned_columns && contiguous.along_columns > 0;
-      if (blocks_.columns_first || turns_over_) facts_.digit = blocks_.digit = contiguous.digit;
+      if (blocks_.columns_first || turns_over_)
+        facts_.digit = blocks_.digit = contiguous.digit;
+      else if (has_short_rows() && contiguous.digit_of_rows &&
+               facts_.digits[*contiguous.digit_of_rows] * region_.width >= least_run)
+        facts_.digit = blocks_.digit = contiguous.digit_of_rows;
     }
     blocks_.rows_fastest = facts_.has_product || turns_over_;
   }
@@ -165,8 +171,8 @@ class HostBlocks {
     threads_ = thread_count();
     outer_ = region_.rows / own_rows_;
     programs_ = threads_ == 1 ? 1 : programs_a_thread * threads_;
-    blocks_.outer_fastest = !blocks_.rows_fastest && !blocks_.columns_first && outer_ > 1 &&
-                            region_.width * stored_bytes(list_, region_) < cache_line;
+    blocks_.outer_fastest =
+        !blocks_.rows_fastest && !blocks_.columns_first && outer_ > 1 && has_short_rows();
   }
 
   void choose_columns() {

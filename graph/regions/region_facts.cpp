@@ -152,6 +152,7 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
 Contiguity contiguity_of(const TaskList& list, const Region& region) {
   std::int64_t along_columns = 0;
   std::vector<std::int64_t> along_digit(region.digits.sizes().size(), 0);
+  std::optional<std::size_t> digit_of_rows;
   auto vote = [&](const std::optional<TableAccess>& access, std::int64_t bytes) {
     if (!access) return;
     bool by_columns = !access->columns.is_constant() && access->columns.modes()[0].stride == 1;
@@ -168,11 +169,18 @@ Contiguity contiguity_of(const TaskList& list, const Region& region) {
       if (auto seen = operand_table(task, i, region.tables[slot]))
         vote(compose(operand.view, seen->place), element_count(operand.view.shape));
     }
-    if (region.stored[slot]) vote(compose(task.place, region.tables[slot].place), task.count());
+    if (!region.stored[slot]) continue;
+    const std::optional<TableAccess> stored = compose(task.place, region.tables[slot].place);
+    vote(stored, task.count());
+    if (!stored) continue;
+    const std::vector<std::int64_t> strides = region.digits.strides(stored->rows);
+    const auto found = std::ranges::find(strides, region.tables[slot].width);
+    if (found != strides.end()) digit_of_rows = static_cast<std::size_t>(found - strides.begin());
   }
   auto best = std::ranges::max_element(along_digit);
   if (best == along_digit.end()) return {along_columns};
-  return {along_columns, *best, static_cast<std::size_t>(best - along_digit.begin())};
+  return {along_columns, *best, static_cast<std::size_t>(best - along_digit.begin()),
+          digit_of_rows};
 }
 
 }  // namespace tilewright::graph

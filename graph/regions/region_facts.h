@@ -43,6 +43,8 @@ std::int64_t depth_quantum(const TaskList& list, const Region& region, std::size
 struct Contiguity {
   std::int64_t along_columns = 0, along_digit = 0;
   std::size_t digit = 0;
+  // The digit along which the rows of what is stored follow one another.
+  std::optional<std::size_t> digit_of_rows = {};
 };
 Contiguity contiguity_of(const TaskList& list, const Region& region);
 

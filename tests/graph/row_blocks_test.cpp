@@ -32,6 +32,21 @@ TEST(RowBlocks, AreEqualSoThatLittleIsComputedTwice) {
   }
 }
 
+// Rows of two elements: a program writes those of one run of memory, not of the longest axis.
+TEST(RowBlocks, AreAdjacentWhereRowsAreShort) {
+  CompiledFunction twice(
+      [](const std::vector<Tensor>& a) {
+        return std::vector<Tensor>{
+            a[0].reshape({900, 1, 40, 1}).expand({900, 2, 40, 2}).reshape({1800, 80})};
+      },
+      {.fullgraph = true, .device = Device::cpu()});
+  const Tensor x = arange(0, 36'000, 1, f32).reshape({900, 40});
+  const std::vector<float> found = twice.call({x}).front().to_vector<float>();
+  for (std::size_t i = 0; i < found.size(); ++i)
+    ASSERT_EQ(found[i], static_cast<float>(i / 160 * 40 + i % 80 / 2)) << i;
+  EXPECT_NE(twice.dump().find("f32[40x2]"), std::string::npos) << twice.dump();
+}
+
 // Where a host has tiles, rows are packed once and columns are multiplied and stored 64 at a time;
 // an earlier reduction along the rows runs over all of them.
 TEST(RowBlocks, KeepWholeRowsBesideColumnsThatAreStoredInPieces) {
