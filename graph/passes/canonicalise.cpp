@@ -92,6 +92,40 @@ std::optional<NodeId> simplify_view(const NodeToRewrite& s) {
   return s.append(node.op, joined.x, *attributes);
 }
 
+// In front of which axis `count` elements of the axes before it end.
+std::optional<int> axis_behind(const Shape& shape, std::int64_t count) {
+  std::int64_t product = 1;
+  int axis = 0;
+  while (axis < shape.rank() && product < count) product *= shape[axis++];
+  return product == count ? std::optional(axis) : std::nullopt;
+}
+
+// A repetition of what repeats elements already, as an upsampling of one axis and then of another,
+// repeats along both axes at once: then it is one view, and not copied between the two.
+std::optional<NodeId> join_repetitions(const NodeToRewrite& s) {
+  if (s.node.op != Op::expand || s.operand(0).op != Op::reshape) return std::nullopt;
+  const Shape reshaped = s.operand(0).shape;
+  const Node inner = s.rewriter.made(s.operand(0).operands[0]);
+  if (inner.op != Op::expand || inner.shape.rank() == 0) return std::nullopt;
+  NodeId source = inner.operands[0];
+  Shape sizes = s.rewriter.made(source).shape, repeated = inner.shape;
+  if (sizes.rank() != repeated.rank() || reshaped.rank() != s.node.shape.rank())
+    return std::nullopt;
+  std::int64_t before = 1;
+  for (int axis = 0, added = 0; axis < reshaped.rank(); before *= reshaped[axis++]) {
+    if (s.node.shape[axis] == reshaped[axis]) continue;
+    const std::optional<int> behind = axis_behind(inner.shape, before);
+    if (!behind) return std::nullopt;
+    sizes.insert(sizes.begin() + *behind + added, 1);
+    repeated.insert(repeated.begin() + *behind + added++, s.node.shape[axis]);
+  }
+  if (s.rewriter.made(source).op == Op::reshape) source = s.rewriter.made(source).operands[0];
+  if (s.rewriter.made(source).shape != sizes)
+    source = s.append(Op::reshape, {source}, {.axes = {}, .sizes = sizes});
+  source = s.append(Op::expand, {source}, {.axes = {}, .sizes = repeated});
+  return s.append(Op::reshape, {source}, {.axes = {}, .sizes = s.node.shape});
+}
+
 // Every value of `from` is one of `to`.
 bool holds_exactly(DType from, DType to) {
   if (from == to || is_boolean(from)) return true;
@@ -211,8 +245,8 @@ std::optional<NodeId> transpose_last(const NodeToRewrite& s) {
   return s.rewriter.builder(s.node).append(Op::matmul, operands, s.node.attributes, s.node.dtype);
 }
 
-constexpr Rule rules[] = {simplify_view, simplify_cast, fold_constants, drop_neutral,
-                          decide,        drop_trivial,  transpose_last};
+constexpr Rule rules[] = {simplify_view, join_repetitions, simplify_cast, fold_constants,
+                          drop_neutral,  decide,           drop_trivial,  transpose_last};
 
 }  // namespace
 
