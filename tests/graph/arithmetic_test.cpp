@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "tests/errors.h"
@@ -63,6 +64,45 @@ TEST(Arithmetic, RoundsTowardsZeroAndToDecimals) {
             (Floats{1200, -1200, 0}));
   EXPECT_EQ(trunc(numbers({3, -4})).to_vector<std::int64_t>(), (Integers{3, -4}));
   expect_contains(error_of([] { round(numbers({3}), 1); }), "[round] the operands are i64");
+}
+
+// By the language's rule: towards zero, saturated, NaN gives 0. Also behind a whole vector.
+TEST(Arithmetic, ConvertsFloatsToTheNearestIntegerThatThereIs) {
+  const std::vector<double> given = {0,
+                                     -0.9,
+                                     7.9,
+                                     -7.9,
+                                     infinity<double>,
+                                     -infinity<double>,
+                                     none<double>,
+                                     1e30,
+                                     -1e30,
+                                     2147483520,
+                                     2147483648,
+                                     -2147483648,
+                                     -2147484160,
+                                     9223371487098961920.0,
+                                     9223372036854775808.0,
+                                     -9223372036854775808.0,
+                                     16777216,
+                                     -3};
+  constexpr std::int64_t most = INT64_MAX, least = INT64_MIN;
+  const Integers as_long = {
+      0,    0,     7,          -7,         most,        least,       0,
+      most, least, 2147483520, 2147483648, -2147483648, -2147484160, 9223371487098961920,
+      most, least, 16777216,   -3};
+  std::vector<std::int32_t> as_int;
+  for (std::int64_t x : as_long)
+    as_int.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(x, INT32_MIN, INT32_MAX)));
+  auto to_long = [](const Tensor& x) { return x.to(i64); };
+  auto to_int = [](const Tensor& x) { return x.to(i32); };
+  for (DType from : {f32, f64}) {
+    const Tensor x = Tensor::from(given, {std::ssize(given)}).to(from);
+    for (const Tensor& y : {to_long(x), compile(to_long)(x)})
+      EXPECT_EQ(y.to_vector<std::int64_t>(), as_long) << from;
+    for (const Tensor& y : {to_int(x), compile(to_int)(x)})
+      EXPECT_EQ(y.to_vector<std::int32_t>(), as_int) << from;
+  }
 }
 
 TEST(Arithmetic, SeesSignsAlsoOfZeros) {

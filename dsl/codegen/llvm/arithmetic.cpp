@@ -204,8 +204,7 @@ llvm::Value* Arithmetic::scale(llvm::Value* x, llvm::Value* n) {
   const std::int64_t bias = wide ? 1023 : 127;
   auto* type = like(x, wide ? b_.getInt64Ty() : b_.getInt32Ty());
   auto number = [&](std::int64_t value) { return llvm::ConstantInt::getSigned(type, value); };
-  llvm::Value* left = b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {type, n->getType()},
-                                         {b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, n)});
+  llvm::Value* left = signed_integers(b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, n), type);
   std::vector<llvm::Value*> powers;
   for (int i = 0; i < 3; ++i) {
     auto* part = b_.CreateBinaryIntrinsic(

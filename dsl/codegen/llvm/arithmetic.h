@@ -102,6 +102,8 @@ class Arithmetic {
   // Converts f32 or f64, in vectors, to integers of 8 or 16 bits: towards zero, saturated, NaN
   // gives 0. (LLVM's own operation takes such vectors apart.)
   llvm::Value* narrow_integers(llvm::Value* value, DType to);
+  // Likewise to signed integers of 32 or 64 bits, of this type, also of single numbers.
+  llvm::Value* signed_integers(llvm::Value* value, llvm::Type* type);
   llvm::Value* narrow_to_float8(llvm::Value* value, DType dtype);
   // An op on numbers of one type, of f32 or f64 if they are floating.
   llvm::Value* number_op(ir::Op op, DType dtype, const std::vector<llvm::Value*>& operands);

@@ -2,6 +2,8 @@
 // them.
 #include "dsl/codegen/llvm/arithmetic.h"
 
+#include <cmath>
+
 namespace tilewright::dsl {
 
 llvm::Type* Arithmetic::element_type(DType dtype) const {
@@ -74,6 +76,24 @@ llvm::Value* Arithmetic::narrow_integers(llvm::Value* value, DType to) {
   return b_.CreateTrunc(number, like(value, element_type(to)));
 }
 
+llvm::Value* Arithmetic::signed_integers(llvm::Value* value, llvm::Type* type) {
+  if (!type->isVectorTy())
+    return b_.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {type, value->getType()}, {value});
+  llvm::Type* floats = value->getType();
+  const unsigned bits = type->getScalarSizeInBits();
+  const double above = std::ldexp(1.0, static_cast<int>(bits) - 1);
+  auto *low = llvm::ConstantFP::get(floats, -above), *high = llvm::ConstantFP::get(floats, above);
+  auto* zero = llvm::Constant::getNullValue(floats);
+  auto* is_high = b_.CreateFCmpOGE(value, high);
+  // Elements that no integer stands for are taken out first: their conversion is not defined.
+  auto* some = b_.CreateSelect(b_.CreateFCmpOGE(value, low), value, low);
+  auto* number = b_.CreateFPToSI(b_.CreateSelect(is_high, zero, some), type);
+  auto* greatest = llvm::ConstantInt::get(type, llvm::APInt::getSignedMaxValue(bits));
+  auto* saturated = b_.CreateSelect(is_high, greatest, number);
+  auto* is_number = b_.CreateFCmpORD(value, zero);
+  return b_.CreateSelect(is_number, saturated, llvm::Constant::getNullValue(type));
+}
+
 llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
   if (from == to) return value;
   llvm::Type* type = element_type(to);
@@ -102,8 +122,8 @@ llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
     return convert(convert(value, from, DType::f32), DType::f32, to);
   if (is_floating(from)) {
     if (type->isVectorTy() && bit_width(to) < 32) return narrow_integers(value, to);
-    auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
+    if (is_signed(to)) return signed_integers(value, type);
+    return b_.CreateIntrinsic(llvm::Intrinsic::fptoui_sat, {type, value->getType()}, {value});
   }
   bool sign = is_signed(from);
   if (is_floating(to)) {
