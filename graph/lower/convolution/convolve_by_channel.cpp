@@ -20,8 +20,8 @@ using dsl::Tile;
 
 constexpr std::int64_t most_copied = 16 << 10, all_copied = 64 << 10;  // elements: a block, all
 constexpr std::int64_t programs_a_thread = 4, line = 16;
-// Of a window of many places, those that a turn of the loop over them adds to the sums, which stay
-// in registers for so long.
+// A turn of the loop over many places adds so many to the sums, which stay in registers for so
+// long.
 constexpr std::int64_t places_together = 16;
 
 // An axis as it is copied: by phases, each of which has every `stride`-th element.
