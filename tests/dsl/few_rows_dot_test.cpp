@@ -1,9 +1,13 @@
 // Products of few rows of bf16, block by block of a right operand that a loop goes through: rows of
 // it that are interleaved as they are loaded, and columns that are multiplied along the inner axis.
+// And of few rows of i8.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <random>
 
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
@@ -62,6 +66,50 @@ TEST_P(FewRowsDot, EqualsTheInterpreter) {
               {pairs(c.m * depth, 3), pairs(depth * c.n, 4),
                Array(static_cast<std::size_t>(c.m * c.n), NAN)},
               {}, 1e-4F);
+}
+
+// c = 2 a b + 0.5 with a [m, k] and b [k, n] of i8; b is contiguous along k.
+ir::Function program_of_bytes(std::int64_t m, std::int64_t n, std::int64_t k) {
+  Tracer t("bytes");
+  Tile a = t.pointer_param("a", DType::i8), b = t.pointer_param("b", DType::i8),
+       c = t.pointer_param("c", f32);
+  Desc left = make_desc(a, {m, k}, {k, 1}), right = make_desc(b, {k, n}, {1, k});
+  Tile product = dot(load(left, {0, 0}, {m, k}), load(right, {0, 0}, {k, n}));
+  Tile twice = dot(load(left, {0, 0}, {m, k}), load(right, {0, 0}, {k, n}), product);
+  store(make_desc(c, {m, n}, {n, 1}), {0, 0}, cast(twice, f32) + 0.5);
+  return t.finish();
+}
+// All numbers from -128 to 127, but none that make a word a NaN of f32.
+Array random_bytes(std::int64_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  Array words;
+  for (std::int64_t i = 0; i < count; i += 4) {
+    std::uint32_t word = random();
+    if ((word >> 24 & 0x7f) == 0x7f) word ^= 1U << 24;
+    words.push_back(std::bit_cast<float>(word));
+  }
+  return words;
+}
+
+TEST(FewRowsDot, OfBytesEqualsTheInterpreter) {
+  for (std::int64_t m : {1, 2, 3, 5, 8})
+    for (std::int64_t n : {1, 3, 16, 21})
+      // Whole vectors of words, a rest of words, no whole words, and columns that are read ahead.
+      for (std::int64_t k : {16, 64, 72, 130, 516, 4096}) {
+        SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k);
+        expect_same(program_of_bytes(m, n, k),
+                    {random_bytes(m * k, 3), random_bytes(k * n, 4),
+                     Array(static_cast<std::size_t>(m * n), NAN)},
+                    {}, 0);
+      }
+}
+
+TEST(FewRowsDot, MultipliesBytesByFours) {
+  auto assembly = [&](std::int64_t k) {
+    return host_code_text(program_of_bytes(1, 16, k), target_named("avx512_bf16"), "asm");
+  };
+  EXPECT_THAT(assembly(64), testing::HasSubstr("vpdpbusd"));
+  EXPECT_THAT(assembly(66), testing::Not(testing::HasSubstr("vpdpbusd")));
 }
 
 // Each block's turn asks for the next one's memory.

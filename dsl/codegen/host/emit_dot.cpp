@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
 constexpr std::int64_t least_fetched = 8 << 10;  // of a block, in bytes
-constexpr std::int64_t least_paired_lanes = 4;   // of the instruction
+constexpr std::int64_t least_word_lanes = 4;     // of the instruction
 
 }  // namespace
 
@@ -210,10 +210,9 @@ void Emitter::dot(const Inst& inst) {
     case ir::Product::tiled: tiled_dot(a, b, c, accumulate); break;
     case ir::Product::interleaved: dot_interleaved(a, b, c, accumulate); break;
     case ir::Product::along_k: {
-      bool pairs = products_.elements_in_word(a.dtype, b.dtype, wanted) == 2 && b.rows % 2 == 0 &&
-                   b.rows >= 2 * least_paired_lanes;
-      if (pairs)
-        dot_along_k(in_words(a, 2), in_words(b.transposed(), 2).transposed(), c, accumulate);
+      const int word = products_.elements_in_word(a.dtype, b.dtype, wanted);
+      if (word > 1 && b.rows % word == 0 && b.rows >= word * least_word_lanes)
+        dot_along_k(in_words(a, word), in_words(b.transposed(), word).transposed(), c, accumulate);
       else
         dot_along_k(a, b, c, accumulate);
       break;
@@ -293,7 +292,7 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   int lanes = static_cast<int>(std::min<std::int64_t>(
       target_.lanes, std::max<std::int64_t>(static_cast<std::int64_t>(
                                                 std::bit_ceil(static_cast<std::uint64_t>(columns))),
-                                            b.of_words() ? least_paired_lanes : 1)));
+                                            b.of_words() ? least_word_lanes : 1)));
   auto vectors = static_cast<std::size_t>((columns + lanes - 1) / lanes);
   auto active = [&](std::size_t v) {
     return std::min<std::int64_t>(lanes, columns - static_cast<std::int64_t>(v) * lanes);

@@ -41,10 +41,16 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::int64_t depth = a.columns;
   int lanes = static_cast<int>(std::min<std::int64_t>(
       target_.lanes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(depth)))));
+  // Instructions for words of i8 multiply unsigned by signed numbers, as in emit_packed_dot.cpp: so
+  // 128 is added to all elements of a, and a further row has 128 times the sums of b's columns.
+  const bool adds_128 = b.in_word == 4;
+  const int high_sums = rows + (adds_128 ? 1 : 0);
   // Enough independent sums to hide the latency of one.
   const std::int64_t copies = rows * columns == 1 ? std::min(sums_of_one, depth / lanes) : 1;
+  const std::int64_t block = high_sums * columns;
+  auto* all_128 = llvm::ConstantInt::get(lanes_type(b_.getInt32Ty(), lanes), 0x80808080U);
   std::vector<llvm::Value*> sums(
-      static_cast<std::size_t>(rows * columns * copies),
+      static_cast<std::size_t>(block * copies),
       llvm::Constant::getNullValue(lanes_type(element_type(c.dtype), lanes)));
   Matrix b_rows = b.transposed();  // row n is contiguous along k
   auto iteration = [&](llvm::Value* k, std::int64_t active, std::int64_t copy,
@@ -52,12 +58,16 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
     std::vector<llvm::Value*> left;
     for (int r = 0; r < rows; ++r)
       left.push_back(load_row(a, b_.CreateAdd(m, index(r)), k, lanes, active, c.dtype));
+    if (adds_128) {
+      for (llvm::Value*& words : left) words = b_.CreateXor(words, all_128);
+      left.push_back(all_128);
+    }
     for (int column = 0; column < columns; ++column) {
       auto* number = b_.CreateAdd(n, index(column));
       if (b.next_block != nullptr) fetch_next_block(b_rows, number, k);
       auto* right = load_row(b_rows, number, k, lanes, active, c.dtype);
-      for (int r = 0; r < rows; ++r) {
-        llvm::Value*& sum = to[static_cast<std::size_t>(copy + r * columns + column)];
+      for (int r = 0; r < high_sums; ++r) {
+        llvm::Value*& sum = to[static_cast<std::size_t>(copy * block + r * columns + column)];
         sum = multiply_add(left[static_cast<std::size_t>(r)], right, sum, b.in_word);
       }
     }
@@ -87,7 +97,14 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   });
   for (std::int64_t copy = 0; whole < depth; whole += lanes, ++copy)
     iteration(index(whole), std::min<std::int64_t>(lanes, depth - whole), copy, sums);
-  for (; std::ssize(sums) > rows * columns; sums.pop_back()) sums[0] = plus(sums[0], sums.back());
+  for (; std::ssize(sums) > block; sums.pop_back()) {
+    llvm::Value*& sum = sums[static_cast<std::size_t>((std::ssize(sums) - 1) % block)];
+    sum = plus(sum, sums.back());
+  }
+  for (std::size_t i = 0; adds_128 && i < static_cast<std::size_t>(rows * columns); ++i)
+    sums[i] = b_.CreateSub(
+        sums[i],
+        sums[static_cast<std::size_t>(rows * columns) + i % static_cast<std::size_t>(columns)]);
   llvm::Value* together = nullptr;
   // As many rows at once as there are lanes for their sums.
   const int high = std::min(rows, std::max(1, lanes / columns));
