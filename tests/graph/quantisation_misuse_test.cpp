@@ -60,6 +60,11 @@ TEST(QuantisationMisuse, SaysWhatDoesNotFit) {
   expect([&] { saturated(x, f32); }, "[saturated] the dtype is f32");
   expect([&] { not_saturated(x, f32); }, "[not_saturated] the dtype is f32");
   expect([&] { integer_matmul(x.to(i8), {}, x.to(i8), {}); }, "[integer_matmul] [2x4] times [2x4]");
+  expect(
+      [&] {
+        integer_matmul(x, {}, zeros({4, 2}, i8), {});
+      },
+      "[integer_matmul] an operand is f32");
   expect([&] { weight_int8pack_mm(x, x, one); }, "[weight_int8pack_mm] x is f32, the weight f32");
   expect(
       [&] {

@@ -248,6 +248,8 @@ TEST(Recurrent, WeightsMustFit) {
                   "[recurrent layer] a bias is [2]");
   expect_contains(error(x, h, {{ones({3, 1}), ones({3, 1}), {}, {}, {}, ones({2})}}),
                   "[recurrent layer] a peephole is [2]");
+  expect_contains(error(x, h, {{ones({3, 1}).to(i8), ones({3, 1}), {}, {}}}),
+                  "[recurrent layer] a weight is i8 without a scale");
   expect_contains(error(x, h, {ones_of(3)}, {{.activations = {nullptr}}}),
                   "[recurrent layer] 1 activations");
   expect_contains(error(x, h, {ones_of(3)}, {.lengths = ones({2})}), "[gru] the lengths are f32");

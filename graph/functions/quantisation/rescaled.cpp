@@ -1,5 +1,7 @@
 #include "graph/functions/quantisation/rescaled.h"
 
+#include <algorithm>
+
 #include "graph/functions/quantisation/linear.h"
 #include "graph/ir/location.h"
 #include "runtime/base/error.h"
@@ -17,10 +19,34 @@ void require_same(const char* name, const ScaledIntegers& a, const ScaledInteger
           a.integers.dtype(), " and ", b.integers.dtype(), " (at ", At{w},
           "); they must have one type");
 }
-// The matrix less its zero point, which may be undefined.
-Tensor less_zero(const Tensor& matrix, const Tensor& zero) {
-  const Tensor wide = matrix.to(DType::i32);
-  return zero.defined() ? wide - zero.to(DType::i32) : wide;
+// Hosts multiply i8 by i8 in words of four. Less 128 an u8 is one, and so is its zero point.
+constexpr std::int64_t to_signed = 128;
+constexpr std::int64_t many_rows = 48;  // from which on products pack their right operand
+
+Tensor signed_of(const Tensor& integers) {
+  require(is_integer(integers.dtype()) && bit_width(integers.dtype()) == 8,
+          "[integer_matmul] an operand is ", integers.dtype(), "; integers of 8 bits are wanted");
+  if (integers.dtype() == DType::i8) return integers;
+  return (integers.to(DType::i32) - to_signed).to(DType::i8);
+}
+// Undefined where it is 0.
+Tensor signed_zero(const Tensor& zero, DType integers) {
+  if (integers == DType::i8) return zero.defined() ? zero.to(DType::i32) : zero;
+  if (!zero.defined()) return zeros({}, DType::i32) - to_signed;
+  return zero.to(DType::i32) - to_signed;
+}
+
+// Sums along an axis, which stays, in i32: sums of integers are i64 by default.
+Tensor sums_along(const Tensor& integers, int axis) {
+  return sum(integers.to(DType::i32), {axis}, true).to(DType::i32);
+}
+
+// Sums of (a - zero) (b - zero), where a is i8.
+Tensor sums_of(const Tensor& a, const Tensor& zero, const IntegerFactor& b, source_location w) {
+  Tensor sums = matmul({a, w}, {b.integers, w}, DType::i32);
+  if (zero.defined()) sums = sums - zero * b.sums;
+  if (b.zero.defined()) sums = sums - sums_along(a, -1) * b.zero;
+  return sums;
 }
 
 }  // namespace
@@ -97,7 +123,48 @@ Tensor integer_matmul(const Tensor& a, const Tensor& zero_of_a, const Tensor& b,
   require(a.rank() >= 2 && b.rank() >= 2 && a.size(-1) == b.size(-2), "[integer_matmul] [",
           a.shape(), "] times [", b.shape(), "] (at ", At{w},
           "); matrices are wanted, as wide as the second is high");
-  return matmul({less_zero(a, zero_of_a), w}, {less_zero(b, zero_of_b), w});
+  const bool few_rows = b.rank() == 2 && a.count() < many_rows * a.size(-1);
+  return sums_of(signed_of(a), signed_zero(zero_of_a, a.dtype()), {b, zero_of_b, few_rows}, w);
+}
+
+namespace {
+
+// The integers less their zero points along an axis: i32.
+Tensor without_zero(const Tensor& integers, const Tensor& zero, int axis) {
+  const Tensor wide = integers.to(DType::i32);
+  if (!zero.defined()) return wide;
+  Shape along(static_cast<std::size_t>(integers.rank()), 1);
+  along[axis] = zero.count();
+  return wide - zero.to(DType::i32).reshape(along);
+}
+
+}  // namespace
+
+// By convolutions of f32, the fastest ones, as long as all sums are below 2^24, where f32 is exact:
+// of x at once, or of its bytes' upper and lower halves by themselves; the others in f64.
+Tensor integer_convolution(const Tensor& x, const Tensor& zero_of_x, const Tensor& weight,
+                           const Tensor& zero_of_weight, const Convolve& convolve) {
+  constexpr std::int64_t exact = 1 << 24, half = 16, most = 255;
+  const Tensor steps = without_zero(x, zero_of_x, 1),
+               filters = without_zero(weight, zero_of_weight, 0);
+  const std::int64_t terms = weight.count() / std::max<std::int64_t>(weight.size(0), 1),
+                     largest =
+                         weight.dtype() == DType::i8 && !zero_of_weight.defined() ? 128 : most;
+  auto sums = [&](const Tensor& part, DType dtype) {
+    return convolve(part.to(dtype), filters.to(dtype)).to(DType::i32);
+  };
+  if (terms * largest * most < exact) return sums(steps, DType::f32);
+  if (terms * largest * half >= exact) return sums(steps, DType::f64);
+  const Tensor low = steps & (half - 1);
+  return sums((steps - low) / half, DType::f32) * half + sums(low, DType::f32);
+}
+
+IntegerFactor::IntegerFactor(const Tensor& b, const Tensor& zero_of_b, bool few_rows)
+    : integers(signed_of(b)),
+      zero(signed_zero(zero_of_b, b.dtype())),
+      sums(sums_along(integers, -2)) {
+  if (zero.defined()) sums = sums - zero * b.size(-2);
+  if (few_rows) integers = integers.transpose(-1, -2).contiguous().transpose(-1, -2);
 }
 Tensor weight_int8pack_mm(const Tensor& x, const Tensor& weight, const Tensor& scales,
                           source_location w) {
@@ -123,14 +190,21 @@ Tensor scaled_matmul(const ScaledIntegers& a, const ScaledIntegers& b, const Ten
   const Tensor sums = integer_matmul(a.integers, a.zero_point, b.integers, b.zero_point, w);
   return with_bias("scaled_matmul", sums.to(DType::f32) * (a.scale * b.scale), bias, w);
 }
-Tensor dynamic_scaled_matmul(const Tensor& x, const ScaledIntegers& b, const Tensor& bias,
-                             source_location w) {
+Tensor dynamic_scaled_matmul(const Tensor& x, const IntegerFactor& b, const Tensor& scale,
+                             const Tensor& bias, source_location w) {
   require(x.dtype() == DType::f32, "[dynamic_scaled_matmul] x is ", x.dtype(), " (at ", At{w},
           "); f32 is wanted");
   const DynamicallyQuantized found = dynamic_quantize_linear({x, w});
-  const Tensor steps = (found.steps - found.zero_point).to(DType::i32);
-  const Tensor sums = integer_matmul(steps, {}, b.integers, b.zero_point, w);
-  return with_bias("dynamic_scaled_matmul", sums.to(DType::f32) * (found.scale * b.scale), bias, w);
+  const Tensor steps = (found.steps - to_signed).to(DType::i8),
+               zero = (found.zero_point - to_signed).to(DType::i32);
+  const Tensor sums = sums_of(steps, zero, b, w);
+  return with_bias("dynamic_scaled_matmul", sums.to(DType::f32) * (found.scale * scale), bias, w);
+}
+Tensor dynamic_scaled_matmul(const Tensor& x, const ScaledIntegers& b, const Tensor& bias,
+                             source_location w) {
+  const bool few_rows = b.integers.rank() == 2 && x.count() < many_rows * b.integers.size(-2);
+  return dynamic_scaled_matmul(x, IntegerFactor(b.integers, b.zero_point, few_rows), b.scale, bias,
+                               w);
 }
 
 namespace {

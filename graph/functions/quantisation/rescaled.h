@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <source_location>
 #include <vector>
 
@@ -51,10 +52,27 @@ Tensor rescaled_softmax(const ScaledIntegers& x, const std::vector<int>& axes,
 Tensor rescaled_mean(const ScaledIntegers& x, const std::vector<int>& axes, const ScaledForm& form);
 
 // Products of matrices of integers of 8 bits: exact sums, i32. `zero_of_b` is one number, or one
-// for each column.
+// for each column; zero points may be undefined.
 Tensor integer_matmul(const Tensor& a, const Tensor& zero_of_a, const Tensor& b,
                       const Tensor& zero_of_b,
                       std::source_location w = std::source_location::current());
+// The same of windows, of which `convolve` gives the convolution of floats. Zero points are one, or
+// one for each channel of x and each output of the weight.
+using Convolve = std::function<Tensor(const Tensor& x, const Tensor& weight)>;
+Tensor integer_convolution(const Tensor& x, const Tensor& zero_of_x, const Tensor& weight,
+                           const Tensor& zero_of_weight, const Convolve& convolve);
+// A right operand that several products share, made ready once: i8, whose columns lie side by side
+// where `few_rows` are multiplied at a time.
+struct IntegerFactor {
+  IntegerFactor(const Tensor& b, const Tensor& zero_of_b, bool few_rows);
+  Tensor integers;  // i8 [.., K, N]
+  Tensor zero;      // i32, undefined where it is 0
+  Tensor sums;      // of each column, less the zero point: i32 [.., 1, N]
+};
+// The same for x of f32, which is rounded to 8 bits by its range, times both scales: f32.
+Tensor dynamic_scaled_matmul(const Tensor& x, const IntegerFactor& b, const Tensor& scale,
+                             const Tensor& bias = {},
+                             std::source_location w = std::source_location::current());
 // x [.., K] times the transpose of a weight of integers of 8 bits [N, K], with a scale for each of
 // N, in x's dtype: PyTorch's _weight_int8pack_mm.
 Tensor weight_int8pack_mm(const Tensor& x, const Tensor& weight, const Tensor& scales,

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "graph/functions/pointwise/arithmetic.h"
-#include "graph/functions/quantisation/linear.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
@@ -103,17 +102,30 @@ RecurrentCell::RecurrentCell(RecurrentKind kind, const RecurrentWeights& weights
   require(options_.activations.size() == usual.size(), "[recurrent layer] ",
           options_.activations.size(), " activations (at ", At{where}, "); ", usual.size(),
           " are wanted");
+  const auto integers_of = [&](const Tensor& weight, const WeightSteps& steps, bool few_rows,
+                               std::optional<IntegerFactor>& factor) {
+    require(steps.scale.defined() == is_integer(weight.dtype()) &&
+                (kind == RecurrentKind::lstm || !steps.scale.defined()),
+            "[recurrent layer] a weight is ", weight.dtype(),
+            steps.scale.defined() ? " with a scale" : " without a scale", " (at ", At{where},
+            "); floats, or integers of long short-term memory with a scale, are wanted");
+    if (steps.scale.defined()) factor.emplace(weight.transpose(0, 1), steps.zero_point, few_rows);
+  };
+  integers_of(input, weights.input_steps, false, input_integers_);
+  integers_of(hidden, weights.hidden_steps, true, hidden_integers_);
 }
 
 std::int64_t RecurrentCell::state_size() const { return weights_.hidden.size(1); }
 
-Tensor RecurrentCell::times(const Tensor& x, const Tensor& weight, const Tensor& bias) const {
-  if (!options_.quantizes_operands) return linear(x, weight, bias);
-  const DynamicallyQuantized found = dynamic_quantize_linear(x);
-  return linear((found.steps - found.zero_point) * found.scale, weight, bias);
+Tensor RecurrentCell::times_hidden(const Tensor& x, const Tensor& weight,
+                                   const Tensor& bias) const {
+  if (!hidden_integers_) return linear(x, weight, bias);
+  return dynamic_scaled_matmul(x, *hidden_integers_, weights_.hidden_steps.scale, bias);
 }
 Tensor RecurrentCell::from_input(const Tensor& x) const {
-  return times(x, weights_.input, weights_.input_bias);
+  if (!input_integers_) return linear(x, weights_.input, weights_.input_bias);
+  return dynamic_scaled_matmul(x, *input_integers_, weights_.input_steps.scale,
+                               weights_.input_bias);
 }
 Tensor RecurrentCell::activated(std::size_t which, const Tensor& x) const {
   const std::optional<double>& clip = options_.clip;
@@ -130,7 +142,8 @@ std::vector<Tensor> RecurrentCell::next(const Tensor& from_x,
     case RecurrentKind::lstm: result = next_lstm(from_x, state); break;
     case RecurrentKind::gru: result = {next_gru(from_x, state[0])}; break;
     case RecurrentKind::rnn:
-      result = {activated(0, from_x + times(state[0], weights_.hidden, weights_.hidden_bias))};
+      result = {
+          activated(0, from_x + times_hidden(state[0], weights_.hidden, weights_.hidden_bias))};
       break;
   }
   if (weights_.projection.defined()) result[0] = linear(result[0], weights_.projection);
@@ -144,7 +157,7 @@ std::vector<Tensor> RecurrentCell::next_lstm(const Tensor& from_x,
   enum : int { in, forget, fresh, out };
   const std::array<int, 4> at =
       options_.gates == GateOrder::pytorch ? std::array{0, 1, 2, 3} : std::array{0, 2, 3, 1};
-  const Tensor gates = from_x + times(state[0], weights_.hidden, weights_.hidden_bias);
+  const Tensor gates = from_x + times_hidden(state[0], weights_.hidden, weights_.hidden_bias);
   auto looking = [&](int which, int peephole, const Tensor& cell) {
     Tensor each = gate(gates, at[static_cast<std::size_t>(which)]);
     if (weights_.peephole.defined())
@@ -162,7 +175,7 @@ Tensor RecurrentCell::next_gru(const Tensor& from_x, const Tensor& hidden) const
   const int at_reset = is_pytorch ? 0 : 1, at_update = is_pytorch ? 1 : 0;
   const Tensor &weight = weights_.hidden, &bias = weights_.hidden_bias;
   if (options_.linear_before_reset) {
-    const Tensor from_hidden = times(hidden, weight, bias);
+    const Tensor from_hidden = times_hidden(hidden, weight, bias);
     auto both = [&](int number) { return gate(from_x, number) + gate(from_hidden, number); };
     const Tensor update = activated(0, both(at_update));
     const Tensor fresh =
@@ -172,7 +185,7 @@ Tensor RecurrentCell::next_gru(const Tensor& from_x, const Tensor& hidden) const
   auto rows = [&](const Tensor& t, std::int64_t begin, std::int64_t end) {
     return t.defined() ? t.slice(0, begin * size_, end * size_) : t;
   };
-  const Tensor from_hidden = times(hidden, rows(weight, 0, 2), rows(bias, 0, 2));
+  const Tensor from_hidden = linear(hidden, rows(weight, 0, 2), rows(bias, 0, 2));
   auto both = [&](int number) { return gate(from_x, number) + gate(from_hidden, number); };
   const Tensor update = activated(0, both(at_update)), reset = activated(0, both(at_reset));
   const Tensor fresh =

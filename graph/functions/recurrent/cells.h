@@ -13,9 +13,16 @@
 #include <source_location>
 #include <vector>
 
+#include "graph/functions/quantisation/rescaled.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
+
+// Weights may be integers of 8 bits, of which each stands for (integer - zero point) * scale: one
+// number for all, or [gates * hidden]; the zero point may be undefined, and is 0 then.
+struct WeightSteps {
+  Tensor scale, zero_point;
+};
 
 // Of one direction of one layer.
 struct RecurrentWeights {
@@ -25,6 +32,8 @@ struct RecurrentWeights {
   // Long short-term memory: what the input, the output and the forget gate see of the cell, [3 *
   // hidden] in this order; or undefined.
   Tensor peephole = {};
+  // Defined where weights are integers: x and the state are rounded to 8 bits by their ranges then.
+  WeightSteps input_steps = {}, hidden_steps = {};
 };
 
 enum class GateOrder : std::uint8_t {
@@ -42,7 +51,6 @@ struct CellOptions {
   std::optional<double> clip = {};  // what activations take is between -clip and clip
   bool input_forget = false;        // the forget gate is 1 - the input gate
   bool linear_before_reset = true;  // gated units: what is reset is the product, not the state
-  bool quantizes_operands = false;  // of products with weights, to 8 bits by their range
 };
 
 struct LstmState {
@@ -83,12 +91,14 @@ class RecurrentCell {
   Tensor next_gru(const Tensor& from_x, const Tensor& hidden) const;
   Tensor activated(std::size_t which, const Tensor& x) const;
   Tensor gate(const Tensor& gates, int number) const;
-  Tensor times(const Tensor& x, const Tensor& weight, const Tensor& bias) const;
+  // A product with the weight of the state, which may be of integers.
+  Tensor times_hidden(const Tensor& x, const Tensor& weight, const Tensor& bias) const;
 
   RecurrentKind kind_;
   RecurrentWeights weights_;
   CellOptions options_;
   std::int64_t size_;
+  std::optional<IntegerFactor> input_integers_, hidden_integers_;
 };
 
 }  // namespace graph

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "graph/functions/quantisation/rescaled.h"
 #include "models/onnx/operators/convolution.h"
 #include "models/onnx/operators/table.h"
 #include "models/onnx/operators/windows.h"
+#include "models/onnx/program/zero_points.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -73,18 +75,13 @@ Tensor transposed_convolution(const Call& call) {
   return cut + bias.reshape(along);
 }
 
-Tensor without(const Tensor& x, const Tensor& zero_point, int axis) {
-  if (!zero_point.defined()) return x.to(f64);
-  if (zero_point.count() == 1) return x.to(f64) - zero_point.reshape({}).to(f64);
-  Shape along(static_cast<std::size_t>(x.rank()), 1);
-  along[axis] = zero_point.count();
-  return x.to(f64) - zero_point.to(f64).reshape(along);
-}
-// Sums of products of integers of 8 bits are exact in f64.
 Tensor convolution_of_integers(const Call& call) {
-  Tensor x = without(call.tensor(0), call.optional_tensor(2), 1),
-         weight = without(call.tensor(1), call.optional_tensor(3), 0);
-  return convolved(call, x, weight, {}).to(i32);
+  auto zero_of = [&](std::size_t input) {
+    return known_zero(call, input) ? Tensor() : call.tensor(input);
+  };
+  return integer_convolution(
+      call.tensor(0), zero_of(2), call.tensor(1), zero_of(3),
+      [&](const Tensor& x, const Tensor& weight) { return convolved(call, x, weight, {}); });
 }
 
 constexpr Operator convolution_rows[] = {

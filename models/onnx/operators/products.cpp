@@ -1,7 +1,9 @@
 // Products of matrices, with what is added to them, and of integers.
 #include "graph/functions/reducing/products.h"
 #include "graph/functions/linear_algebra/solving.h"
+#include "graph/functions/quantisation/rescaled.h"
 #include "models/onnx/operators/table.h"
+#include "models/onnx/program/zero_points.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -24,17 +26,21 @@ Tensor general(const Call& call) {
   return alpha == 1 ? product : product * alpha;
 }
 
-// Of rows of a, or columns of b, one each.
-Tensor less_zero(const Tensor& x, const Tensor& zero_point, bool is_left) {
-  if (!zero_point.defined()) return x.to(i32);
-  Tensor zero = zero_point.to(i32);
-  if (zero.count() == 1) return x.to(i32) - zero.reshape({});
-  if (zero.rank() == 1) zero = is_left ? zero.unsqueeze(1) : zero;
-  return x.to(i32) - zero;
-}
+// Zero points may be one for each row of a, or column of b. Vectors count as a row and a column.
 Tensor of_integers(const Call& call) {
-  return matmul(less_zero(call.tensor(0), call.optional_tensor(2), true),
-                less_zero(call.tensor(1), call.optional_tensor(3), false));
+  Tensor a = call.tensor(0), b = call.tensor(1);
+  const bool is_row = a.rank() == 1, is_column = b.rank() == 1;
+  if (is_row) a = a.unsqueeze(0);
+  if (is_column) b = b.unsqueeze(1);
+  auto zero_of = [&](std::size_t input, bool is_left) {
+    if (known_zero(call, input)) return Tensor();
+    const Tensor zero = call.tensor(input);
+    if (zero.count() == 1) return zero.reshape({});
+    return is_left && zero.rank() == 1 ? zero.unsqueeze(1) : zero;
+  };
+  Tensor sums = integer_matmul(a, zero_of(2, true), b, zero_of(3, false));
+  if (is_column) sums = sums.squeeze(-1);
+  return is_row ? sums.squeeze(is_column ? -1 : -2) : sums;
 }
 
 Tensor summed(const Call& call) {

@@ -2,10 +2,10 @@
 // biases and states of both directions in one tensor each.
 #include "graph/functions/recurrent/recurrent.h"
 
-#include "graph/functions/quantisation/rescaled.h"
 #include "graph/tensor/index_ranges.h"
 #include "models/files/reader.h"
 #include "models/onnx/operators/table.h"
+#include "models/onnx/program/zero_points.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
@@ -23,22 +23,24 @@ struct Layer {
   RecurrentOptions options;
 };
 
-// The numbers that the weights, integers [directions, inputs, gates], stand for, as [directions,
-// gates, inputs].
-Tensor weights_of_integers(const Call& call, std::size_t input, std::size_t scale_input) {
-  const Tensor weight = call.tensor(input), scale = call.tensor(scale_input),
-               zero = call.tensor(scale_input + 1);
-  require(weight.rank() == 3 && bit_width(weight.dtype()) == 8 && is_integer(weight.dtype()),
-          "[onnx] input ", input, " is ", weight.dtype(), " [", weight.shape(),
+// The steps of weights that are integers [directions, inputs, gates]: [directions] or [directions,
+// gates].
+WeightSteps steps_of(const Call& call, std::size_t input, std::size_t scale_input) {
+  const Shape& weight = call.shape(input);
+  const DType dtype = call.dtype(input);
+  const Tensor scale = call.tensor(scale_input), zero = call.tensor(scale_input + 1);
+  require(weight.rank() == 3 && bit_width(dtype) == 8 && is_integer(dtype), "[onnx] input ", input,
+          " is ", dtype, " [", weight,
           "]; integers of 8 bits [directions, inputs, 4 * hidden_size] are wanted");
-  const Shape one = {weight.size(0)}, each = {weight.size(0), weight.size(2)};
+  const Shape one = {weight[0]}, each = {weight[0], weight[2]};
   require((scale.shape() == one || scale.shape() == each) && zero.shape() == scale.shape(),
           "[onnx] a scale [", scale.shape(), "] and a zero point [", zero.shape(), "] of weights [",
-          weight.shape(), "]; one for each direction is wanted, or [", each, "]");
-  const Shape along = {weight.size(0), 1, scale.rank() == 1 ? 1 : weight.size(2)};
-  return ScaledIntegers{weight, scale.reshape(along), zero.to(f32).reshape(along)}
-      .numbers()
-      .transpose(1, 2);
+          weight, "]; one for each direction is wanted, or [", each, "]");
+  return {scale, known_zero(call, scale_input + 1) ? Tensor() : zero};
+}
+WeightSteps steps_of(const WeightSteps& all, std::int64_t direction) {
+  auto part = [&](const Tensor& t) { return t.defined() ? t.select(0, direction) : t; };
+  return {part(all.scale), part(all.zero_point)};
 }
 
 GateFunction activation_of(const std::string& name) {
@@ -87,7 +89,6 @@ Layer layer_of(const Call& call, int gates, const std::vector<std::string>& usua
   if (layer.batch_is_first) layer.x = layer.x.transpose(0, 1);
   RecurrentOptions& options = layer.options;
   options.gates = GateOrder::onnx;
-  options.quantizes_operands = has_integers;
   if (call.has("clip")) options.clip = call.number("clip");
   const std::string direction = call.text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
@@ -96,8 +97,12 @@ Layer layer_of(const Call& call, int gates, const std::vector<std::string>& usua
   options.bidirectional = direction == "bidirectional";
   const std::int64_t count = layer.directions = options.bidirectional ? 2 : 1, size = layer.size;
   options.activations = activations_of(call, usual, count);
-  const Tensor weight = has_integers ? weights_of_integers(call, 1, 8) : call.tensor(1),
-               recurrence = has_integers ? weights_of_integers(call, 2, 10) : call.tensor(2),
+  const WeightSteps steps = has_integers ? steps_of(call, 1, 8) : WeightSteps(),
+                    recurrence_steps = has_integers ? steps_of(call, 2, 10) : WeightSteps();
+  auto gates_first = [&](const Tensor& given) {
+    return has_integers ? given.transpose(1, 2) : given;
+  };
+  const Tensor weight = gates_first(call.tensor(1)), recurrence = gates_first(call.tensor(2)),
                bias = call.optional_tensor(3);
   layer.hidden = call.optional_tensor(5);
   layer.cell = has_cell ? call.optional_tensor(6) : Tensor();
@@ -134,7 +139,9 @@ Layer layer_of(const Call& call, int gates, const std::vector<std::string>& usua
                              part(bias, 0, gates * size),
                              part(bias, gates * size, 2 * gates * size),
                              {},
-                             part(peephole, 0, 3 * size)});
+                             part(peephole, 0, 3 * size),
+                             steps_of(steps, i),
+                             steps_of(recurrence_steps, i)});
   }
   return layer;
 }
