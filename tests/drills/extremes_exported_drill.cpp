@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include "models/exported/archive.h"
 #include "runtime/base/error.h"
@@ -68,7 +69,7 @@ const std::vector<std::filesystem::path>& programs() {
 
 struct NumberInText {
   std::size_t at, size;
-  bool is_flag;
+  bool is_flag, is_type = false;
 };
 
 // The numbers and flags of arguments and sizes.
@@ -76,12 +77,14 @@ std::vector<NumberInText> places_in(const std::string& text) {
   std::vector<NumberInText> places;
   auto add = [&](std::size_t at) {
     const std::size_t end = std::min(text.find_first_not_of("-0123456789.e+", at), text.size());
-    if (end > at) places.push_back({at, end - at, false});
+    places.push_back({at, end - at, false});
     return end;
   };
   for (const char* kind : {"\"as_int\": ", "\"as_float\": ", "\"as_scalar_type\": ", "\"dtype\": "})
-    for (std::size_t at = text.find(kind); at != text.npos; at = text.find(kind, at + 1))
+    for (std::size_t at = text.find(kind); at != text.npos; at = text.find(kind, at + 1)) {
       add(at + std::strlen(kind));
+      places.back().is_type = std::string_view(kind).find("type") != std::string_view::npos;
+    }
   for (const char* kind : {"\"as_ints\": [", "\"as_floats\": ["})
     for (std::size_t at = text.find(kind); at != text.npos; at = text.find(kind, at + 1)) {
       std::size_t next = add(at + std::strlen(kind));
@@ -101,6 +104,7 @@ std::string changed(std::string text, Chance& chance) {
   const NumberInText& place = chance.of(places);
   const std::string old = text.substr(place.at, place.size);
   std::string with = std::to_string(extreme_integer(chance));
+  if (place.is_type) with = std::to_string(chance.below(16));  // PyTorch's dtypes, and a few more
   if (place.is_flag) with = old == "true" ? "false" : "true";
   if (old.find_first_of(".e") != old.npos) {
     const std::string floats[] = {"0.0", "-1.0", "1e300", "\"NaN\"", "\"Infinity\"", "5e-324"};

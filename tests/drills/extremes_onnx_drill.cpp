@@ -159,11 +159,14 @@ class Mutant {
     const std::vector<std::int64_t> sizes = integers_of(tensor, 1);
     std::size_t count = 1;
     for (std::int64_t size : sizes) count *= static_cast<std::size_t>(size);
-    const std::size_t width = count == 0 ? 0 : raw->bytes.size() / count;
+    // By ONNX's number of the dtype; 0: of floats of few bits and others, whose elements stay.
+    constexpr std::size_t widths[] = {0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8};
+    const std::size_t width = type->value < std::size(widths) ? widths[type->value] : 0;
+    if (width == 0 || raw->bytes.size() != count * width) return;
     constexpr std::uint64_t of_f32 = 1, of_i32 = 6, of_i64 = 7;
     const bool has_numbers =
         type->value == of_f32 || type->value == of_i32 || type->value == of_i64;
-    if (width == 0 || !has_numbers || chance_.below(3) == 0) {
+    if (count == 0 || !has_numbers || chance_.below(3) == 0) {
       resize(tensor, sizes, width);
     } else {
       std::string element(width, '\0');
@@ -193,7 +196,7 @@ class Mutant {
     }
     std::size_t count = 1;
     for (std::int64_t size : sizes) count *= static_cast<std::size_t>(size);
-    std::string element(std::max<std::size_t>(width, 1), '\0'), all;
+    std::string element(width, '\0'), all;
     element.front() = 1;
     for (std::size_t i = 0; i < count; ++i) all += element;
     set_integers(tensor, 1, sizes);
