@@ -127,7 +127,10 @@ class Mutant {
     } else if (field_of(attribute, of_integers) != nullptr) {
       set_integers(attribute, of_integers, changed_list(integers_of(attribute, of_integers)));
     } else if (WireField* floats = field_of(attribute, of_floats)) {
-      floats->bytes = floats->bytes.substr(0, floats->bytes.size() / 8 * 4);
+      if (floats->kind == WireField::Kind::bytes)
+        floats->bytes = floats->bytes.substr(0, floats->bytes.size() / 8 * 4);
+      else
+        floats->bytes = four_bytes(extreme_floats[chance_.below(extreme_floats.size())]);
     } else if (WireField* text = field_of(attribute, of_text)) {
       text->bytes = chance_.below(2) == 0 ? "" : text->bytes + "x";
     } else if (WireField* type = field_of(attribute, type_field)) {
