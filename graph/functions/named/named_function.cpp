@@ -25,8 +25,8 @@ namespace {
 // Operands that a call lacks are a setting of it: their numbers.
 constexpr std::string_view missing = "missing";
 
-// What a call becomes. Its node is looked at by every pass that infers types, and expanded once;
-// so what was made last, for types of operands and a target, is kept.
+// The expansion of a call. Every pass that infers types looks at its node, and it is expanded once;
+// so the last expansion, for types of operands and a target, is kept.
 class Expansion {
  public:
   Expansion(const NamedFunction& function, Settings settings)

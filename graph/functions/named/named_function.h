@@ -32,7 +32,7 @@
 
 namespace tilewright::graph {
 
-// What a body is given. Operands are symbolic tensors, undefined where the caller gave none.
+// The arguments of a body. Operands are symbolic tensors, undefined where the caller gave none.
 struct FunctionCall {
   std::span<const Tensor> operands;
   const Settings& settings;

@@ -24,7 +24,7 @@ struct WeightSteps {
   Tensor scale, zero_point;
 };
 
-// Of one direction of one layer.
+// The weights of one direction of one layer.
 struct RecurrentWeights {
   Tensor input, hidden;            // [gates * hidden, inputs], [gates * hidden, size of the state]
   Tensor input_bias, hidden_bias;  // [gates * hidden], or undefined
@@ -81,9 +81,9 @@ class RecurrentCell {
 
   std::int64_t hidden_size() const { return size_; }
   std::int64_t state_size() const;
-  // What comes of x [.., inputs]: [.., gates * hidden].
+  // The products of x [.., inputs] with the weights: [.., gates * hidden].
   Tensor from_input(const Tensor& x) const;
-  // The next state, {hidden} or {hidden, cell}, by what came of x and the state before.
+  // The next state, {hidden} or {hidden, cell}, by these products and the state before.
   std::vector<Tensor> next(const Tensor& from_x, const std::vector<Tensor>& state) const;
 
  private:

@@ -138,7 +138,7 @@ Both incomplete_gamma(const Tensor& a, const Tensor& x) {
   return {chosen(great.lower, other.lower, 1, 0), chosen(great.upper, other.upper, 0, 1)};
 }
 
-// Of two operands that broadcast, in the dtype that they are promoted to, or f32.
+// The result has the dtype that both operands are promoted to, or f32.
 template <Tensor Both::*part>
 Tensors incomplete_gamma_body(const graph::FunctionCall& call) {
   const Tensor &a = call[0], &x = call[1];

@@ -5,7 +5,7 @@
 // rounded once. Where a is below 50 or x is far from it, by the series of P or the continued
 // fraction of Q, whichever is the smaller, until all elements are done; else by the expansion for
 // great a, whose turning point is at x = a (N. Temme, The asymptotic expansion of the incomplete
-// gamma functions, 1979). Of negative operands NaN. Safe to call from several threads.
+// gamma functions, 1979). Negative operands give NaN. Safe to call from several threads.
 #pragma once
 
 #include "graph/tensor/tensor.h"
