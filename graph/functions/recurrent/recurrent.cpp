@@ -136,8 +136,9 @@ Tensors called(const NamedFunction& function, RecurrentKind kind, const TensorOp
   Tensors operands = {x.tensor, options.lengths};
   operands.insert(operands.end(), initial.begin(), initial.end());
   for (const RecurrentWeights& w : weights)
-    for (const Tensor& t :
-         {w.input, w.hidden, w.input_bias, w.hidden_bias, w.projection, w.peephole})
+    for (const Tensor& t : {w.input, w.hidden, w.input_bias, w.hidden_bias, w.projection,
+                            w.peephole, w.input_steps.scale, w.input_steps.zero_point,
+                            w.hidden_steps.scale, w.hidden_steps.zero_point})
       operands.push_back(t);
   graph::Settings settings = {{"weights", std::ssize(weights)},
                               {"bidirectional", options.bidirectional},
@@ -145,8 +146,7 @@ Tensors called(const NamedFunction& function, RecurrentKind kind, const TensorOp
                               {"batch_first", options.batch_first},
                               {"onnx_gates", options.gates == GateOrder::onnx},
                               {"input_forget", options.input_forget},
-                              {"linear_before_reset", options.linear_before_reset},
-                              {"quantizes_operands", options.quantizes_operands}};
+                              {"linear_before_reset", options.linear_before_reset}};
   if (options.clip) settings.add("clip", *options.clip);
   return function(operands, std::move(settings), x.where);
 }
@@ -162,7 +162,6 @@ Tensors recurrent_body(RecurrentKind kind, const GateFunction& activation,
   options.gates = s.flag("onnx_gates") ? GateOrder::onnx : GateOrder::pytorch;
   options.input_forget = s.flag("input_forget");
   options.linear_before_reset = s.flag("linear_before_reset");
-  options.quantizes_operands = s.flag("quantizes_operands");
   if (s.has("clip")) options.clip = s.number("clip");
   if (activation) options.activations = {activation};
   options.lengths = call[1];
@@ -172,8 +171,15 @@ Tensors recurrent_body(RecurrentKind kind, const GateFunction& activation,
                         call.operands.begin() + 2 + static_cast<std::ptrdiff_t>(parts));
   std::vector<RecurrentWeights> weights;
   const auto count = static_cast<std::size_t>(s.integer("weights"));
-  for (std::size_t i = 2 + parts; weights.size() < count; i += 6)
-    weights.push_back({call[i], call[i + 1], call[i + 2], call[i + 3], call[i + 4], call[i + 5]});
+  for (std::size_t i = 2 + parts; weights.size() < count; i += 10)
+    weights.push_back({call[i],
+                       call[i + 1],
+                       call[i + 2],
+                       call[i + 3],
+                       call[i + 4],
+                       call[i + 5],
+                       {call[i + 6], call[i + 7]},
+                       {call[i + 8], call[i + 9]}});
   return layers(kind, {call[0], call.where}, initial, weights, options);
 }
 
