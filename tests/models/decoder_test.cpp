@@ -10,6 +10,7 @@
 #include "models/generate/generate.h"
 #include "models/layers/random.h"
 #include "tests/errors.h"
+#include "tests/models/folders.h"
 #include "tests/models/token_ids.h"
 #include "tests/tensors.h"
 
