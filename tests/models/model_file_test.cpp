@@ -12,6 +12,7 @@
 #include "models/weights/safetensors.h"
 #include "models/weights/weights.h"
 #include "tests/errors.h"
+#include "tests/models/folders.h"
 
 namespace tilewright::model_file_test {
 namespace {
