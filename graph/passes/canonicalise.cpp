@@ -123,6 +123,7 @@ std::optional<NodeId> join_repetitions(const NodeToRewrite& s) {
   if (s.rewriter.made(source).shape != sizes)
     source = s.append(Op::reshape, {source}, {.axes = {}, .sizes = sizes});
   source = s.append(Op::expand, {source}, {.axes = {}, .sizes = repeated});
+  if (repeated == s.node.shape) return source;
   return s.append(Op::reshape, {source}, {.axes = {}, .sizes = s.node.shape});
 }
 
