@@ -140,11 +140,12 @@ Tensor without_zero(const Tensor& integers, const Tensor& zero, int axis) {
 
 }  // namespace
 
-// By convolutions of f32, the fastest ones, as long as all sums are below 2^24, where f32 is exact:
-// of x at once, or of its bytes' upper and lower halves by themselves; the others in f64.
+// By convolutions of f32, the fastest ones, as long as all sums are below 2^23, where f32 is exact
+// for halves too, which filters that are transformed have (regions/winograd.h): x at once, or the
+// upper and lower halves of its bytes by themselves; the others in f64.
 Tensor integer_convolution(const Tensor& x, const Tensor& zero_of_x, const Tensor& weight,
                            const Tensor& zero_of_weight, const Convolve& convolve) {
-  constexpr std::int64_t exact = 1 << 24, half = 16, most = 255;
+  constexpr std::int64_t exact = 1 << 23, half = 16, most = 255;
   const Tensor steps = without_zero(x, zero_of_x, 1),
                filters = without_zero(weight, zero_of_weight, 0);
   const std::int64_t terms = weight.count() / std::max<std::int64_t>(weight.size(0), 1),
@@ -194,6 +195,8 @@ Tensor dynamic_scaled_matmul(const Tensor& x, const IntegerFactor& b, const Tens
                              const Tensor& bias, source_location w) {
   require(x.dtype() == DType::f32, "[dynamic_scaled_matmul] x is ", x.dtype(), " (at ", At{w},
           "); f32 is wanted");
+  require(x.rank() >= 2, "[dynamic_scaled_matmul] x is [", x.shape(), "] (at ", At{w},
+          "); rows of a matrix are wanted");
   const DynamicallyQuantized found = dynamic_quantize_linear({x, w});
   const Tensor steps = (found.steps - to_signed).to(DType::i8),
                zero = (found.zero_point - to_signed).to(DType::i32);
