@@ -100,6 +100,8 @@ std::optional<int> axis_behind(const Shape& shape, std::int64_t count) {
   return product == count ? std::optional(axis) : std::nullopt;
 }
 
+constexpr int most_joined_axes = 16;  // far below the number of axes that a tensor may have
+
 // A repetition of what repeats elements already, as an upsampling of one axis and then of another,
 // repeats along both axes at once: then it is one view, and not copied between the two.
 std::optional<NodeId> join_repetitions(const NodeToRewrite& s) {
@@ -119,6 +121,7 @@ std::optional<NodeId> join_repetitions(const NodeToRewrite& s) {
     sizes.insert(sizes.begin() + *behind + added, 1);
     repeated.insert(repeated.begin() + *behind + added++, s.node.shape[axis]);
   }
+  if (sizes.rank() > most_joined_axes) return std::nullopt;
   if (s.rewriter.made(source).op == Op::reshape) source = s.rewriter.made(source).operands[0];
   if (s.rewriter.made(source).shape != sizes)
     source = s.append(Op::reshape, {source}, {.axes = {}, .sizes = sizes});
