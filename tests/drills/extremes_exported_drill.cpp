@@ -105,8 +105,9 @@ std::string changed(std::string text, Chance& chance) {
   const std::string old = text.substr(place.at, place.size);
   std::string with = std::to_string(extreme_integer(chance));
   if (place.is_type) with = std::to_string(chance.below(16));  // PyTorch's dtypes, and a few more
-  if (place.is_flag) with = old == "true" ? "false" : "true";
-  if (old.find_first_of(".e") != old.npos) {
+  if (place.is_flag) {
+    with = old == "true" ? "false" : "true";
+  } else if (old.find_first_of(".e") != old.npos) {
     const std::string floats[] = {"0.0", "-1.0", "1e300", "\"NaN\"", "\"Infinity\"", "5e-324"};
     with = floats[chance.below(std::size(floats))];
   }
