@@ -205,6 +205,8 @@ def error_of(got, wanted):
         if value.size == 0 or value.dtype.kind not in "fiu":
             continue
         wide, own = value.astype(numpy.float64), mine.astype(numpy.float64)
+        if numpy.isnan(own).any() and not numpy.isnan(wide).any():
+            raise RuntimeError(f"output {index} has NaN where ONNX Runtime has none")
         worst = max(worst, numpy.abs(wide - own).max() / max(numpy.abs(wide).max(), 1e-3))
     return float(worst)
 
