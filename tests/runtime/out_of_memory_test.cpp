@@ -40,8 +40,12 @@ TEST(Activity, OtherErrorsPassAsTheyAre) {
   EXPECT_THROW(while_doing({"a", "b"}, [] { throw Error("mine"); }), Error);
 }
 
-TEST(HostList, ThatNoMemoryIsForNamesTheOperationAndTheBytes) {
+TEST(HostList, HasAsManyElementsAsWereAskedFor) {
   EXPECT_EQ(host_list<int>("nonzero", 3, 7), (std::vector<int>{7, 7, 7}));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which end the process
+TEST(HostList, ThatNoMemoryIsForNamesTheOperationAndTheBytes) {
   // More than the address space, and more than a vector counts.
   for (std::int64_t count : {std::int64_t{1} << 58, INT64_MAX}) {
     try {
@@ -55,6 +59,7 @@ TEST(HostList, ThatNoMemoryIsForNamesTheOperationAndTheBytes) {
     }
   }
 }
+#endif
 
 }  // namespace
 }  // namespace tilewright::out_of_memory_test
