@@ -10,8 +10,8 @@
 
 namespace tilewright::drills {
 
-// Of 0 to count - 1: a tenth, or one of so many (at least one); all where TILEWRIGHT_DRILLS is all;
-// or the one that TILEWRIGHT_SEED names.
+// The numbers from 0 to count - 1 that run: a tenth, or one of so many (at least one); all where
+// TILEWRIGHT_DRILLS is all; or the one that TILEWRIGHT_SEED names.
 constexpr std::uint64_t usual_share = 10;
 std::vector<std::uint64_t> cases_of_drill(std::uint64_t count, std::uint64_t share = usual_share);
 

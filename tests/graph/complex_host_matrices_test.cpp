@@ -83,7 +83,7 @@ TEST(HostMatrices, ComplexEquationsAreRealOnesOfTwiceTheSize) {
     expect_equal(product({first.real().unsqueeze(0), first.imag().unsqueeze(0)}, solve(first, b)),
                  b, what);
   }
-  // Of i the determinant of [[0, 1], [1, 0]] times it.
+  // The matrix is i times [[0, 1], [1, 0]].
   const ComplexTensor swap = {zeros({2, 2}), Tensor::from(std::vector<float>{0, 1, 1, 0}, {2, 2})};
   EXPECT_EQ(determinant(swap).real().item<float>(), 1);
   const ComplexLuFactors lu = lu_factor(swap);

@@ -104,7 +104,7 @@ void tridiagonal_step(std::span<double> d, std::span<double> e, std::size_t firs
   }
 }
 
-// Of the last block without a zero beside its diagonal: its first row, where `last` is its last.
+// The first row of the block that ends in row `last` and has no zero beside its diagonal.
 std::size_t start_of_block(std::span<const double> beside, std::size_t last) {
   std::size_t first = last;
   while (first > 0 && beside[first - 1] != 0) --first;

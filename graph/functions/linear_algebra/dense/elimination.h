@@ -23,7 +23,7 @@ template <typename T>
 using ConstBlock = Eigen::Ref<const Matrix<T>, 0, Eigen::OuterStride<>>;
 
 constexpr std::int64_t few_columns = 8;
-// Of a symmetric product, whose upper triangle is computed for such blocks alone.
+// Blocks of a symmetric product, whose upper triangle is computed within such blocks alone.
 constexpr std::int64_t columns_of_root = 32;
 
 // LAPACK's measure of which element is the greatest.

@@ -37,7 +37,7 @@ class SingularSolver {
   const Matrix<T>& right() const { return right_; }
 
  private:
-  // Of so many rows for each column, a triangle is made first.
+  // A matrix with so many rows for each column is made a triangle first.
   bool has_triangle() const { return tall_.rows() > 2 * tall_.cols(); }
 
   bool find_values() {
