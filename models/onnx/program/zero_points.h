@@ -1,5 +1,5 @@
 // Zero points of integers, among the inputs of a call. Products leave those out that the host
-// knows to be 0.
+// knows to be 0: missing ones, since values of 8 bits are not followed on the host.
 #pragma once
 
 #include "models/onnx/program/call.h"
