@@ -22,7 +22,7 @@ set(left_out
   "^graph/ir/bgl\\.h$"                  # a view of graphs for algorithms of analysis
   "^graph/tune/plan_lock\\."            # choices as a file
   "^runtime/(trace|nvtx)\\."            # what profilers hear
-  "^runtime/cache_folder\\."            # where things are kept
+  "^runtime/(cache_folder|kept/entry_store)\\." # where things are kept
   "^runtime/base/(env|error)\\."         # settings, messages
   "^runtime/files/atomic_file\\."        # how files are written
 )

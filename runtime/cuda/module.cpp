@@ -5,8 +5,8 @@
 
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/driver/error.h"
-#include "runtime/cuda/machine_code_cache.h"
 #include "runtime/cuda/primary_context.h"
+#include "runtime/kept/entry_store.h"
 #include "runtime/trace.h"
 
 namespace tilewright::cuda {
@@ -30,6 +30,8 @@ class ModuleTable::CompilerLog {
 };
 
 namespace {
+
+constexpr EntryStore kept_machine_code("cuda", ".cubin");
 
 struct Link {
   LinkHandle handle = nullptr;
@@ -135,11 +137,11 @@ ModuleTable::MachineCode ModuleTable::machine_code(const GpuCode& code, const st
                  .add(facts.minor)
                  .add(facts.driver_version)
                  .finish();
-  if (std::vector<char> kept = kept_machine_code(key); !kept.empty()) return {kept, key, true};
+  if (std::vector<char> kept = kept_machine_code.find(key); !kept.empty()) return {kept, key, true};
   auto begin = std::chrono::steady_clock::now();
   std::vector<char> image = compile(code, text);
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  keep_machine_code(key, image);
+  kept_machine_code.keep(key, image);
   return {std::move(image), key, false};
 }
 
@@ -164,7 +166,7 @@ ModuleHandle ModuleTable::load_module(const GpuCode& code, const std::string& te
   ModuleHandle module = nullptr;
   Result result = driver().cuModuleLoadData(&module, machine.image.data());
   if (result != Result::success && machine.was_kept && !is_sticky(result)) {
-    forget_machine_code(machine.key);
+    kept_machine_code.forget(machine.key);
     machine = machine_code(code, text, seconds);
     result = driver().cuModuleLoadData(&module, machine.image.data());
   }

@@ -1,7 +1,7 @@
 // Kernels as the driver has them.
 //
 // The driver compiles PTX to machine code for the GPU at hand, which takes longer than making the
-// PTX did. So machine code is kept in the user's cache folder (machine_code_cache.h), by the PTX,
+// PTX did. So machine code is kept in the user's cache folder (runtime/kept/entry_store.h), by the PTX,
 // the GPU's compute capability and the driver's version, and loaded from there by the next process.
 // A damaged file, or one that the driver refuses, is compiled again.
 //

@@ -145,14 +145,15 @@ void AtomicFile::write(const void* data, std::size_t size_bytes) {
   }
 }
 
-void AtomicFile::commit() {
+void AtomicFile::commit(Durability durability) {
+  const bool is_synced = durability == Durability::synced;
   if (!is_stream_) {
-    if (::fsync(descriptor_) != 0) fail("bring to the disk");
+    if (is_synced && ::fsync(descriptor_) != 0) fail("bring to the disk");
     if (::rename(temporary_.c_str(), destination_.c_str()) != 0) fail("rename to");
   }
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
-  if (is_stream_) return;
+  if (is_stream_ || !is_synced) return;
   sync_folder(folder_of(destination_));
   remove_abandoned(folder_of(destination_), destination_.filename().string());
 }

@@ -12,6 +12,7 @@
 // because the reader of a pipe would otherwise see its end too early.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -26,7 +27,10 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   void write(const void* data, std::size_t size_bytes);
-  void commit();
+  // After a power failure an unsynced file may be empty or cut off, which its reader must notice;
+  // a synced one is whole. Syncing takes milliseconds.
+  enum class Durability : std::uint8_t { synced, unsynced };
+  void commit(Durability durability = Durability::synced);
 
  private:
   void follow_links();

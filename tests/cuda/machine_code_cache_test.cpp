@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "runtime/cuda/launch.h"
-#include "runtime/cuda/machine_code_cache.h"
+#include "runtime/kept/entry_store.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/cuda/programs.h"
 #include "tests/cuda/scaled_launch.h"
@@ -77,20 +77,6 @@ TEST_F(CudaCache, CompilesAgainWhereAFileIsALinkOrOthersMayWriteIt) {
   EXPECT_EQ(compilations(), 1);
   EXPECT_FALSE(fs::is_symlink(file));
   EXPECT_EQ(compilations(), 0);
-}
-
-TEST_F(CudaCache, ForgetsTheOldestWhereThereIsTooMuch) {
-  auto now = fs::file_time_type::clock::now();
-  for (int i = 0; i < 5; ++i) {
-    fs::path file = folder / concat(i, i == 4 ? ".other" : ".cubin");
-    std::ofstream(file) << std::string(1000, 'x');
-    fs::last_write_time(file, now - std::chrono::hours(i));
-  }
-  remove_oldest(folder, 2500);
-  EXPECT_TRUE(fs::exists(folder / "0.cubin") && fs::exists(folder / "1.cubin"));
-  EXPECT_FALSE(fs::exists(folder / "2.cubin") || fs::exists(folder / "3.cubin"));
-  EXPECT_TRUE(fs::exists(folder / "4.other"));
-  remove_oldest(folder / "none", 0);
 }
 
 // A kernel of which the driver's compiler spills registers is compiled again, with all of them.

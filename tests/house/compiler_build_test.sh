@@ -37,7 +37,7 @@ is_left_out() {
     graph/regions/reference/*) ;;
     graph/regions/text/*) ;;
     graph/ir/bgl.h | graph/tune/plan_lock.*) ;;
-    runtime/trace.* | runtime/nvtx.* | runtime/cache_folder.*) ;;
+    runtime/trace.* | runtime/nvtx.* | runtime/cache_folder.* | runtime/kept/entry_store.*) ;;
     runtime/base/env.* | runtime/files/atomic_file.* | runtime/base/error.*) ;;
     *) return 1 ;;
   esac

@@ -1,6 +1,6 @@
-// Cached machine code is read back complete and correct, or not at all: whatever piece of a file is
+// A kept entry is read back complete and correct, or not at all: whatever piece of a file is
 // missing, whichever bit has turned, and even if one file has replaced another.
-#include "runtime/cuda/machine_code_cache.h"
+#include "runtime/kept/entry_store.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,14 +13,16 @@
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
 
-namespace tilewright::cuda::machine_code_cache_test {
+namespace tilewright::entry_store_test {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr EntryStore store("cuda", ".cubin");
+
 Hash key_of(int number) { return Hasher().add(number).finish(); }
 
-class MachineCodeCache : public testing::Test {
+class EntryStores : public testing::Test {
  protected:
   // The only file that there is now, and what is in it.
   fs::path file() const {
@@ -46,18 +48,18 @@ class MachineCodeCache : public testing::Test {
   Setting cache_{"TILEWRIGHT_CACHE_DIR", folder_.path().c_str()};
 };
 
-TEST_F(MachineCodeCache, MissesAFileThatIsCutAnywhere) {
-  keep_machine_code(key_of(1), image_);
-  ASSERT_EQ(kept_machine_code(key_of(1)), image_);
+TEST_F(EntryStores, MissesAFileThatIsCutAnywhere) {
+  store.keep(key_of(1), image_);
+  ASSERT_EQ(store.find(key_of(1)), image_);
   const fs::path path = file();
   for (auto bytes = static_cast<off_t>(fs::file_size(path)) - 1; bytes >= 0; --bytes) {
     ASSERT_EQ(::truncate(path.c_str(), bytes), 0);
-    ASSERT_TRUE(kept_machine_code(key_of(1)).empty()) << bytes << " bytes are left";
+    ASSERT_TRUE(store.find(key_of(1)).empty()) << bytes << " bytes are left";
   }
 }
 
-TEST_F(MachineCodeCache, MissesAFileOfWhichAnyBitHasTurned) {
-  keep_machine_code(key_of(1), image_);
+TEST_F(EntryStores, MissesAFileOfWhichAnyBitHasTurned) {
+  store.keep(key_of(1), image_);
   const fs::path path = file();
   std::string bytes = read_file(path);
   const int out = ::open(path.c_str(), O_WRONLY);
@@ -69,35 +71,35 @@ TEST_F(MachineCodeCache, MissesAFileOfWhichAnyBitHasTurned) {
     const auto turned = static_cast<char>(1 << bit % 8);
     bytes[bit / 8] ^= turned;
     put(bit / 8);
-    ASSERT_TRUE(kept_machine_code(key_of(1)).empty()) << "bit " << bit;
+    ASSERT_TRUE(store.find(key_of(1)).empty()) << "bit " << bit;
     bytes[bit / 8] ^= turned;
     put(bit / 8);
   }
   ::close(out);
-  EXPECT_EQ(kept_machine_code(key_of(1)), image_);
+  EXPECT_EQ(store.find(key_of(1)), image_);
 }
 
-TEST_F(MachineCodeCache, MissesAFileThatIsLongerOrOfAnotherKey) {
-  keep_machine_code(key_of(1), image_);
+TEST_F(EntryStores, MissesAFileThatIsLongerOrOfAnotherKey) {
+  store.keep(key_of(1), image_);
   const fs::path path = file();
   const std::string whole = read_file(path);
   std::ofstream(path, std::ios::binary | std::ios::app) << '\0';
-  EXPECT_TRUE(kept_machine_code(key_of(1)).empty());
+  EXPECT_TRUE(store.find(key_of(1)).empty());
   fs::remove(path);
   std::vector<char> other(image_.rbegin(), image_.rend());
-  keep_machine_code(key_of(2), other);
+  store.keep(key_of(2), other);
   const fs::path others = file();
   ASSERT_NE(others, path);
   std::ofstream(others, std::ios::binary) << whole;
-  EXPECT_TRUE(kept_machine_code(key_of(2)).empty()) << "the file of another key was believed";
-  keep_machine_code(key_of(2), other);
-  EXPECT_EQ(kept_machine_code(key_of(2)), other) << "what was damaged is made anew";
+  EXPECT_TRUE(store.find(key_of(2)).empty()) << "the file of another key was believed";
+  store.keep(key_of(2), other);
+  EXPECT_EQ(store.find(key_of(2)), other) << "what was damaged is made anew";
 }
 
 // Nobody but the user can change what is read here: that takes the place of a signature.
-TEST_F(MachineCodeCache, NeitherReadsNorWritesWhereOthersMayWrite) {
-  keep_machine_code(key_of(1), image_);
-  ASSERT_EQ(kept_machine_code(key_of(1)), image_);
+TEST_F(EntryStores, NeitherReadsNorWritesWhereOthersMayWrite) {
+  store.keep(key_of(1), image_);
+  ASSERT_EQ(store.find(key_of(1)), image_);
   const fs::path path = file();
   const std::string before = read_file(path);
   const fs::path above = folder().parent_path();
@@ -108,33 +110,33 @@ TEST_F(MachineCodeCache, NeitherReadsNorWritesWhereOthersMayWrite) {
   for (const Case& open :
        {Case{folder(), 0777}, {folder(), 0770}, {folder(), 01777}, {above, 0777}}) {
     fs::permissions(open.folder, fs::perms(open.mode));
-    EXPECT_TRUE(kept_machine_code(key_of(1)).empty()) << open.folder << std::oct << open.mode;
-    keep_machine_code(key_of(1), {});
-    keep_machine_code(key_of(2), image_);
-    forget_machine_code(key_of(1));
+    EXPECT_TRUE(store.find(key_of(1)).empty()) << open.folder << std::oct << open.mode;
+    store.keep(key_of(1), {});
+    store.keep(key_of(2), image_);
+    store.forget(key_of(1));
     fs::permissions(open.folder, fs::perms(0700));
     EXPECT_EQ(file(), path);
     EXPECT_EQ(read_file(path), before);
   }
-  EXPECT_EQ(kept_machine_code(key_of(1)), image_);
+  EXPECT_EQ(store.find(key_of(1)), image_);
 }
 
-TEST_F(MachineCodeCache, NeitherReadsNorWritesInAFolderOfAnotherUser) {
+TEST_F(EntryStores, NeitherReadsNorWritesInAFolderOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
-  keep_machine_code(key_of(1), image_);
+  store.keep(key_of(1), image_);
   ASSERT_EQ(::chown(folder().c_str(), 65534, 65534), 0);
-  EXPECT_TRUE(kept_machine_code(key_of(1)).empty());
-  keep_machine_code(key_of(2), image_);
+  EXPECT_TRUE(store.find(key_of(1)).empty());
+  store.keep(key_of(2), image_);
   ASSERT_EQ(::chown(folder().c_str(), 0, 0), 0);
-  EXPECT_TRUE(kept_machine_code(key_of(2)).empty());
-  EXPECT_EQ(kept_machine_code(key_of(1)), image_);
+  EXPECT_TRUE(store.find(key_of(2)).empty());
+  EXPECT_EQ(store.find(key_of(1)), image_);
 }
 
 // A right file in the right folder, which somebody else may change, or have put there.
-TEST_F(MachineCodeCache, MissesAFileThatIsNotTheUsersAlone) {
-  keep_machine_code(key_of(1), image_);
+TEST_F(EntryStores, MissesAFileThatIsNotTheUsersAlone) {
+  store.keep(key_of(1), image_);
   const fs::path path = file(), other = folder() / "other";
-  auto misses = [&] { return kept_machine_code(key_of(1)).empty(); };
+  auto misses = [&] { return store.find(key_of(1)).empty(); };
   for (unsigned mode : {0602U, 0620U, 0666U}) {
     fs::permissions(path, fs::perms(mode));
     EXPECT_TRUE(misses()) << std::oct << mode;
@@ -157,33 +159,54 @@ TEST_F(MachineCodeCache, MissesAFileThatIsNotTheUsersAlone) {
   EXPECT_TRUE(misses()) << "it is another user's";
 }
 
-TEST_F(MachineCodeCache, RemovesWhatKilledWritersLeftWhateverTheirKey) {
-  keep_machine_code(key_of(1), image_);
+TEST_F(EntryStores, RemovesWhatKilledWritersLeftWhateverTheirKey) {
+  store.keep(key_of(1), image_);
   const fs::path path = file(), left = path.string() + ".0123456789ab.part";
   fs::rename(path, left);
-  keep_machine_code(key_of(2), image_);
+  store.keep(key_of(2), image_);
+  store.tidy();
   EXPECT_TRUE(fs::exists(left)) << "its writer may be slow";
   fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(48));
-  keep_machine_code(key_of(2), image_);
+  store.tidy();
   EXPECT_FALSE(fs::exists(left));
-  EXPECT_EQ(kept_machine_code(key_of(2)), image_);
+  EXPECT_EQ(store.find(key_of(2)), image_);
 }
 
 // A file that replaced it is written again, but not if it is a link.
-TEST_F(MachineCodeCache, WritesThroughNoLinkAndNoSecondName) {
-  keep_machine_code(key_of(1), image_);
+TEST_F(EntryStores, WritesThroughNoLinkAndNoSecondName) {
+  store.keep(key_of(1), image_);
   const fs::path path = file();
   const ScratchFolder elsewhere;
   const fs::path theirs = elsewhere.write("theirs", "kept");
   for (bool is_soft : {true, false}) {
     fs::remove(path);
     is_soft ? fs::create_symlink(theirs, path) : fs::create_hard_link(theirs, path);
-    EXPECT_TRUE(kept_machine_code(key_of(1)).empty());
-    keep_machine_code(key_of(1), image_);
-    EXPECT_EQ(kept_machine_code(key_of(1)), image_);
+    EXPECT_TRUE(store.find(key_of(1)).empty());
+    store.keep(key_of(1), image_);
+    EXPECT_EQ(store.find(key_of(1)), image_);
     EXPECT_EQ(read_file(theirs), "kept");
   }
 }
 
+// The time of last use decides, whatever was made first; files of others stay.
+TEST_F(EntryStores, ForgetWhatWasUsedLeastRecentlyWhereThereIsTooMuch) {
+  const std::vector<char> content(1000, 'x');
+  const auto now = fs::file_time_type::clock::now();
+  std::vector<fs::path> paths;
+  for (int i = 0; i < 4; ++i) {
+    store.keep(key_of(i), content);
+    paths.push_back(folder() / (key_of(i).hex() + ".cubin"));
+    fs::last_write_time(paths.back(), now - std::chrono::hours(10 - i));
+  }
+  std::ofstream(folder() / "4.other") << std::string(4000, 'x');
+  EXPECT_EQ(store.find(key_of(0)), content) << "used now";
+  store.tidy(2500);
+  EXPECT_TRUE(fs::exists(paths[0]) && fs::exists(paths[3]));
+  EXPECT_FALSE(fs::exists(paths[1]) || fs::exists(paths[2]));
+  EXPECT_TRUE(fs::exists(folder() / "4.other"));
+  fs::remove_all(folder());
+  store.tidy(0);
+}
+
 }  // namespace
-}  // namespace tilewright::cuda::machine_code_cache_test
+}  // namespace tilewright::entry_store_test
