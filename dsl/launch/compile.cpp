@@ -11,6 +11,7 @@
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/codegen/host/codegen.h"
+#include "dsl/launch/kept_objects.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
 #include "runtime/base/fork_gate.h"
@@ -40,12 +41,14 @@ class KernelTable {
     if (auto known = known_or_begun(key)) return known;
     try {
       auto start = std::chrono::steady_clock::now();
-      auto artifact =
-          std::make_shared<Artifact>(*generate(function, target, is_cuda, table, is_watched));
+      std::shared_ptr<const Artifact> loaded;
+      if (!target.is_gpu()) loaded = kept_kernel(function, key);
+      auto artifact = std::make_shared<Artifact>(
+          loaded ? *loaded : *generate(function, target, is_cuda, table, is_watched, key));
       artifact->key = key;
       artifact->compile_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      add(key, artifact);
+      add(key, artifact, loaded != nullptr);
       return artifact;
     } catch (...) {
       std::lock_guard lock(mutex_);
@@ -86,11 +89,11 @@ class KernelTable {
     return kernel;
   }
 
-  void add(const Hash& key, const std::shared_ptr<const Artifact>& kernel) {
+  void add(const Hash& key, const std::shared_ptr<const Artifact>& kernel, bool is_loaded) {
     const Bounds bounds = bounds_of_tables();
     std::vector<Kept::Shared> given_up;
     std::lock_guard lock(mutex_);
-    ++statistics_.compiled;
+    ++(is_loaded ? statistics_.loaded : statistics_.compiled);
     statistics_.seconds += kernel->compile_seconds;
     given_up = kept_.insert(key, kernel, code_bytes(*kernel), bounds);
     known_[key] = kernel;
@@ -102,14 +105,34 @@ class KernelTable {
     ready_.notify_all();
   }
 
+  // A host's kernel that an earlier process has compiled; or null.
+  static std::shared_ptr<const Artifact> kept_kernel(const ir::Function& function,
+                                                     const Hash& key) {
+    std::optional<HostObject> object = kept_object(key);
+    if (!object) return nullptr;
+    TraceSpan span("load", function.name);
+    try {
+      return load_host_object(function, *object);
+    } catch (const OutOfMemory&) {
+      throw;
+    } catch (const Error&) {
+      forget_object(key);  // it is compiled instead
+      return nullptr;
+    }
+  }
+
   static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target,
                                                   bool is_cuda,
                                                   const std::optional<LaunchTable>& table,
-                                                  bool is_watched) {
+                                                  bool is_watched, const Hash& key) {
     TraceSpan span("compile", function.name);
     return while_doing({"compile", "compiling kernel", function.name}, [&] {
       run_passes(function, {.target = target});
-      if (!target.is_gpu()) return generate_host_code(function, target);
+      if (!target.is_gpu()) {
+        const HostObject object = generate_host_object(function, target);
+        keep_object(key, object);
+        return load_host_object(function, object);
+      }
       return is_cuda
                  ? gpu::generate_gpu_code(function, target, table)
                  : gpu::generate_emulated(function, target, {.check_global = is_watched}, table);

@@ -1,9 +1,10 @@
 // The one door from a traced program to code that runs: passes, then code generation.
 //
 // Compiled kernels are found again by the content of the program and the target: compiling an equal
-// program twice costs a look-up. The holder of a kernel owns it. Besides, those that were asked for
-// last are kept, within the bounds of runtime/kept/bounds.h; the others are unloaded when their
-// last owner goes.
+// program twice costs a look-up, and for a host, whose code is kept in the cache folder, in another
+// process a read of a file (kept_objects.h). The holder of a kernel owns it. Besides, those that
+// were asked for last are kept, within the bounds of runtime/kept/bounds.h; the others are unloaded
+// when their last owner goes.
 #pragma once
 
 #include <memory>
@@ -15,9 +16,10 @@
 namespace tilewright::dsl {
 
 struct CompileStatistics {
-  std::int64_t compiled = 0;  // programs that went through code generation
-  std::int64_t found = 0;     // requests answered from the table
-  double seconds = 0;         // spent in passes and code generation, summed over threads
+  std::int64_t compiled = 0;              // programs that went through code generation
+  std::int64_t loaded = 0;                // programs whose code an earlier process had kept
+  std::int64_t found = 0;                 // requests answered from the table
+  double seconds = 0;                     // spent on both, summed over threads
   std::int64_t kept = 0, kept_bytes = 0;  // kernels that are kept, and their code
   std::int64_t alive = 0;                 // kernels that are kept or that somebody has
 };

@@ -72,7 +72,7 @@ void compile_without_room_for_code(std::ostream& out) {
   }
   ::setrlimit(RLIMIT_AS, &before);
   std::string said = testing::internal::GetCapturedStderr();
-  if (!is_of_memory || error.find("[codegen] linking a kernel: ") != 0) out << error << '\n';
+  if (!is_of_memory || error.find("[loading code] ") != 0) out << error << '\n';
   if (!said.empty()) out << "stderr has: " << said << '\n';
   for (Kernel* kernel : {&first, &second})
     if (std::string later = error_of([&] { kernel->launch(1, x, y); }); later != "no error")

@@ -1,14 +1,17 @@
 #include "autotune/database/row/compiler_record.h"
 
-#include <compiler_build.h>  // written by the build: cmake/compiler_build.cmake
+#include "dsl/launch/compiler_identity.h"
 
 namespace tilewright::autotune {
 
 const Record& compiler_record() {
-  static const Record record = Record()
-                                   .set("version", TILEWRIGHT_VERSION)
-                                   .set("llvm", TILEWRIGHT_LLVM_VERSION)
-                                   .set("sources", TILEWRIGHT_COMPILER_SOURCES);
+  static const Record record = [] {
+    const dsl::CompilerIdentity identity = dsl::compiler_identity();
+    return Record()
+        .set("version", std::string(identity.version))
+        .set("llvm", std::string(identity.llvm))
+        .set("sources", std::string(identity.sources));
+  }();
   return record;
 }
 

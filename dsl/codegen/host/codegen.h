@@ -2,8 +2,10 @@
 // included outside this folder.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dsl/ir/function.h"
 #include "dsl/target/target.h"
@@ -11,7 +13,20 @@
 
 namespace tilewright::dsl {
 
-// Generates and links code for a verified function. Thread safe.
+// Generated code as bytes: a relocatable ELF object, equal in every process for an equal function
+// and target.
+struct HostObject {
+  std::vector<char> bytes;
+  std::int64_t scratch_bytes = 0;  // that a worker needs while it runs
+};
+
+// Generates code for a verified function. Thread safe.
+HostObject generate_host_object(const ir::Function& function, const Target& target);
+// The kernel of an object, which is that of the function: its names and parameters are the
+// artifact's. Thread safe; uses no LLVM.
+std::shared_ptr<const Artifact> load_host_object(const ir::Function& function,
+                                                 const HostObject& object);
+// Both.
 std::shared_ptr<const Artifact> generate_host_code(const ir::Function& function,
                                                    const Target& target);
 std::int64_t host_code_bytes(const Artifact& artifact);  // 0 if it is not code of the host

@@ -1,15 +1,14 @@
-// From a function of tile IR to machine code in this process: emission, LLVM's passes, linking.
-#include <llvm/Support/SmallVectorMemoryBuffer.h>
+// From a function of tile IR to machine code in this process: emission, LLVM's passes, loading.
 #include <llvm/Target/TargetMachine.h>
 
-#include <atomic>
-
+#include "dsl/codegen/host/callable_functions.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/codegen/host/emitter.h"
 #include "dsl/codegen/host/passes/host_pipeline.h"
 #include "dsl/codegen/llvm/jit.h"
 #include "dsl/codegen/llvm/llvm_passes.h"
 #include "runtime/base/error.h"
+#include "runtime/code/object.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -18,6 +17,8 @@ namespace {
 constexpr const char* llvm_passes =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),"
     "early-cse,adce)";
+
+constexpr const char* entry = "kernel";
 
 struct Generated {
   std::unique_ptr<llvm::LLVMContext> context;
@@ -41,8 +42,7 @@ void require_short_blocks(const llvm::Module& module, const std::string& name) {
               " are compiled at the most; use loops, or several kernels");
 }
 
-void generate(const ir::Function& function, const Target& target, const std::string& entry,
-              Generated& g) {
+void generate(const ir::Function& function, const Target& target, Generated& g) {
   require(function.params.size() <= most_parameters, "[codegen] ", function.name, " has ",
           function.params.size(), " parameters; a processor's code takes ", most_parameters,
           " at the most; put numbers into an array");
@@ -67,13 +67,12 @@ void generate(const ir::Function& function, const Target& target, const std::str
 
 // The result of `use` on the function's module.
 template <typename Use>
-auto of_generated(const ir::Function& function, const Target& target, const std::string& entry,
-                  const Use& use) {
+auto of_generated(const ir::Function& function, const Target& target, const Use& use) {
   initialise_llvm();
   Generated g;
   return or_leave_behind(
       [&] {
-        generate(function, target, entry, g);
+        generate(function, target, g);
         return use(g);
       },
       g.module, g.machine, g.context);
@@ -93,31 +92,39 @@ std::string text_of(Generated& g, const std::string& form) {
 
 }  // namespace
 
-std::shared_ptr<const Artifact> generate_host_code(const ir::Function& function,
-                                                   const Target& target) {
+HostObject generate_host_object(const ir::Function& function, const Target& target) {
+  return of_generated(function, target, [](Generated& g) {
+    const auto bytes = assemble(*g.module, *g.machine, llvm::CodeGenFileType::ObjectFile);
+    return HostObject{{bytes.begin(), bytes.end()}, g.scratch_bytes};
+  });
+}
+
+std::shared_ptr<const Artifact> load_host_object(const ir::Function& function,
+                                                 const HostObject& object) {
   auto artifact = std::make_shared<Artifact>();
   artifact->name = function.name;
-  artifact->key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
-  static std::atomic<std::uint64_t> serial = 0;
-  std::string entry = "tw_" + artifact->key.hex() + "_" + std::to_string(serial++);
   for (const ir::Param& param : function.params)
     artifact->params.push_back(
         {param.name, function.type(param.value).is_pointer(), function.type(param.value).dtype});
-  auto object = of_generated(function, target, entry, [&](Generated& g) {
-    artifact->scratch_bytes = g.scratch_bytes;
-    return std::make_unique<llvm::SmallVectorMemoryBuffer>(
-        assemble(*g.module, *g.machine, llvm::CodeGenFileType::ObjectFile), entry, false);
-  });
-  artifact->code = Linker::of(target).link(std::move(object), entry);
+  artifact->scratch_bytes = object.scratch_bytes;
+  artifact->code = load_object(object.bytes, entry, callable_functions());
   artifact->host = reinterpret_cast<HostFunction>(artifact->code.get());
   return artifact;
 }
 
-std::int64_t host_code_bytes(const Artifact& artifact) { return Linker::size_bytes(artifact.code); }
+std::shared_ptr<const Artifact> generate_host_code(const ir::Function& function,
+                                                   const Target& target) {
+  auto artifact = std::make_shared<Artifact>(
+      *load_host_object(function, generate_host_object(function, target)));
+  artifact->key = Hasher().add(ir::content_hash(function)).add(target.hash()).finish();
+  return artifact;
+}
+
+std::int64_t host_code_bytes(const Artifact& artifact) { return loaded_bytes(artifact.code); }
 
 std::string host_code_text(const ir::Function& function, const Target& target,
                            const std::string& form) {
-  return of_generated(function, target, "kernel", [&](Generated& g) { return text_of(g, form); });
+  return of_generated(function, target, [&](Generated& g) { return text_of(g, form); });
 }
 
 }  // namespace tilewright::dsl

@@ -8,64 +8,26 @@
 #include <llvm/Support/TargetSelect.h>
 
 #include <atomic>
-#include <cmath>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <system_error>
 
-#include "dsl/ir/message.h"
+#include "dsl/codegen/host/callable_functions.h"
 #include "runtime/base/fork_gate.h"
 #include "runtime/base/out_of_memory.h"
-
-// Conversions of half precision, of the compiler's own library: for processors without F16C.
-extern "C" {
-_Float16 __truncsfhf2(float x);
-float __extendhfsf2(_Float16 x);
-}
 
 namespace tilewright::dsl {
 namespace {
 
 std::atomic<bool> has_broken_off = false;
 
-constexpr std::uint64_t page_bytes = 4096;
 constexpr std::size_t unloaded_names = 256;  // of kernels, that LLVM's table of names may have
 
-// The functions that generated code may call: those of libm that the language has no expansion for,
-// and the memory functions that LLVM itself inserts.
 llvm::orc::SymbolMap callable_symbols(llvm::orc::LLJIT& jit) {
   llvm::orc::SymbolMap symbols;
-  auto add = [&](const char* name, auto* function) {
-    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(function),
-                                          llvm::JITSymbolFlags::Exported};
-  };
-  using F = float (*)(float);
-  using D = double (*)(double);
-#define TILEWRIGHT_LIBM(name) \
-  (add(#name, static_cast<D>(&::name)), add(#name "f", static_cast<F>(&::name##f)))
-  TILEWRIGHT_LIBM(exp);
-  TILEWRIGHT_LIBM(exp2);
-  TILEWRIGHT_LIBM(log);
-  TILEWRIGHT_LIBM(log2);
-  TILEWRIGHT_LIBM(sin);
-  TILEWRIGHT_LIBM(cos);
-  TILEWRIGHT_LIBM(tanh);
-  TILEWRIGHT_LIBM(erf);
-  TILEWRIGHT_LIBM(floor);
-  TILEWRIGHT_LIBM(ceil);
-  TILEWRIGHT_LIBM(roundeven);
-#undef TILEWRIGHT_LIBM
-  add("fmod", static_cast<double (*)(double, double)>(&::fmod));
-  add("fmodf", static_cast<float (*)(float, float)>(&::fmodf));
-  add("fma", static_cast<double (*)(double, double, double)>(&::fma));
-  add("fmaf", static_cast<float (*)(float, float, float)>(&::fmaf));
-  add("__truncsfhf2", &::__truncsfhf2);
-  add("__extendhfsf2", &::__extendhfsf2);
-  add("write_message", &ir::write_message);
-  add("memcpy", &::memcpy);
-  add("memset", &::memset);
-  add("memmove", &::memmove);
+  for (const CallableFunction& function : callable_functions())
+    symbols[jit.mangleAndIntern(function.name)] = {
+        llvm::orc::ExecutorAddr::fromPtr(function.address), llvm::JITSymbolFlags::Exported};
   return symbols;
 }
 
@@ -169,13 +131,11 @@ Linker& Linker::of(const Target& target) {
 struct Linker::Unloading {
   Linker* linker;
   Tracker tracker;
-  std::int64_t size_bytes;
   void operator()(void*) noexcept { linker->unload(std::move(tracker)); }
 };
 
 std::shared_ptr<void> Linker::link(std::unique_ptr<llvm::MemoryBuffer> object,
                                    const std::string& entry) {
-  const auto bytes = static_cast<std::int64_t>(llvm::alignTo(object->getBufferSize(), page_bytes));
   Tracker tracker;
   void* address = nullptr;
   {
@@ -197,12 +157,7 @@ std::shared_ptr<void> Linker::link(std::unique_ptr<llvm::MemoryBuffer> object,
         },
         jit_, tracker);
   }
-  return {address, Unloading{this, std::move(tracker), bytes}};
-}
-
-std::int64_t Linker::size_bytes(const std::shared_ptr<void>& code) {
-  const auto* unloading = std::get_deleter<Unloading>(code);
-  return unloading == nullptr ? 0 : unloading->size_bytes;
+  return {address, Unloading{this, std::move(tracker)}};
 }
 
 // Where LLVM has broken off while it linked, its tables are not looked at again, and the code stays

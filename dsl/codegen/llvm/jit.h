@@ -83,8 +83,6 @@ class Linker {
   // The object's code, at its `entry`; the end of the last owner unloads it. No other object may
   // have its exported names. Raises `OutOfMemory` if there is no memory for the code.
   std::shared_ptr<void> link(std::unique_ptr<llvm::MemoryBuffer> object, const std::string& entry);
-  // The size of such code, in whole pages; 0 for anything else.
-  static std::int64_t size_bytes(const std::shared_ptr<void>& code);
 
  private:
   // LLVM's handle for the code of an object. On the heap, so that it can be left behind.

@@ -1,0 +1,14 @@
+// The functions that a host's code may call, and no others.
+#pragma once
+
+#include <span>
+
+#include "runtime/code/object.h"
+
+namespace tilewright::dsl {
+
+// Sorted by name: the functions of libm that the language has no expansion for, the memory
+// functions that LLVM itself inserts, and the one that writes messages.
+std::span<const CallableFunction> callable_functions();
+
+}  // namespace tilewright::dsl

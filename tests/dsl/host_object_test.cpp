@@ -1,0 +1,160 @@
+// Object code of hosts as bytes: equal whenever it is generated, loaded whole or refused, and kept
+// from process to process.
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "dsl/codegen/host/callable_functions.h"
+#include "dsl/codegen/host/codegen.h"
+#include "dsl/language/tile.h"
+#include "dsl/language/tracer.h"
+#include "dsl/launch/compile.h"
+#include "dsl/launch/device.h"
+#include "runtime/code/object.h"
+#include "tests/scratch_folder.h"
+#include "tests/setting.h"
+
+namespace tilewright::dsl::host_object_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// y[i] = tanh(x[i]) * scale: with constants, and with calls of functions outside.
+ir::Function tanh_program(double scale = 2.5) {
+  Tracer t("tanh");
+  Tile x = t.pointer_param("x", f64), y = t.pointer_param("y", f64);
+  store(make_desc(y, {8}, {1}), {0}, tanh(load(make_desc(x, {8}, {1}), {0}, {8})) * scale);
+  return t.finish();
+}
+
+void expect_tanh(const Artifact& kernel, double scale = 2.5) {
+  alignas(64) double x[8] = {-2, -1, -0.5, 0, 0.25, 1, 2, 3}, y[8] = {};
+  const Argument arguments[2] = {{.pointer = x}, {.pointer = y}};
+  launch(kernel, Grid(1), arguments);
+  for (int i = 0; i < 8; ++i) EXPECT_NEAR(y[i], std::tanh(x[i]) * scale, 1e-14) << x[i];
+}
+
+std::string load_error(std::span<const char> bytes, std::string_view entry = "kernel") {
+  try {
+    load_object(bytes, entry, callable_functions());
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(HostObjects, AreEqualWheneverTheyAreGenerated) {
+  const HostObject first = generate_host_object(tanh_program(), host_target());
+  generate_host_object(tanh_program(7), host_target());
+  const HostObject second = generate_host_object(tanh_program(), host_target());
+  EXPECT_EQ(first.bytes, second.bytes);
+  EXPECT_NE(first.bytes, generate_host_object(tanh_program(7), host_target()).bytes);
+  expect_tanh(*load_host_object(tanh_program(), second));
+}
+
+TEST(HostObjects, AreRefusedWithTheReason) {
+  const HostObject object = generate_host_object(tanh_program(), host_target());
+  EXPECT_EQ(load_error(object.bytes), "");
+  EXPECT_EQ(load_error(object.bytes, "other"),
+            "[loading code] the object has no function \"other\"");
+  EXPECT_EQ(load_error({}),
+            "[loading code] the object's headers lie at bytes 0 and the 64 behind, "
+            "where the object has 0 bytes");
+  try {
+    load_object(object.bytes, "kernel", callable_functions().first(2));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "[loading code] the object calls \"tanh\", which is none of the functions that a "
+                 "kernel may call");
+  }
+}
+
+// Damage may leave an object that loads, but nothing outside it is read or written on the way.
+TEST(HostObjects, OfWhichAnyPartIsDamagedAreLoadedOrRefused) {
+  const HostObject whole = generate_host_object(tanh_program(), host_target());
+  for (std::size_t bytes = 0; bytes < whole.bytes.size(); bytes += 7)
+    load_error({whole.bytes.data(), bytes});
+  int refused = 0;
+  std::vector<char> bytes = whole.bytes;
+  for (std::size_t at = 0; at < bytes.size(); ++at)
+    for (char value : {'\0', '\1', '\x7f', '\xff'}) {
+      bytes[at] = value;
+      refused += !load_error(bytes).empty();
+      bytes[at] = whole.bytes[at];
+    }
+  EXPECT_GT(refused, 200);
+}
+
+// What a new process did for the program: "c" for compiled, "l" for loaded.
+char in_new_process(double scale = 2.5, const Target& target = host_target()) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const CompileStatistics before = compile_statistics();
+    expect_tanh(*compile(tanh_program(scale), target), scale);
+    const CompileStatistics after = compile_statistics();
+    const char result = after.compiled > before.compiled ? 'c'
+                        : after.loaded > before.loaded   ? 'l'
+                                                         : '?';
+    ::_exit(testing::Test::HasFailure() ? '!' : result);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? static_cast<char>(WEXITSTATUS(status)) : '!';
+}
+
+class KeptObjects : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (host_target() != Device::cpu().target()) GTEST_SKIP() << "only the host has object code";
+  }
+  fs::path file() const {
+    for (const auto& entry : fs::recursive_directory_iterator(folder_.path()))
+      if (entry.is_regular_file()) return entry.path();
+    return {};
+  }
+  ScratchFolder folder_;
+  Setting cache_{"TILEWRIGHT_CACHE_DIR", folder_.path().c_str()};
+};
+
+TEST_F(KeptObjects, AreLoadedByTheNextProcess) {
+  EXPECT_EQ(in_new_process(), 'c');
+  EXPECT_EQ(in_new_process(), 'l');
+  EXPECT_EQ(in_new_process(3), 'c') << "another program";
+  EXPECT_EQ(in_new_process(3), 'l');
+  const Setting off("TILEWRIGHT_CACHE_DIR", "off");
+  EXPECT_EQ(in_new_process(), 'c');
+}
+
+TEST_F(KeptObjects, AreCompiledAgainWhereTheFileIsDamaged) {
+  ASSERT_EQ(in_new_process(), 'c');
+  const std::string whole = read_file(file());
+  std::string damaged = whole;
+  damaged[damaged.size() / 2] ^= 1;
+  std::ofstream(file(), std::ios::binary) << damaged;
+  EXPECT_EQ(in_new_process(), 'c');
+  EXPECT_EQ(read_file(file()), whole) << "objects are reproducible";
+  EXPECT_EQ(in_new_process(), 'l');
+}
+
+// Settings under which code is not what it is otherwise.
+TEST_F(KeptObjects, AreNeitherReadNorWrittenWhereSettingsChangeTheCode) {
+  ASSERT_EQ(in_new_process(), 'c');
+  {
+    const Setting setting("TILEWRIGHT_SKIP_PASSES", "canonicalise");
+    EXPECT_EQ(in_new_process(), 'c');
+    EXPECT_EQ(in_new_process(3), 'c');
+  }
+  EXPECT_EQ(in_new_process(3), 'c') << "it was kept though a pass was skipped";
+  EXPECT_EQ(in_new_process(), 'l');
+  EXPECT_EQ(in_new_process(2.5, target_named("sse")), 'c') << "of another processor";
+  EXPECT_EQ(in_new_process(2.5, target_named("sse")), 'l');
+}
+
+}  // namespace
+}  // namespace tilewright::dsl::host_object_test
