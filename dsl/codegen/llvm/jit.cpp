@@ -72,6 +72,9 @@ llvm::orc::JITTargetMachineBuilder machine_builder(const Target& target) {
   llvm::SubtargetFeatures features(target.features);
   builder.addFeatures(features.getFeatures());
   builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  // Constants lie beside the code that reads them, within the reach of 32 bits.
+  builder.setRelocationModel(llvm::Reloc::PIC_);
+  builder.setCodeModel(llvm::CodeModel::Small);
   builder.getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return builder;
 }
