@@ -3,6 +3,8 @@
 #include <functional>
 #include <optional>
 
+#include "graph/functions/indexing/along_axis.h"
+#include "graph/functions/indexing/numbered.h"
 #include "graph/functions/named/named_function.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/reducing/loss_reduction.h"
@@ -59,11 +61,37 @@ struct ClassScores {
   Formula named(const Formula& chosen, const Formula& x) const {
     return {sum({choice(chosen, x, 0).tensor(), where}, {1}), where};
   }
-  Formula weights(const Tensor& weight) const {
-    if (!weight.defined()) return scores.number(1);
+  // The class of each place; -1 where it is ignored, or none of the classes.
+  Formula counted_classes(std::int64_t ignored) const {
+    const Formula given(targets, where);
+    return choice(given == given.number(ignored), -1, graph::inside_or_none(given, classes()));
+  }
+  // The element of x, of the shape of the scores or without the axis of samples, for each class
+  // that is counted, and 0 for others.
+  Formula scores_at(const Formula& counted, const Tensor& x) const {
+    Shape sizes = scores.tensor().shape();
+    const Tensor table = graph::reshape_operand(x, sizes, where);
+    sizes[1] = 1;
+    const Tensor numbers =
+        graph::numbers_along(table, 1, reshaped(counted.tensor(), sizes).tensor(), where);
+    const Tensor found = graph::elements_at(table, numbers, where);
+    return reshaped(found.to(scores.dtype(), where), places());
+  }
+  // Nothing where there is no weight; 0 for classes that are not counted.
+  std::optional<Formula> weights_at(const Formula& counted, const Tensor& weight) const {
+    if (!weight.defined()) return std::nullopt;
+    require_weight(weight);
+    const Tensor found = graph::elements_at(weight, counted.tensor(), where);
+    return Formula(found.to(scores.dtype(), where), where);
+  }
+  void require_weight(const Tensor& weight) const {
     require(weight.shape() == Shape{classes()}, "[", name, "] the weight is ", weight.shape(),
             ", the scores ", scores.tensor().shape(), " (at ", At{where}, "); it must be ",
             Shape{classes()});
+  }
+  Formula weights(const Tensor& weight) const {
+    if (!weight.defined()) return scores.number(1);
+    require_weight(weight);
     Shape sizes(scores.tensor().shape().size(), 1);
     sizes[1] = classes();
     return like_scores(reshaped(weight.to(scores.dtype(), where), sizes).tensor());
@@ -128,14 +156,14 @@ LossReduction reduction_of(const FunctionCall& call) {
 
 std::vector<Tensor> nll_loss_body(const FunctionCall& call) {
   const ClassScores site = site_of("nll_loss", {call[0], call.where}, call[1]);
-  const auto ignored = static_cast<double>(call.settings.integer("ignore_index"));
   const LossReduction reduction = reduction_of(call);
-  Formula chosen = site.is_target() & (site.numbers() != ignored);
-  Formula weights = site.weights(call[2]);
-  Formula loss = -site.named(chosen, site.scores * weights);
+  const Formula classes = site.counted_classes(call.settings.integer("ignore_index"));
+  const std::optional<Formula> weights = site.weights_at(classes, call[2]);
+  Formula loss = -site.scores_at(classes, call[0]);
+  if (weights) loss = loss * *weights;
   if (reduction != LossReduction::mean)
     return {of_samples(loss, call[0].rank(), reduction, site.dtype)};
-  Formula divisor = site.named(chosen, weights);
+  Formula divisor = weights ? *weights : choice(classes >= 0, loss.number(1), 0);
   return {(sum_of_all(loss) / sum_of_all(divisor)).to(site.dtype).tensor()};
 }
 
