@@ -123,30 +123,59 @@ T erfinv(const T& x) {
   return choice(a == 0, x, negated_where(x < 0, y));
 }
 
-// For p up to 1/2, from a quotient within 4.5e-4 (Abramowitz and Stegun 26.2.23) by Newton's steps
-// for the integral's logarithm.
+// The quantile of p for x = p - 1/2 of a magnitude up to 1/2 - exp(-2), by S. Moshier's quotients
+// of polynomials (Cephes, ndtri), as the next function.
 template <typename T>
-T quantile_of_logarithm(const T& wanted) {
-  T t = sqrt(wanted * -2.0);
-  T x = polynomial(t, {2.515517, 0.802853, 0.010328}) /
-            polynomial(t, {1, 1.432788, 0.189269, 0.001308}) -
-        t;
-  for (int step = 0; step < 3; ++step) {
-    T scaled = scaled_complement(-x * root_half);
-    T error = log(scaled * 0.5) - x * x * 0.5 - wanted;
-    x = x - error * scaled * std::sqrt(std::numbers::pi / 2);
-  }
-  return x;
+T central_quantile(const T& x) {
+  T y = x * x;
+  T p = polynomial(
+      y, {-1.23916583867381258016e+00, 1.39312609387279679503e+01, -5.66762857469070293439e+01,
+          9.80010754185999661536e+01, -5.99633501014107895267e+01});
+  T q = polynomial(
+      y, {-1.18331621121330003142e+00, 1.59056225126211695515e+01, -8.20372256168333339912e+01,
+          2.00260212380060660359e+02, -2.25462687854119370527e+02, 8.63602421390890590575e+01,
+          4.67627912898881538453e+00, 1.95448858338141759834e+00, 1});
+  return (x + x * (y * p / q)) * std::sqrt(2 * std::numbers::pi);
+}
+// The quantile of p up to exp(-2) by its logarithm: the root of twice that less a correction, which
+// is a quotient of polynomials below 8 and another one up to 64.
+template <typename T>
+T far_quantile(const T& logarithm) {
+  T root = sqrt(logarithm * -2), z = 1 / root, is_near = root < 8;
+  T near = polynomial(
+      z, {-8.57456785154685413611e-04, -3.50424626827848203418e-02, -1.40256079171354495875e-01,
+          2.18663306850790267539e+00, 1.46849561928858024014e+01, 4.40805073893200834700e+01,
+          5.71628192246421288162e+01, 3.15251094599893866154e+01, 4.05544892305962419923e+00});
+  T under_near = polynomial(
+      z, {-9.33259480895457427372e-04, -3.80806407691578277194e-02, -1.42182922854787788574e-01,
+          2.50464946208309415979e+00, 1.50425385692907503408e+01, 4.13172038254672030440e+01,
+          4.53907635128879210584e+01, 1.57799883256466749731e+01, 1});
+  T far = polynomial(
+      z, {6.23974539184983293730e-09, 2.65806974686737550832e-06, 3.01581553508235416007e-04,
+          1.23716634817820021358e-02, 2.01485389549179081538e-01, 1.33303460815807542389e+00,
+          3.93881025292474443415e+00, 6.91522889068984211695e+00, 3.23774891776946035970e+00});
+  T under_far = polynomial(
+      z, {6.79019408009981274425e-09, 2.89247864745380683936e-06, 3.28014464682127739104e-04,
+          1.34204006088543189037e-02, 2.16236993594496635890e-01, 1.37702099489081330271e+00,
+          3.67983563856160859403e+00, 6.02427039364742014255e+00, 1});
+  T correction = choice(is_near, near, far) / choice(is_near, under_near, under_far) + log(root);
+  return correction * z - root;
+}
+// The quantile of p from above 0 up to 1/2, and of its logarithm.
+template <typename T>
+T lower_quantile(const T& p, const T& logarithm) {
+  constexpr double border = 0.13533528323661269;  // exp(-2)
+  T is_far = p < border;
+  return choice(is_far, far_quantile(choice(is_far, logarithm, -2)), central_quantile(p - 0.5));
 }
 
 // Up to where the integral of the normal density is p; of f64.
 template <typename T>
 T normal_quantile(const T& p) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  T is_high = p > 0.5, low = choice(is_high, 1 - p, p);
-  T inside = quantile_of_logarithm(log(choice((p > 0) & (p < 1), low, 0.25)));
-  T x = negated_where(is_high, inside);
-  x = choice(p == 0.5, 0.0, choice(p == 0, -infinity, choice(p == 1, infinity, x)));
+  T is_high = p > 0.5, low = choice(is_high, 1 - p, p), inside = choice(low > 0, low, 0.5);
+  T x = negated_where(is_high, lower_quantile(inside, log(inside)));
+  x = choice(p == 0, -infinity, choice(p == 1, infinity, x));
   return choice((p < 0) | (p > 1), nan, x);
 }
 

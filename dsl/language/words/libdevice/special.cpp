@@ -27,17 +27,11 @@ Tile in_double(std::string_view word, const Operand& x, Term (*formula)(const Te
 Term inverse_complement(const Term& x) {
   const Term rest = 1 - x, is_near = abs(rest) < 0.5, low = choice(rest < 0, 2 - x, x);
   const Term inside = choice((low > 0) & !is_near, low, 0.25);
-  const Term quantile = formulas::quantile_of_logarithm(log(inside) - std::numbers::ln2);
+  const Term quantile = formulas::lower_quantile(inside * 0.5, log(inside) - std::numbers::ln2);
   const Term far = choice(low == 0, infinity, quantile * -formulas::root_half);
   const Term near = formulas::erfinv(choice(is_near, rest, 0));
   const Term value = choice(is_near, near, negated_where(rest < 0, far));
   return choice((x < 0) | (x > 2), none, value);
-}
-
-Term normal_quantile(const Term& p) {
-  const Term beyond = p - 0.5, is_near = abs(beyond) < 0.25;
-  const Term near = formulas::erfinv(choice(is_near, beyond + beyond, 0)) * std::numbers::sqrt2;
-  return choice(is_near, near, formulas::normal_quantile(p));
 }
 
 Term gamma(const Term& x) {
@@ -58,7 +52,9 @@ Tile normcdf(const Operand& x) {
     return formulas::complement(-t * formulas::root_half) * 0.5;
   });
 }
-Tile normcdfinv(const Operand& p) { return in_double("normcdfinv", p, normal_quantile); }
+Tile normcdfinv(const Operand& p) {
+  return in_double("normcdfinv", p, formulas::normal_quantile<Term>);
+}
 Tile lgamma(const Operand& x) { return in_double("lgamma", x, formulas::log_gamma<Term>); }
 Tile tgamma(const Operand& x) { return in_double("tgamma", x, gamma); }
 
