@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include "dsl/math/half_turns.h"
 #include "dsl/math/log_gamma.h"
@@ -48,26 +49,29 @@ Formula psi(const Formula& x) {
   return choice(is_below & (r == 0), nan, value);
 }
 
+// Bernoulli's numbers over factorials, of Euler's and Maclaurin's formula (Abramowitz and Stegun
+// 23.1.30).
+constexpr double bernoulli[] = {1.0 / 12,
+                                -1.0 / 720,
+                                1.0 / 30240,
+                                -1.0 / 1209600,
+                                1.0 / 47900160,
+                                -691.0 / 1307674368000,
+                                1.0 / 74724249600,
+                                -3617.0 / 10670622842880000,
+                                43867.0 / 5109094217170944000};
+constexpr int first_terms = 10;  // of the sum; the formula gives the others
+
 Formula power(const Formula& base, const Formula& exponent) { return exp(exponent * log(base)); }
 
-// For q above 0: ten terms of the sum, and for the others Euler's and Maclaurin's formula
-// (Abramowitz and Stegun 23.1.30), with Bernoulli's numbers over factorials.
+// For q above 0.
 Formula zeta_of_positive(const Formula& s, const Formula& q) {
-  constexpr double bernoulli[] = {1.0 / 12,
-                                  -1.0 / 720,
-                                  1.0 / 30240,
-                                  -1.0 / 1209600,
-                                  1.0 / 47900160,
-                                  -691.0 / 1307674368000,
-                                  1.0 / 74724249600,
-                                  -3617.0 / 10670622842880000,
-                                  43867.0 / 5109094217170944000};
   Formula sum = s.number(0);
-  for (int i = 0; i < 10; ++i) sum = sum + power(q + static_cast<double>(i), -s);
-  Formula a = q + 10, term = power(a, -s);
+  for (int i = 0; i < first_terms; ++i) sum = sum + power(q + static_cast<double>(i), -s);
+  Formula a = q + first_terms, term = power(a, -s);
   sum = sum + term * a / (s - 1) + term * 0.5;
   Formula factor = s, over = term / a;
-  for (int j = 0; j < 9; ++j) {
+  for (int j = 0; j < std::ssize(bernoulli); ++j) {
     sum = sum + over * factor * bernoulli[j];
     factor = factor * (s + static_cast<double>(2 * j + 1)) * (s + static_cast<double>(2 * j + 2));
     over = over / (a * a);
@@ -89,6 +93,58 @@ Formula zeta(const Formula& s, const Formula& q) {
   value = choice((q <= 0) & is_integer(q), infinity, value);
   value = choice(s == 1, infinity, choice(s < 1, nan, value));
   return choice(graph::is_nan(s) | graph::is_nan(q), nan, value);
+}
+
+Formula power(const Formula& base, int exponent) {
+  if (exponent == 1) return base;
+  const Formula root = power(base, exponent / 2), square = root * root;
+  return exponent % 2 == 0 ? square : square * base;
+}
+
+// The same sum for a whole s from 2 on.
+Formula zeta_of_positive(int s, const Formula& q) {
+  Formula a = q + first_terms, inverse = 1 / a;
+  std::vector<double> series;
+  double factor = s;
+  for (int j = 0; j < std::ssize(bernoulli); ++j) {
+    series.push_back(factor * bernoulli[j]);
+    factor *= (s + 2.0 * j + 1) * (s + 2.0 * j + 2);
+  }
+  Formula rest = a / a.number(s - 1) + 0.5 + inverse * polynomial(inverse * inverse, series);
+  Formula sum = power(inverse, s) * rest;
+  for (int i = first_terms; i-- > 0;) sum = sum + power(1 / (q + i), s);
+  return choice(q == infinity, 0.0, sum);
+}
+
+// The sum over all integers k of (x + k)^-s, for r = x less the integer next to it: up to a factor
+// the derivative of order s - 1 of pi / tan(pi x), a polynomial of the cotangent, whose terms all
+// have one sign (Abramowitz and Stegun 6.4.7).
+Formula sum_on_both_sides(int s, const Formula& r) {
+  std::vector<double> factors = {0, 1};  // of powers of the cotangent
+  for (int order = 1; order < s; ++order) {
+    std::vector<double> next(factors.size() + 1, 0.0);
+    for (std::size_t k = 1; k < factors.size(); ++k) {
+      const double slope = static_cast<double>(k) * factors[k] / order;
+      next[k - 1] += slope;
+      next[k + 1] += slope;
+    }
+    factors = next;
+  }
+  const std::size_t lowest = s % 2 == 0 ? 0 : 1;
+  std::vector<double> of_squares;
+  for (std::size_t k = lowest; k < factors.size(); k += 2) of_squares.push_back(factors[k]);
+  Formula cotangent = dsl::formulas::cosine_of_half_turns(r) / dsl::formulas::sine_of_half_turns(r);
+  Formula sum = polynomial(cotangent * cotangent, of_squares);
+  if (lowest == 1) sum = sum * cotangent;
+  return sum * std::pow(pi, s);
+}
+
+// Below 0 by the sum on both sides, less that of the terms in front of q.
+Formula zeta(int s, const Formula& q) {
+  Formula is_below = q < 0, above = zeta_of_positive(s, choice(is_below, 1 - q, q));
+  Formula all = sum_on_both_sides(s, choice(is_below, q - round(q), 0.25));
+  Formula value = choice(is_below, s % 2 == 0 ? all - above : all + above, above);
+  return choice((q <= 0) & is_integer(q), infinity, value);
 }
 
 }  // namespace
@@ -116,7 +172,8 @@ Tensor polygamma(std::int64_t n, const TensorOperand& x) {
                            Formula wide = t[0].to(DType::f64);
                            const double factor =
                                std::tgamma(static_cast<double>(n + 1)) * (n % 2 == 0 ? -1 : 1);
-                           return zeta(wide.number(static_cast<double>(n + 1)), wide) * factor;
+                           const Formula value = zeta(static_cast<int>(n + 1), wide) * factor;
+                           return choice(graph::is_nan(wide), wide, value);
                          },
                          {n});
 }
