@@ -145,6 +145,8 @@ bool find_singular_values(std::span<double> diagonal, std::span<double> above, R
       if (right != nullptr) right->rotate(static_cast<std::int64_t>(first), step.of_columns);
     }
   }
+  for (RotatedColumns* columns : {left, right})
+    if (columns != nullptr) columns->finish();
   return true;
 }
 
@@ -168,6 +170,7 @@ bool find_eigenvalues(std::span<double> diagonal, std::span<double> beside,
       if (vectors != nullptr) vectors->rotate(static_cast<std::int64_t>(first), rotations);
     }
   }
+  if (vectors != nullptr) vectors->finish();
   return true;
 }
 

@@ -1,8 +1,5 @@
 // Ops on orthogonal matrices that are products of reflections.
-#include <Eigen/Householder>
-#include <Eigen/QR>
-
-#include "graph/functions/linear_algebra/dense/batches.h"
+#include "graph/functions/linear_algebra/dense/block_reflections.h"
 
 namespace tilewright::graph::dense {
 namespace {
@@ -24,15 +21,15 @@ class Reflections {
       : a_(operands.take<T>()), factors_(results.take<T>()), tau_(results.take<T>()) {}
   void operator()(std::int64_t i) {
     a_.read(i, a);
-    qr_.compute(a);
-    factors_.write(i, qr_.matrixQR());
-    tau_.write(i, qr_.hCoeffs().conjugate());  // Eigen's are those of what undoes it
+    reflections_.factor(a);
+    factors_.write(i, a);
+    tau_.write(i, reflections_.tau());
   }
 
  private:
   Field<T> a_, factors_, tau_;
   Matrix<T> a;
-  Eigen::HouseholderQR<Matrix<T>> qr_;
+  BlockReflections<T> reflections_;
 };
 
 template <typename T>
@@ -55,13 +52,8 @@ class Reflected {
     vectors_.read(i, vectors);
     tau_.read(i, tau);
     x_.read(i, x);
-    const Vector<T> factors = tau.col(0);
-    Eigen::HouseholderSequence<Matrix<T>, Vector<T>> sequence(vectors, factors);
-    sequence.setLength(factors.size());
-    if (is_undone_)
-      x.applyOnTheLeft(sequence.adjoint());
-    else
-      x.applyOnTheLeft(sequence);
+    reflections_.take(vectors, tau.col(0));
+    reflections_.apply(x, is_undone_);
     product_.write(i, x);
   }
 
@@ -69,6 +61,7 @@ class Reflected {
   Field<T> vectors_, x_, tau_, product_;
   bool is_undone_;
   Matrix<T> vectors, tau, x;
+  BlockReflections<T> reflections_;
 };
 
 template <typename T>
@@ -84,19 +77,19 @@ class Orthogonal {
       : a_(operands.take<T>()), q_(results.take<T>()), r_(results.take<T>()) {}
   void operator()(std::int64_t i) {
     a_.read(i, a);
-    qr_.compute(a);
-    r = qr_.matrixQR().topRows(r_.rows());
+    reflections_.factor(a);
+    r = a.topRows(r_.rows());
     r.template triangularView<Eigen::StrictlyLower>().setZero();
     r_.write(i, r);
-    q.setIdentity(q_.rows(), q_.columns());
-    q.applyOnTheLeft(qr_.householderQ());
+    q.resize(q_.rows(), q_.columns());
+    reflections_.write_columns(q);
     q_.write(i, q);
   }
 
  private:
   Field<T> a_, q_, r_;
   Matrix<T> a, q, r;
-  Eigen::HouseholderQR<Matrix<T>> qr_;
+  BlockReflections<T> reflections_;
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Rotations of neighbouring columns, of which iterations for eigenvalues and singular values make a
 // sequence at a time: columns k and k + 1 for each k from `first` on.
 //
-// Apart from Eigen's applyOnTheRight, which reads and writes both columns for each rotation: here a
-// strip of rows is taken through the whole sequence, so that a column is read and written once.
+// Apart from Eigen's applyOnTheRight, which reads and writes both columns for each rotation: here
+// sequences are collected, and a strip of rows is taken through all of them while it is in the
+// innermost cache.
 #pragma once
 
 #include <cmath>
@@ -34,13 +35,19 @@ class RotatedColumns {
  public:
   explicit RotatedColumns(std::int64_t size);
   void set_identity();
-  // Columns k and k + 1 for each rotation, in the order of the list.
+  // Columns k and k + 1 for each rotation, in the order of the list: not before `finish`.
   void rotate(std::int64_t first, const std::vector<Rotation>& by);
+  void finish();
   void negate(std::int64_t column) { all_.col(column) = -all_.col(column); }
   auto column(std::int64_t k) const { return all_.col(k).head(all_.cols()); }
 
  private:
+  struct Sequence {
+    std::int64_t first, begin, count;  // its column, and its place in the list
+  };
   Matrix<double> all_;
+  std::vector<Rotation> rotations_;
+  std::vector<Sequence> sequences_;
 };
 
 }  // namespace tilewright::graph::dense

@@ -1,12 +1,11 @@
 // Ops that give singular values: reflections make a matrix bidiagonal, and rotations diagonal.
-#include <Eigen/QR>
-#include <Eigen/SVD>
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <optional>
 
 #include "graph/functions/linear_algebra/dense/diagonal_iterations.h"
+#include "graph/functions/linear_algebra/dense/diagonals.h"
 
 namespace tilewright::graph::dense {
 namespace {
@@ -43,13 +42,12 @@ class SingularSolver {
   bool find_values() {
     const std::int64_t n = tall_.cols();
     if (has_triangle()) {
-      qr_.compute(tall_);
-      triangle_ = qr_.matrixQR().topRows(n).template triangularView<Eigen::Upper>();
+      triangular_.factor(tall_);
+      triangle_ = tall_.topRows(n).template triangularView<Eigen::Upper>();
     }
-    bidiagonal_.emplace(has_triangle() ? triangle_ : tall_);
-    values_ = bidiagonal_->bidiagonal().diagonal();
-    // Row 0 of the band holds the elements above the diagonal, from its column 1 on.
-    Vector<double> above = bidiagonal_->bidiagonal().coeffs().row(0).tail(n - 1);
+    bidiagonal_.compute(has_triangle() ? triangle_ : tall_);
+    values_ = bidiagonal_.diagonal();
+    Vector<double> above = bidiagonal_.above();
     const bool wants_vectors = vectors_ != Vectors::none;
     if (wants_vectors && !of_rows_) {
       of_rows_.emplace(n);
@@ -86,20 +84,20 @@ class SingularSolver {
       right_.col(i) = of_columns_->column(from).template cast<T>();
     }
     if (has_triangle()) {
-      left_.topLeftCorner(n, n).applyOnTheLeft(bidiagonal_->householderU());
-      left_.applyOnTheLeft(qr_.householderQ());
+      bidiagonal_.apply_left(left_.topLeftCorner(n, n));
+      triangular_.apply(left_, false);
     } else {
-      left_.applyOnTheLeft(bidiagonal_->householderU());
+      bidiagonal_.apply_left(left_);
     }
-    right_.applyOnTheLeft(bidiagonal_->householderV());
+    bidiagonal_.apply_right(right_);
   }
 
   Vectors vectors_;
   Matrix<T> tall_, triangle_, left_, right_;
   Vector<double> values_;
   std::vector<std::int64_t> order_;
-  Eigen::HouseholderQR<Matrix<T>> qr_;
-  std::optional<Eigen::internal::UpperBidiagonalization<Matrix<T>>> bidiagonal_;
+  BlockReflections<T> triangular_;
+  Bidiagonal<T> bidiagonal_;
   std::optional<RotatedColumns> of_rows_, of_columns_;
 };
 

@@ -1,12 +1,12 @@
 // Ops that give eigenvalues of symmetric (Hermitian) matrices: reflections make a matrix
 // tridiagonal, and rotations diagonal.
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <limits>
 #include <numeric>
 #include <optional>
 
 #include "graph/functions/linear_algebra/dense/diagonal_iterations.h"
+#include "graph/functions/linear_algebra/dense/diagonals.h"
 
 namespace tilewright::graph::dense {
 namespace {
@@ -34,7 +34,7 @@ class SymmetricSpectrum {
     a_.read(i, a);
     if (a.size() == 0) return;
     if (is_upper_) a = a.adjoint().eval();
-    if (!is_finite(a.template triangularView<Eigen::Lower>().toDenseMatrix()) || !is_solved()) {
+    if (!is_finite_below() || !is_solved()) {
       values_.fill(i, nan);
       if (vectors_) vectors_->fill(i, nan);
       return;
@@ -48,17 +48,25 @@ class SymmetricSpectrum {
     vectors.resize(n, n);
     for (std::int64_t j = 0; j < n; ++j)
       vectors.col(j) = rotated_->column(order_[static_cast<std::size_t>(j)]).template cast<T>();
-    if (n > 1) vectors.applyOnTheLeft(tridiagonal_.matrixQ());
+    if (n > 1) tridiagonal_.apply(vectors);
     vectors_->write(i, vectors);
   }
 
  private:
+  // The part of a column that is read.
+  auto below(std::int64_t column) const { return a.col(column).tail(a.rows() - column); }
+  bool is_finite_below() const {
+    for (std::int64_t j = 0; j < a.cols(); ++j)
+      if (!is_finite(below(j))) return false;
+    return true;
+  }
   // The values and the rotations of the tridiagonal matrix, in no order.
   bool is_solved() {
     const std::int64_t n = a.rows();
-    const double
-        greatest = a.template triangularView<Eigen::Lower>().toDenseMatrix().cwiseAbs().maxCoeff(),
-        scale = greatest == 0 ? 1 : greatest;
+    double greatest = 0;
+    for (std::int64_t j = 0; j < n; ++j)
+      greatest = std::max(greatest, below(j).cwiseAbs().maxCoeff());
+    const double scale = greatest == 0 ? 1 : greatest;
     a /= scale;
     order_.resize(static_cast<std::size_t>(n));
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
@@ -68,7 +76,7 @@ class SymmetricSpectrum {
     if (n > 1) {
       tridiagonal_.compute(a);
       values = tridiagonal_.diagonal();
-      beside = tridiagonal_.subDiagonal();
+      beside = tridiagonal_.beside();
     } else {
       values = a.real();
     }
@@ -86,7 +94,7 @@ class SymmetricSpectrum {
   Matrix<T> a, vectors;
   Vector<double> values, ordered_;
   std::vector<std::int64_t> order_;
-  Eigen::Tridiagonalization<Matrix<T>> tridiagonal_;
+  Tridiagonal<T> tridiagonal_;
   std::optional<RotatedColumns> rotated_;
 };
 

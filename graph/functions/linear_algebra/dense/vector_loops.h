@@ -28,4 +28,21 @@ void rotate_rows(double* column, std::int64_t step, const Rotation* by, std::int
 void multiply_rows(const double* a, const double* b, std::int64_t step, std::int64_t depth,
                    double* sums);
 
+// Each of `count` columns, of `rows` elements and `step` apart, less tau (v . column) v.
+void reflect_columns(const double* v, std::int64_t rows, double tau, double* columns,
+                     std::int64_t step, std::int64_t count);
+
+// A vector with an element for each row, and one with an element for each column.
+struct OuterProduct {
+  const double *of_rows, *of_columns;
+};
+// Subtracts both products from columns, `step` apart, of `rows` elements, a multiple of `pack`.
+// dots[j] becomes the product of column j and x.
+void update_and_multiply(double* columns, std::int64_t step, std::int64_t rows, std::int64_t count,
+                         const OuterProduct& first, const OuterProduct& second, const double* x,
+                         double* dots);
+// sums [rows] = the sum of the columns, each times its factor; likewise.
+void add_columns(const double* columns, std::int64_t step, std::int64_t rows, std::int64_t count,
+                 const double* factors, double* sums);
+
 }  // namespace tilewright::graph::dense
