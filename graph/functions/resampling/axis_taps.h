@@ -32,7 +32,7 @@ Tensor nearest_along(const Tensor& x, int axis, const AxisSampling& sampling, Ne
                      std::source_location w);
 
 // Up to so many taps of an element are written out as terms.
-constexpr std::int64_t most_terms = 8;
+constexpr std::int64_t most_terms = 16;
 
 enum class TapForm : std::uint8_t { linear, cubic };
 // x is of f32 or f64. With `antialias` the filter is as wide as an element of the result where the
