@@ -1,11 +1,14 @@
 #include "graph/functions/fourier/short_time.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string_view>
+#include <vector>
 
 #include "graph/functions/convolving/padding.h"
 #include "graph/functions/fourier/fourier.h"
 #include "graph/functions/indexing/strided_parts.h"
+#include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -34,6 +37,29 @@ struct Frames {
   double scale = 1;
   bool is_centred;
 };
+
+// Frames of a signal, weighted, as columns: [.., points, count]. The samples that are a step apart
+// are put side by side once, so that each row of the frames is a run of these.
+Tensor cut_across(const Tensor& signal, const Frames& frames, std::int64_t count) {
+  const std::int64_t step = frames.step, pieces = (frames.points + step - 1) / step;
+  const std::int64_t columns = count - 1 + pieces, missing = columns * step - signal.size(-1);
+  const Tensor whole =
+      missing > 0 ? pad(signal, {0, missing}) : signal.slice(-1, 0, columns * step);
+  Shape sizes(whole.shape().begin(), whole.shape().end() - 1);
+  sizes.push_back(columns);
+  sizes.push_back(step);
+  const Tensor across = whole.reshape(sizes).transpose(-2, -1).contiguous();
+  std::vector<Tensor> all;
+  for (std::int64_t i = 0; i < pieces; ++i) {
+    const std::int64_t first = i * step, points = std::min(step, frames.points - first);
+    all.push_back(across.slice(-2, 0, points).slice(-1, i, i + count) *
+                  frames.window.slice(0, first, first + points).unsqueeze(-1));
+  }
+  return cat(all, -2);
+}
+// The least number of frames for that, and the most steps in a frame. Frames are added up to whole
+// vectors.
+constexpr std::int64_t least_across = 16, most_pieces_across = 16, frames_of_vectors = 16;
 
 // Frames [.., count, points] added where each begins.
 Tensor overlapped(const Tensor& frames, std::int64_t step) {
@@ -109,14 +135,19 @@ ComplexTensor stft(const ComplexOperand& signal, std::int64_t n_fft,
   const std::int64_t around = frames.is_centred ? n_fft / 2 : 0;
   require(x.size(-1) + 2 * around >= n_fft, "[stft] \"n_fft\" is ", n_fft, "; the signal is [",
           x.shape(), "]");
+  const std::int64_t count = (x.size(-1) + 2 * around - n_fft) / frames.step + 1;
+  const bool is_across = count >= least_across && n_fft <= frames.step * most_pieces_across;
   const ComplexTensor cut = map_parts(x, [&](const Tensor& part) {
     const Tensor whole = around == 0 ? part : pad(part, {around, around}, PadMode::reflect);
-    return unfold(whole, -1, n_fft, frames.step) * frames.window;
+    return is_across
+               ? cut_across(whole, frames, divide_up(count, frames_of_vectors) * frames_of_vectors)
+               : unfold(whole, -1, n_fft, frames.step) * frames.window;
   });
   const FourierOptions forward{FourierSign::forward, frames.scale};
+  const int axis = is_across ? -2 : -1;
   const ComplexTensor y =
-      is_half ? half_fourier(cut.real(), -1, forward) : fourier(cut, -1, forward);
-  return y.transpose(-2, -1);
+      is_half ? half_fourier(cut.real(), axis, forward) : fourier(cut, axis, forward);
+  return is_across ? y.slice(-1, 0, count) : y.transpose(-2, -1);
 }
 
 Tensor istft(const ComplexTensor& spectrum, std::int64_t n_fft, const ShortTimeOptions& options,
