@@ -204,7 +204,8 @@ class Capture {
   // capture_views.cpp
   const Node& operation_of(const TensorBody& view) const;
   StridedView place_of(const TensorBody& body) const;
-  std::shared_ptr<TensorBody> base_of(const TensorBody& body) const;
+  bool step_into(StridedView& place, const TensorBody& view) const;
+  std::vector<std::shared_ptr<TensorBody>> owners_of(const std::shared_ptr<TensorBody>& body) const;
   bool follows_its_base(const TensorBody& view) const;
   bool is_spread(const TensorBody& view) const;
   void detach(TensorBody& copy);

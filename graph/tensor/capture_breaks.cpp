@@ -182,7 +182,7 @@ bool Capture::can_record_write(const Tensor& target, const Tensor& value) const 
   std::shared_ptr<TensorBody> written = target.body();
   if (!written->buffer && written->base && (!follows_its_base(*written) || is_spread(*written)))
     return false;
-  while (auto base = base_of(*written)) written = std::move(base);
+  written = owners_of(written).back();
   const TensorBody& body = *written;
   if (!is_broken_) return can_record_first_write(body, value.body().get());
   std::size_t own_argument = arguments_.size();

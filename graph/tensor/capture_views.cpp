@@ -36,6 +36,15 @@ void count_write() { writes_to_symbols.fetch_add(1, std::memory_order_relaxed); 
 // operation.
 const Node& Capture::operation_of(const TensorBody& view) const { return graph_.node(view.node); }
 
+// Makes the place of the view's base that of the view. False if it has none there: a reshape that
+// copies, whose elements are its own.
+bool Capture::step_into(StridedView& place, const TensorBody& view) const {
+  const Node& node = operation_of(view);
+  auto viewed = view_of(node.op, node.attributes, place);
+  place = viewed ? *viewed : row_major(view.view.shape);
+  return viewed.has_value();
+}
+
 StridedView Capture::place_of(const TensorBody& body) const {
   std::vector<const TensorBody*> views;  // from it to its outermost base
   const TensorBody* root = &body;
@@ -44,19 +53,21 @@ StridedView Capture::place_of(const TensorBody& body) const {
   for (std::size_t i = 0; !root->buffer && i < placeholders_; ++i)
     if (bodies_[i].get() == root && !graph_.strides_of_input(i).empty())
       place.strides = graph_.strides_of_input(i);
-  for (; !views.empty(); views.pop_back()) {
-    const Node& node = operation_of(*views.back());
-    auto viewed = view_of(node.op, node.attributes, place);
-    place = viewed ? *std::move(viewed) : row_major(views.back()->view.shape);
-  }
+  for (; !views.empty(); views.pop_back()) step_into(place, *views.back());
   return place;
 }
 
-// The base that its elements belong to; null if it is not a view, or a reshape copies.
-std::shared_ptr<TensorBody> Capture::base_of(const TensorBody& body) const {
-  if (body.buffer || !body.base) return nullptr;
-  const Node& node = operation_of(body);
-  return view_of(node.op, node.attributes, place_of(*body.base)) ? body.base : nullptr;
+// The body and the bases that its elements belong to, each a view of the next.
+std::vector<std::shared_ptr<TensorBody>> Capture::owners_of(
+    const std::shared_ptr<TensorBody>& body) const {
+  std::vector<std::shared_ptr<TensorBody>> owners = {body};
+  while (!owners.back()->buffer && owners.back()->base) owners.push_back(owners.back()->base);
+  StridedView place = place_of(*owners.back());
+  std::size_t last = owners.size() - 1;
+  for (std::size_t i = last; i-- > 0;)
+    if (!step_into(place, *owners[i])) last = i;
+  owners.resize(last + 1);
+  return owners;
 }
 
 // A write to a part of what is spread over an axis has no place among the values of a graph.
@@ -89,11 +100,14 @@ void Capture::take_view_anew(TensorBody& last) {
   for (TensorBody* view = &last; view->base && view->compared != latest_write();
        view = view->base.get())
     views.push_back(view);
+  if (views.empty()) return;
+  StridedView place = place_of(*views.back()->base);
   for (TensorBody* view : std::views::reverse(views)) {
     const TensorBody& base = *view->base;
+    const bool is_view = step_into(place, *view);
     view->compared = latest_write();
     if (view->base_version == base.version) continue;
-    if (base_of(*view) == nullptr) {
+    if (!is_view) {
       detach(*view);
       continue;
     }
@@ -142,14 +156,13 @@ void Capture::record_write_to_view(const Tensor& target, NodeId node, std::strin
     throw GraphBreak(concat("[", operation, "] the tensor is a view of another one (at ", At{where},
                             "); inside a captured function write to the whole tensor"),
                      {operation, "writes to a view", where});
-  std::shared_ptr<TensorBody> body = view;
-  while (std::shared_ptr<TensorBody> base = base_of(*body)) {
-    node = with_view_replaced(*body, node, where);
-    body = std::move(base);
-  }
-  if (body->base) detach(*body);
-  body->node = node;
-  ++body->version;
+  const std::vector<std::shared_ptr<TensorBody>> owners = owners_of(view);
+  for (std::size_t i = 0; i + 1 < owners.size(); ++i)
+    node = with_view_replaced(*owners[i], node, where);
+  TensorBody& body = *owners.back();
+  if (body.base) detach(body);
+  body.node = node;
+  ++body.version;
   count_write();
 }
 

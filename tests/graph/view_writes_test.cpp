@@ -6,6 +6,8 @@
 #include <random>
 
 #include "graph/compile/compile.h"
+#include "graph/ir/evaluate.h"
+#include "graph/tensor/capture.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
@@ -174,6 +176,23 @@ TEST(ViewWrites, OfRandomFunctionsAreAsAtOnce) {
     expect_same(RandomFunction(seed), x);
     if (HasFatalFailure()) return;
   }
+}
+
+// A write, and a use after it, take time for each view between, not for each pair of these.
+TEST(ViewWrites, BehindManyViewsGoToTheValue) {
+  constexpr int many = 60'000;
+  graph::Capture capture;
+  Tensor x = capture.placeholder(f32, {2, 3}), y = x * 1.0, view = y;
+  for (int i = 0; i < many; ++i) view = view.transpose(0, 1);
+  y.copy_from(y * 2.0);  // outdates all of them
+  const Tensor read = view + 1.0;
+  view.copy_from(view * 3.0);
+  const graph::Captured result = capture.finish({read, y * 1.0});
+  std::vector<graph::HostTensor> inputs = {graph::HostTensor(f32, {2, 3})};
+  inputs[0].floating = {1, 2, 3, 4, 5, 6};
+  const auto values = graph::evaluate(result.graph, inputs, graph::Rounding::double_).outputs;
+  EXPECT_EQ(values[0].floating, (std::vector<double>{3, 5, 7, 9, 11, 13}));
+  EXPECT_EQ(values[1].floating, (std::vector<double>{6, 12, 18, 24, 30, 36}));
 }
 
 }  // namespace
