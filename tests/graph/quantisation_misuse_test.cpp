@@ -65,6 +65,25 @@ TEST(QuantisationMisuse, SaysWhatDoesNotFit) {
         integer_matmul(x, {}, zeros({4, 2}, i8), {});
       },
       "[integer_matmul] an operand is f32");
+  // The function that was called is named, with its line.
+  const Tensor bytes = x.to(i8), words = zeros({4, 2}, i16);
+  const std::string at = "i16 (at quantisation_misuse_test.cpp:";
+  expect([&] { integer_matmul(bytes, {}, words, {}); }, "[integer_matmul] an operand is " + at);
+  expect(
+      [&] {
+        scaled_matmul({bytes, one, {}}, {words, one, {}});
+      },
+      "[scaled_matmul] an operand is " + at);
+  expect(
+      [&] {
+        dynamic_scaled_matmul(x, {words, one, {}});
+      },
+      "[dynamic_scaled_matmul] an operand is " + at);
+  expect(
+      [&] {
+        rescaled_gemm({{bytes, one, {}}, {words, one, {}}}, {one, one, i8});
+      },
+      "[rescaled_gemm] an operand is " + at);
   expect([&] { weight_int8pack_mm(x, x, one); }, "[weight_int8pack_mm] x is f32, the weight f32");
   expect(
       [&] {

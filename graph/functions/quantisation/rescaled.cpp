@@ -23,9 +23,12 @@ void require_same(const char* name, const ScaledIntegers& a, const ScaledInteger
 constexpr std::int64_t to_signed = 128;
 constexpr std::int64_t many_rows = 48;  // from which on products pack their right operand
 
-Tensor signed_of(const Tensor& integers) {
-  require(is_integer(integers.dtype()) && bit_width(integers.dtype()) == 8,
-          "[integer_matmul] an operand is ", integers.dtype(), "; integers of 8 bits are wanted");
+void require_8_bits(const char* name, const Tensor& integers, source_location w) {
+  require(is_integer(integers.dtype()) && bit_width(integers.dtype()) == 8, "[", name,
+          "] an operand is ", integers.dtype(), " (at ", At{w}, "); integers of 8 bits are wanted");
+}
+Tensor signed_of(const char* name, const Tensor& integers, source_location w) {
+  require_8_bits(name, integers, w);
   if (integers.dtype() == DType::i8) return integers;
   return (integers.to(DType::i32) - to_signed).to(DType::i8);
 }
@@ -47,6 +50,18 @@ Tensor sums_of(const Tensor& a, const Tensor& zero, const IntegerFactor& b, sour
   if (zero.defined()) sums = sums - zero * b.sums;
   if (b.zero.defined()) sums = sums - sums_along(a, -1) * b.zero;
   return sums;
+}
+
+// `name` is the function that the caller wrote.
+Tensor integer_sums(const char* name, const ScaledIntegers& a, const ScaledIntegers& b,
+                    source_location w) {
+  const Tensor &left = a.integers, &right = b.integers;
+  require(left.rank() >= 2 && right.rank() >= 2 && left.size(-1) == right.size(-2), "[", name,
+          "] [", left.shape(), "] times [", right.shape(), "] (at ", At{w},
+          "); matrices are wanted, as wide as the second is high");
+  const bool few_rows = right.rank() == 2 && left.count() < many_rows * left.size(-1);
+  return sums_of(signed_of(name, left, w), signed_zero(a.zero_point, left.dtype()),
+                 IntegerFactor(right, b.zero_point, few_rows, name, w), w);
 }
 
 }  // namespace
@@ -120,11 +135,7 @@ Tensor rescaled_mean(const ScaledIntegers& x, const std::vector<int>& axes,
 
 Tensor integer_matmul(const Tensor& a, const Tensor& zero_of_a, const Tensor& b,
                       const Tensor& zero_of_b, source_location w) {
-  require(a.rank() >= 2 && b.rank() >= 2 && a.size(-1) == b.size(-2), "[integer_matmul] [",
-          a.shape(), "] times [", b.shape(), "] (at ", At{w},
-          "); matrices are wanted, as wide as the second is high");
-  const bool few_rows = b.rank() == 2 && a.count() < many_rows * a.size(-1);
-  return sums_of(signed_of(a), signed_zero(zero_of_a, a.dtype()), {b, zero_of_b, few_rows}, w);
+  return integer_sums("integer_matmul", {a, {}, zero_of_a}, {b, {}, zero_of_b}, w);
 }
 
 namespace {
@@ -160,8 +171,9 @@ Tensor integer_convolution(const Tensor& x, const Tensor& zero_of_x, const Tenso
   return sums((steps - low) / half, DType::f32) * half + sums(low, DType::f32);
 }
 
-IntegerFactor::IntegerFactor(const Tensor& b, const Tensor& zero_of_b, bool few_rows)
-    : integers(signed_of(b)),
+IntegerFactor::IntegerFactor(const Tensor& b, const Tensor& zero_of_b, bool few_rows,
+                             const char* name, source_location w)
+    : integers(signed_of(name, b, w)),
       zero(signed_zero(zero_of_b, b.dtype())),
       sums(sums_along(integers, -2)) {
   if (zero.defined()) sums = sums - zero * b.size(-2);
@@ -188,7 +200,7 @@ Tensor with_bias(const char* name, const Tensor& product, const Tensor& bias, so
 
 Tensor scaled_matmul(const ScaledIntegers& a, const ScaledIntegers& b, const Tensor& bias,
                      source_location w) {
-  const Tensor sums = integer_matmul(a.integers, a.zero_point, b.integers, b.zero_point, w);
+  const Tensor sums = integer_sums("scaled_matmul", a, b, w);
   return with_bias("scaled_matmul", sums.to(DType::f32) * (a.scale * b.scale), bias, w);
 }
 Tensor dynamic_scaled_matmul(const Tensor& x, const IntegerFactor& b, const Tensor& scale,
@@ -206,18 +218,18 @@ Tensor dynamic_scaled_matmul(const Tensor& x, const IntegerFactor& b, const Tens
 Tensor dynamic_scaled_matmul(const Tensor& x, const ScaledIntegers& b, const Tensor& bias,
                              source_location w) {
   const bool few_rows = b.integers.rank() == 2 && x.count() < many_rows * b.integers.size(-2);
-  return dynamic_scaled_matmul(x, IntegerFactor(b.integers, b.zero_point, few_rows), b.scale, bias,
-                               w);
+  const IntegerFactor factor(b.integers, b.zero_point, few_rows, "dynamic_scaled_matmul", w);
+  return dynamic_scaled_matmul(x, factor, b.scale, bias, w);
 }
 
 namespace {
 
-Tensor sums_of(const ScaledGemm& o, source_location w) {
-  const Tensor sums = integer_matmul(o.a.integers, o.a.zero_point, o.b.integers, o.b.zero_point, w);
-  require(sums.rank() == 2, "[scaled_gemm] the product is [", sums.shape(), "] (at ", At{w},
+Tensor sums_of(const char* name, const ScaledGemm& o, source_location w) {
+  const Tensor sums = integer_sums(name, o.a, o.b, w);
+  require(sums.rank() == 2, "[", name, "] the product is [", sums.shape(), "] (at ", At{w},
           "); matrices are wanted");
   if (!o.added.defined()) return sums;
-  require(o.added.dtype() == DType::i32 && o.added.rank() <= 2, "[scaled_gemm] what is added is ",
+  require(o.added.dtype() == DType::i32 && o.added.rank() <= 2, "[", name, "] what is added is ",
           o.added.dtype(), " [", o.added.shape(), "] to [", sums.shape(), "] (at ", At{w},
           "); i32 that broadcasts is wanted");
   return sums + o.added;
@@ -227,10 +239,11 @@ Tensor scale_of(const ScaledGemm& o) { return o.alpha * o.a.scale * o.b.scale; }
 }  // namespace
 
 Tensor scaled_gemm(const ScaledGemm& product, source_location w) {
-  return sums_of(product, w).to(DType::f32) * scale_of(product);
+  return sums_of("scaled_gemm", product, w).to(DType::f32) * scale_of(product);
 }
 Tensor rescaled_gemm(const ScaledGemm& product, const ScaledForm& form, source_location w) {
-  return form.of_steps(sums_of(product, w).to(DType::f32) * (scale_of(product) / form.scale));
+  return form.of_steps(sums_of("rescaled_gemm", product, w).to(DType::f32) *
+                       (scale_of(product) / form.scale));
 }
 
 }  // namespace tilewright

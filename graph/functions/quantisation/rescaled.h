@@ -51,8 +51,8 @@ Tensor rescaled_softmax(const ScaledIntegers& x, const std::vector<int>& axes,
 // The mean over the axes, which stay with size 1.
 Tensor rescaled_mean(const ScaledIntegers& x, const std::vector<int>& axes, const ScaledForm& form);
 
-// Products of matrices of integers of 8 bits: exact sums, i32. `zero_of_b` is one number, or one
-// for each column; zero points may be undefined.
+// Products of matrices of integers of 8 bits: exact sums, which wrap where i32 ends. `zero_of_b` is
+// one number, or one for each column; zero points may be undefined.
 Tensor integer_matmul(const Tensor& a, const Tensor& zero_of_a, const Tensor& b,
                       const Tensor& zero_of_b,
                       std::source_location w = std::source_location::current());
@@ -64,7 +64,10 @@ Tensor integer_convolution(const Tensor& x, const Tensor& zero_of_x, const Tenso
 // A right operand that several products share, made ready once: i8, whose columns lie side by side
 // where `few_rows` are multiplied at a time.
 struct IntegerFactor {
-  IntegerFactor(const Tensor& b, const Tensor& zero_of_b, bool few_rows);
+  // `name` is the function that errors report.
+  IntegerFactor(const Tensor& b, const Tensor& zero_of_b, bool few_rows,
+                const char* name = "integer_factor",
+                std::source_location w = std::source_location::current());
   Tensor integers;  // i8 [.., K, N]
   Tensor zero;      // i32, undefined where it is 0
   Tensor sums;      // of each column, less the zero point: i32 [.., 1, N]

@@ -109,7 +109,8 @@ RecurrentCell::RecurrentCell(RecurrentKind kind, const RecurrentWeights& weights
             "[recurrent layer] a weight is ", weight.dtype(),
             steps.scale.defined() ? " with a scale" : " without a scale", " (at ", At{where},
             "); floats, or integers of long short-term memory with a scale, are wanted");
-    if (steps.scale.defined()) factor.emplace(weight.transpose(0, 1), steps.zero_point, few_rows);
+    if (steps.scale.defined())
+      factor.emplace(weight.transpose(0, 1), steps.zero_point, few_rows, "recurrent layer", where);
   };
   integers_of(input, weights.input_steps, false, input_integers_);
   integers_of(hidden, weights.hidden_steps, true, hidden_integers_);
