@@ -105,9 +105,10 @@ Program program_of(const std::filesystem::path& path, const OnnxOptions& options
   return program;
 }
 
-// Scales of weights that onnxruntime's dynamic quantisation multiplies with those of activations.
-// They differ from layer to layer: as numbers each layer would be a program of its own.
-std::vector<bool> weight_scales_of(const Program& program) {
+// Scales of weights that onnxruntime's dynamic quantisation multiplies with those of activations,
+// and the zero points of these weights. They differ from layer to layer: as numbers each layer
+// would be a program of its own.
+std::vector<bool> weight_steps_of(const Program& program) {
   std::vector<bool> of_activations(program.values), of_weights(program.values);
   onnx::for_each_node(program.graph, [&](const Node& node) {
     if (node.op == "DynamicQuantizeLinear" && node.outputs.size() > 1 &&
@@ -115,6 +116,10 @@ std::vector<bool> weight_scales_of(const Program& program) {
       of_activations[static_cast<std::size_t>(node.outputs[1])] = true;
   });
   onnx::for_each_node(program.graph, [&](const Node& node) {
+    constexpr std::size_t zero_input = 3;
+    if ((node.op == "MatMulInteger" || node.op == "ConvInteger") &&
+        node.inputs.size() > zero_input && node.inputs[zero_input] != no_value)
+      of_weights[static_cast<std::size_t>(node.inputs[zero_input])] = true;
     if (node.op != "Mul" || node.inputs.size() != 2) return;
     for (std::size_t i = 0; i < 2; ++i)
       if (of_activations[static_cast<std::size_t>(node.inputs[1 - i])])
@@ -201,19 +206,19 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
     state->defaults.push_back(each.input.name);
   std::unique_ptr<OnnxModule> module(new OnnxModule(std::move(state)));
   const std::vector<bool> are_factors = factors_of(module->state_->program),
-                          are_scales = weight_scales_of(module->state_->program);
+                          are_steps = weight_steps_of(module->state_->program);
   for (Initializer& initializer : module->state_->program.initializers) {
     Tensor& tensor = module->state_->tensors.emplace_back(std::move(initializer.tensor));
-    const bool may_be_size = is_integer(tensor.dtype()) || is_boolean(tensor.dtype()) ||
-                             are_factors[static_cast<std::size_t>(initializer.value)] ||
-                             initializer.is_held;
-    const bool is_constant = tensor.count() <= onnx::most_known &&
-                             (may_be_size || tensor.rank() == 0) &&
-                             !are_scales[static_cast<std::size_t>(initializer.value)] &&
-                             onnx::can_be_known(tensor.dtype());
+    const auto id = static_cast<std::size_t>(initializer.value);
+    const bool is_constant =
+        onnx::are_numbers(tensor) ||
+        ((are_factors[id] || initializer.is_held) && tensor.count() <= onnx::most_known &&
+         onnx::can_be_known(tensor.dtype()));
     auto& known = module->state_->known.emplace_back();
     if (is_constant) known = std::make_shared<const Known>(onnx::known_of(tensor));
-    if (is_constant || initializer.name.empty())
+    // Zero points of 0 are the same for all layers.
+    if (known && are_steps[id] && (is_floating(tensor.dtype()) || !known->is_zero())) known = {};
+    if (known || initializer.name.empty())
       module->register_buffer(tensor);
     else
       module->register_parameter(initializer.name, tensor);

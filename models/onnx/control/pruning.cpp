@@ -19,9 +19,9 @@ class Pruner {
     for (const Initializer& each : program.initializers) {
       const Tensor& tensor = each.tensor;
       // Others are parameters, which may be replaced.
-      const bool is_constant = each.is_held || tensor.rank() == 0 || !is_floating(tensor.dtype());
-      const bool is_known =
-          is_constant && tensor.count() <= most_known && can_be_known(tensor.dtype());
+      const bool may_be_held =
+          each.is_held && tensor.count() <= most_known && can_be_known(tensor.dtype());
+      const bool is_known = may_be_held || are_numbers(tensor);
       at(each.value) =
           is_known ? Value(tensor, std::make_shared<const Known>(known_of(tensor))) : Value(tensor);
     }

@@ -76,11 +76,14 @@ Tensor transposed_convolution(const Call& call) {
 }
 
 Tensor convolution_of_integers(const Call& call) {
-  auto zero_of = [&](std::size_t input) {
-    return known_zero(call, input) ? Tensor() : call.tensor(input);
+  const Tensor x = call.tensor(0), filters = call.tensor(1);
+  auto zero_of = [&](std::size_t input, std::int64_t channels) {
+    return known_zero(call, input, channels) ? Tensor() : call.tensor(input);
   };
+  require(x.rank() == axes_of(filters) + 2, "[onnx] [", x.shape(), "] by [", filters.shape(),
+          "]; both must have as many axes");
   return integer_convolution(
-      call.tensor(0), zero_of(2), call.tensor(1), zero_of(3),
+      x, zero_of(2, x.size(1)), filters, zero_of(3, filters.size(0)),
       [&](const Tensor& x, const Tensor& weight) { return convolved(call, x, weight, {}); });
 }
 

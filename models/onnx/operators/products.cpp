@@ -33,7 +33,7 @@ Tensor of_integers(const Call& call) {
   if (is_row) a = a.unsqueeze(0);
   if (is_column) b = b.unsqueeze(1);
   auto zero_of = [&](std::size_t input, bool is_left) {
-    if (known_zero(call, input)) return Tensor();
+    if (known_zero(call, input, is_left ? a.size(-2) : b.size(-1))) return Tensor();
     const Tensor zero = call.tensor(input);
     if (zero.count() == 1) return zero.reshape({});
     return is_left && zero.rank() == 1 ? zero.unsqueeze(1) : zero;

@@ -36,7 +36,7 @@ WeightSteps steps_of(const Call& call, std::size_t input, std::size_t scale_inpu
   require((scale.shape() == one || scale.shape() == each) && zero.shape() == scale.shape(),
           "[onnx] a scale [", scale.shape(), "] and a zero point [", zero.shape(), "] of weights [",
           weight, "]; one for each direction is wanted, or [", each, "]");
-  return {scale, known_zero(call, scale_input + 1) ? Tensor() : zero};
+  return {scale, known_zero(call, scale_input + 1, zero.count()) ? Tensor() : zero};
 }
 WeightSteps steps_of(const WeightSteps& all, std::int64_t direction) {
   auto part = [&](const Tensor& t) { return t.defined() ? t.select(0, direction) : t; };

@@ -1,5 +1,6 @@
 #include "models/onnx/program/value.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/error.h"
@@ -34,7 +35,20 @@ Number element_of(const Number& value) {
 }  // namespace
 
 bool can_be_known(DType dtype) {
-  return is_boolean(dtype) || dtype == i32 || dtype == i64 || dtype == f32 || dtype == f64;
+  return is_boolean(dtype) || (is_integer(dtype) && dtype != u64) || dtype == f32 || dtype == f64;
+}
+
+bool Known::is_zero() const {
+  return std::ranges::all_of(elements, [](const Number& n) { return n.as_double() == 0; });
+}
+
+bool are_numbers(const Tensor& initializer) {
+  const DType dtype = initializer.dtype();
+  if (!can_be_known(dtype) || initializer.count() > most_known) return false;
+  if (initializer.rank() == 0) return true;
+  if (is_floating(dtype)) return false;
+  const bool may_be_weight = is_integer(dtype) && bit_width(dtype) == 8 && initializer.rank() > 1;
+  return !may_be_weight || known_of(initializer).is_zero();
 }
 
 Number as_element(const Number& value, DType dtype) {

@@ -24,11 +24,18 @@ struct Known {
   DType dtype;
   Shape shape;
   std::vector<Number> elements;
+  bool is_zero() const;  // all of them
 };
 // `value` as the dtype has it: rounded, wrapped, or compared with 0.
 Number as_element(const Number& value, DType dtype);
-// True if numbers of this dtype are kept on the host: those whose arithmetic the host has too.
+// True if numbers of this dtype are kept on the host: those whose arithmetic the host has too. It
+// has none for u64, because integers are i64 there.
 bool can_be_known(DType dtype);
+
+// True if a program reads an initializer with these elements as numbers: sizes, flags, zero points.
+// Weights stay tensors, since an application may replace them: floats with axes, and matrices of 8
+// bits other than zeros, which are the zero points of a layer's directions.
+bool are_numbers(const Tensor& initializer);
 
 class Value;
 using Sequence = std::vector<Value>;

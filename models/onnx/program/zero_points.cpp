@@ -1,14 +1,12 @@
 #include "models/onnx/program/zero_points.h"
 
-#include <algorithm>
-
 namespace tilewright::onnx {
 
-bool known_zero(const Call& call, std::size_t input) {
+bool known_zero(const Call& call, std::size_t input, std::int64_t channels) {
   if (!call.has(input)) return true;
   const Known* known = call.known(input);
-  return known != nullptr &&
-         std::ranges::all_of(known->elements, [](const Number& n) { return n.as_double() == 0; });
+  if (known == nullptr || !known->is_zero()) return false;
+  return known->elements.size() == 1 || std::ssize(known->elements) == channels;
 }
 
 }  // namespace tilewright::onnx

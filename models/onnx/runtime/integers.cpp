@@ -47,9 +47,10 @@ Tensor scales_of_columns(const Call& call, std::size_t input, std::int64_t colum
   return of_columns(call, input, columns);
 }
 Tensor zeros_of_columns(const Call& call, const Tensor& matrix, std::size_t zero_input) {
-  if (known_zero(call, zero_input)) return {};
+  if (!call.has(zero_input)) return {};
   require(call.dtype(zero_input) == matrix.dtype(), "[onnx] input ", zero_input,
           ", a zero point, is ", call.dtype(zero_input), "; ", matrix.dtype(), " is wanted");
+  if (known_zero(call, zero_input, matrix.size(-1))) return {};
   return of_columns(call, zero_input, matrix.size(-1));
 }
 

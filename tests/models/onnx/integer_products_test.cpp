@@ -7,6 +7,7 @@
 
 #include "graph/compile/compile.h"
 #include "models/onnx/onnx_module.h"
+#include "tests/errors.h"
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 #include "tests/tensors.h"
@@ -95,6 +96,74 @@ TEST(OnnxIntegerProducts, ConvolutionsAreExactForAllDepths) {
   for (std::int64_t depth : {129, 130, 514, 2056, 2057, 8200})
     for (const Bytes& b : {Bytes{true, 0}, Bytes{false, 120}})
       expect_definition("ConvInteger", 5, depth, 3, {false, 7}, b);
+}
+
+std::vector<std::vector<std::string>> ops_of(std::string_view op, const Bytes& x, const Bytes& w,
+                                             bool has_zeros) {
+  ScratchFolder folder;
+  const bool is_matmul = op == "MatMulInteger";
+  const std::vector<std::string> names =
+      has_zeros ? std::vector{"x"s, "w"s, "zx"s, "zw"s} : std::vector{"x"s, "w"s};
+  std::vector<std::string> tensors = {
+      tensor("w", is_matmul ? std::vector<std::int64_t>{8, 4} : std::vector<std::int64_t>{4, 8, 1},
+             w.raw(32), w.type())};
+  if (has_zeros) {
+    tensors.push_back(tensor("zx", {}, std::string(1, static_cast<char>(x.zero)), x.type()));
+    // One for each column or filter.
+    tensors.push_back(tensor("zw", {4}, std::string(4, static_cast<char>(w.zero)), w.type()));
+  }
+  const std::vector<std::string> sizes =
+      is_matmul ? std::vector{"5"s, "8"s} : std::vector{"1"s, "8"s, "5"s};
+  const auto module = load_onnx(folder.write(
+      "model.onnx",
+      model(graph_of(
+          {{node(op, names, {"y"})}, tensors, {value("x", sizes, x.type())}, {bytes(1, "y")}}))));
+  auto fast = compile(*module, {.fullgraph = true});
+  fast({x.tensor(is_matmul ? Shape{5, 8} : Shape{1, 8, 5})});
+  std::vector<std::vector<std::string>> ops;
+  const PlanReport report = fast.report().at(0);
+  for (const RegionReport& region : report.regions) ops.push_back(region.ops);
+  return ops;
+}
+
+// Zero points of 0 in the file cost nothing: the program is that of a model without zero points.
+TEST(OnnxIntegerProducts, HaveNoCorrectionsForZerosOfTheFile) {
+  const Bytes x{true, 0}, w{true, 0};
+  for (const char* op : {"MatMulInteger", "ConvInteger"}) {
+    EXPECT_EQ(ops_of(op, x, w, true), ops_of(op, x, w, false)) << op;
+    EXPECT_NE(ops_of(op, {true, 3}, {true, 5}, true), ops_of(op, x, w, false)) << op;
+  }
+}
+
+TEST(OnnxIntegerProducts, RefuseZeroPointsThatDoNotFit) {
+  ScratchFolder folder;
+  auto error = [&](const char* op, const std::vector<std::int64_t>& weight,
+                   const std::vector<std::string>& x) {
+    const auto module = load_onnx(folder.write(
+        "model.onnx", model(graph_of({{node(op, {"x", "w", "", "zw"}, {"y"})},
+                                      {tensor("w", weight, std::string(32, 'a'), is_i8),
+                                       tensor("zw", {3}, std::string(3, '\0'), is_i8)},
+                                      {value("x", x, is_i8)},
+                                      {bytes(1, "y")}}))));
+    return error_of([&] {
+      module->forward({zeros(x.size() == 2 ? Shape{5, 8} : Shape{1, 8, 5}, i8)});
+    });
+  };
+  expect_contains(error("MatMulInteger", {8, 4}, {"5", "8"}), "in node \"y\" (MatMulInteger)");
+  expect_contains(error("ConvInteger", {4, 8, 1}, {"1", "8", "5"}), "in node \"y\" (ConvInteger)");
+}
+
+// Initializers of 8 bits are numbers like others, where they are no weights.
+TEST(OnnxIntegerProducts, NumbersOf8BitsDecideShapes) {
+  ScratchFolder folder;
+  const auto module = load_onnx(folder.write(
+      "model.onnx", model(graph_of({{node("Cast", {"sizes"}, {"s"}, attribute("to", is_int64)),
+                                     node("Reshape", {"x", "s"}, {"y"})},
+                                    {tensor("sizes", {2}, std::string("\xff\x03", 2), is_i8)},
+                                    {value("x", {"2", "6"})},
+                                    {bytes(1, "y")}}))));
+  auto fast = compile(*module, {.fullgraph = true});
+  EXPECT_EQ(fast({ones({2, 6})})[0].shape(), (Shape{4, 3}));
 }
 
 }  // namespace
