@@ -1,6 +1,7 @@
 // What quantisation refuses.
 #include <gtest/gtest.h>
 
+#include "graph/functions/convolving/convolution.h"
 #include "graph/functions/quantisation/affine.h"
 #include "graph/functions/quantisation/linear.h"
 #include "graph/functions/quantisation/qparams.h"
@@ -84,6 +85,17 @@ TEST(QuantisationMisuse, SaysWhatDoesNotFit) {
         rescaled_gemm({{bytes, one, {}}, {words, one, {}}}, {one, one, i8});
       },
       "[rescaled_gemm] an operand is " + at);
+  const Convolve convolve = [](const Tensor& t, const Tensor& w) { return conv1d(t, w); };
+  expect(
+      [&] {
+        integer_convolution(zeros({1, 2, 3}, i32), {}, zeros({1, 2, 1}, i8), {}, convolve);
+      },
+      "[integer_convolution] an operand is i32 (at quantisation_misuse_test.cpp:");
+  expect(
+      [&] {
+        integer_convolution(zeros({1, 2, 3}, u8), {}, ones({1, 2, 1}), {}, convolve);
+      },
+      "[integer_convolution] an operand is f32");
   expect([&] { weight_int8pack_mm(x, x, one); }, "[weight_int8pack_mm] x is f32, the weight f32");
   expect(
       [&] {

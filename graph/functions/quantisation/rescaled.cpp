@@ -153,9 +153,11 @@ Tensor without_zero(const Tensor& integers, const Tensor& zero, int axis) {
 
 // By convolutions of f32, the fastest ones, as long as all sums are below 2^23, where f32 is exact
 // for halves too, which filters that are transformed have (regions/winograd.h): x at once, or the
-// upper and lower halves of its bytes by themselves; the others in f64.
+// upper and lower halves of its bytes by themselves; the others in f64. Sums beyond i32 wrap.
 Tensor integer_convolution(const Tensor& x, const Tensor& zero_of_x, const Tensor& weight,
-                           const Tensor& zero_of_weight, const Convolve& convolve) {
+                           const Tensor& zero_of_weight, const Convolve& convolve,
+                           source_location w) {
+  for (const Tensor& operand : {x, weight}) require_8_bits("integer_convolution", operand, w);
   constexpr std::int64_t exact = 1 << 23, half = 16, most = 255;
   const Tensor steps = without_zero(x, zero_of_x, 1),
                filters = without_zero(weight, zero_of_weight, 0);
@@ -166,7 +168,8 @@ Tensor integer_convolution(const Tensor& x, const Tensor& zero_of_x, const Tenso
     return convolve(part.to(dtype), filters.to(dtype)).to(DType::i32);
   };
   if (terms * largest * most < exact) return sums(steps, DType::f32);
-  if (terms * largest * half >= exact) return sums(steps, DType::f64);
+  if (terms * largest * half >= exact)
+    return convolve(steps.to(DType::f64), filters.to(DType::f64)).to(DType::i64).to(DType::i32);
   const Tensor low = steps & (half - 1);
   return sums((steps - low) / half, DType::f32) * half + sums(low, DType::f32);
 }

@@ -60,7 +60,8 @@ Tensor integer_matmul(const Tensor& a, const Tensor& zero_of_a, const Tensor& b,
 // one for each channel of x and each output of the weight.
 using Convolve = std::function<Tensor(const Tensor& x, const Tensor& weight)>;
 Tensor integer_convolution(const Tensor& x, const Tensor& zero_of_x, const Tensor& weight,
-                           const Tensor& zero_of_weight, const Convolve& convolve);
+                           const Tensor& zero_of_weight, const Convolve& convolve,
+                           std::source_location w = std::source_location::current());
 // A right operand that several products share, made ready once: i8, whose columns lie side by side
 // where `few_rows` are multiplied at a time.
 struct IntegerFactor {

@@ -98,6 +98,35 @@ TEST(OnnxIntegerProducts, ConvolutionsAreExactForAllDepths) {
       expect_definition("ConvInteger", 5, depth, 3, {false, 7}, b);
 }
 
+// Numbers of onnxruntime 1.32: sums of equal products, which wrap where i32 ends.
+TEST(OnnxIntegerProducts, WrapAsOnnxRuntimeDoes) {
+  struct Case {
+    std::int64_t depth, weight;
+    int type;
+    std::int64_t wanted;
+  };
+  for (const Case& c : {Case{70'000, 127, is_i8, -2'028'017'296},
+                        {40'000, 255, is_u8, -1'693'967'296},
+                        {70'000, -128, is_i8, 2'010'167'296}})
+    for (bool is_matmul : {false, true}) {
+      const std::string raw(static_cast<std::size_t>(c.depth), static_cast<char>(c.weight)),
+          n = std::to_string(c.depth);
+      const std::vector<std::string> sizes =
+          is_matmul ? std::vector{"1"s, n} : std::vector{"1"s, n, "1"s};
+      const std::vector<std::int64_t> weight =
+          is_matmul ? std::vector{c.depth, std::int64_t{1}}
+                    : std::vector{std::int64_t{1}, c.depth, std::int64_t{1}};
+      const std::string op = is_matmul ? "MatMulInteger" : "ConvInteger";
+      const std::string content = model(graph_of({{node(op, {"x", "w"}, {"y"})},
+                                                  {tensor("w", weight, raw, c.type)},
+                                                  {value("x", sizes, is_u8)},
+                                                  {bytes(1, "y")}}));
+      SCOPED_TRACE(op + " " + std::to_string(c.weight));
+      const Shape shape = is_matmul ? Shape{1, c.depth} : Shape{1, c.depth, 1};
+      expect_sums(content, full(shape, 255).to(u8), {c.wanted});
+    }
+}
+
 std::vector<std::vector<std::string>> ops_of(std::string_view op, const Bytes& x, const Bytes& w,
                                              bool has_zeros) {
   ScratchFolder folder;
