@@ -69,25 +69,35 @@ TEST_F(ExportedArchive, BoundsWhatAnEntryMayHold) {
               HasSubstr("entry \"a\" has 8 bytes; at most 7 are allowed"));
 }
 
-// Text that deflates to a 300th or so.
-std::string sparse_text(std::size_t size) {
+// A letter every so many characters, so that fewer letters deflate to less.
+std::string sparse_text(std::size_t size, std::size_t every) {
   std::string text(size, ' ');
-  for (std::size_t i = 0; i < size; i += 1000)
-    text[i] = static_cast<char>('a' + i / 1000 * 7919 % 26);
+  for (std::size_t i = 0; i < size; i += every)
+    text[i] = static_cast<char>('a' + i / every * 7919 % 26);
   return text;
 }
 
+// PyTorch's programs deflate to a 66th at best, as was measured with zlib's level 9.
+TEST_F(ExportedArchive, TakesTextsThatDeflateFurtherThanProgramsDo) {
+  constexpr std::size_t size = 40'000'000;
+  Archive archive = open(zip_archive({{"m/text", sparse_text(size, 300), true}}));
+  const exported::ArchiveEntry& entry = archive.at("text");
+  EXPECT_GT(size, 80 * entry.stored_bytes);
+  EXPECT_LT(size, 200 * entry.stored_bytes);
+  EXPECT_EQ(archive.text(entry, size).size(), size);
+}
+
 TEST_F(ExportedArchive, BoundsWhatATextInflatesTo) {
-  constexpr std::size_t few = 10'000'000, many = 40'000'000;
-  Archive archive = open(zip_archive({{"m/few", sparse_text(few), true},
-                                      {"m/many", sparse_text(many), true},
-                                      {"m/stored", sparse_text(many)}}));
+  constexpr std::size_t few = 10'000'000, many = 80'000'000;
+  Archive archive = open(zip_archive({{"m/few", sparse_text(few, 3000), true},
+                                      {"m/many", sparse_text(many, 3000), true},
+                                      {"m/stored", sparse_text(many, 3000)}}));
   EXPECT_EQ(archive.text(archive.at("few"), many).size(), few);
   EXPECT_EQ(archive.text(archive.at("stored"), many).size(), many);
   const std::uint64_t stored = archive.at("many").stored_bytes;
   EXPECT_THAT(error_of([&] { archive.text(archive.at("many"), many); }),
               HasSubstr(concat("entry \"many\" inflates from ", stored,
-                               " bytes to 40000000; at most ", (1 << 24) + 50 * stored,
+                               " bytes to 80000000; at most ", (1 << 24) + 200 * stored,
                                " are allowed; store it as it is, as torch.export.save does")));
 }
 
