@@ -12,7 +12,7 @@ import numpy as np
 from onnx_case_archive import write
 from onnx_microsoft_attention import attention, grouped, grouped_by_mask
 from onnx_microsoft_nodes import TYPES, case, f32, floats, integers, random
-from onnx_microsoft_quantised import packed, quantised
+from onnx_microsoft_quantised import packed, quantised, recurrent_by_channel
 
 
 def fused():
@@ -95,7 +95,7 @@ def fused():
 
 def main(folder):
     families = [quantised(), packed(), fused(), attention(), grouped(),
-                grouped_by_mask()]
+                grouped_by_mask(), recurrent_by_channel()]
     write(f"{folder}/microsoft.zip", [each for family in families for each in family],
           optimises=False)
 

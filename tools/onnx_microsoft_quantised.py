@@ -76,6 +76,27 @@ def quantised():
                    [floats(3, 4), f32(0.0002), np.array(500, dtype)])
 
 
+def recurrent_by_channel():
+    """A scale for each gate of each unit. ONNX Runtime takes zero points that are all equal, and 0
+    for signed weights."""
+    for name, dtype in TYPES.items():
+        for directions in (1, 2):
+            for zero in (128, 130) if dtype is np.uint8 else (0,):
+                weights = [integers(dtype, directions, 3, 20), integers(dtype, directions, 5, 20)]
+                steps = []
+                for _ in weights:
+                    steps += [np.abs(floats(directions, 20)) * 0.01 + f32(0.002),
+                              np.full((directions, 20), zero, dtype)]
+                yield case(
+                    f"dynamic_quantize_lstm_channels_{directions}_{name}_{zero}",
+                    "DynamicQuantizeLSTM",
+                    [floats(4, 1, 3)] + weights +
+                    [floats(directions, 40), None, floats(directions, 1, 5),
+                     floats(directions, 1, 5), None] + steps, ["y", "h", "c"],
+                    (1, 2, 8, 9, 10, 11), hidden_size=5,
+                    direction="bidirectional" if directions == 2 else "forward")
+
+
 def packed():
     for bits in (2, 4, 8):
         for k, block in ((64, 32), (40, 16)):
