@@ -1,5 +1,7 @@
 #include "graph/functions/recurrent/recurrent.h"
 
+#include <array>
+
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/named/named_function.h"
 #include "graph/ir/location.h"
@@ -125,6 +127,14 @@ Tensors layers(RecurrentKind kind, const TensorOperand& operand, const Tensors& 
   return results;
 }
 
+// The tensors of a weight, in the order in which a call has them as operands.
+template <typename Weights>
+auto parts_of(Weights& w) {
+  return std::to_array({&w.input, &w.hidden, &w.input_bias, &w.hidden_bias, &w.projection,
+                        &w.peephole, &w.input_steps.scale, &w.input_steps.zero_point,
+                        &w.hidden_steps.scale, &w.hidden_steps.zero_point});
+}
+
 // A call as a node: x, the lengths, the parts of the initial state, and the tensors of each weight,
 // undefined where there are none; the options as settings.
 Tensors called(const NamedFunction& function, RecurrentKind kind, const TensorOperand& x,
@@ -136,10 +146,7 @@ Tensors called(const NamedFunction& function, RecurrentKind kind, const TensorOp
   Tensors operands = {x.tensor, options.lengths};
   operands.insert(operands.end(), initial.begin(), initial.end());
   for (const RecurrentWeights& w : weights)
-    for (const Tensor& t : {w.input, w.hidden, w.input_bias, w.hidden_bias, w.projection,
-                            w.peephole, w.input_steps.scale, w.input_steps.zero_point,
-                            w.hidden_steps.scale, w.hidden_steps.zero_point})
-      operands.push_back(t);
+    for (const Tensor* part : parts_of(w)) operands.push_back(*part);
   graph::Settings settings = {{"weights", std::ssize(weights)},
                               {"bidirectional", options.bidirectional},
                               {"reverse", options.reverse},
@@ -169,17 +176,10 @@ Tensors recurrent_body(RecurrentKind kind, const GateFunction& activation,
   const std::size_t parts = kind == RecurrentKind::lstm ? 2 : 1;
   const Tensors initial(call.operands.begin() + 2,
                         call.operands.begin() + 2 + static_cast<std::ptrdiff_t>(parts));
-  std::vector<RecurrentWeights> weights;
-  const auto count = static_cast<std::size_t>(s.integer("weights"));
-  for (std::size_t i = 2 + parts; weights.size() < count; i += 10)
-    weights.push_back({call[i],
-                       call[i + 1],
-                       call[i + 2],
-                       call[i + 3],
-                       call[i + 4],
-                       call[i + 5],
-                       {call[i + 6], call[i + 7]},
-                       {call[i + 8], call[i + 9]}});
+  std::vector<RecurrentWeights> weights(static_cast<std::size_t>(s.integer("weights")));
+  std::size_t next = 2 + parts;
+  for (RecurrentWeights& w : weights)
+    for (Tensor* part : parts_of(w)) *part = call[next++];
   return layers(kind, {call[0], call.where}, initial, weights, options);
 }
 
