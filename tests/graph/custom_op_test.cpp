@@ -73,6 +73,32 @@ TEST(CustomOp, RunsAtOnceByEachImplementation) {
   expect_near(facts[1], sum(x, {1}));
 }
 
+TEST(CustomOp, TakesAnyNumberOfOperandsByOneSpelling) {
+  using dsl::Tile;
+  const CustomOp six = custom_op("six", elementwise([](Tile a, Tile b, Tile c, Tile d, Tile e,
+                                                       Tile f) { return a + b * c - d * e * f; }));
+  const Tensor x = ramp({3, 5}), row = ramp({5}, 0.5F);
+  auto call = [&](const Tensor& t) { return six(t, row, 2.0, t, row, 3); };
+  const Tensor expected = x + row * 2.0 - x * row * 3.0;
+  expect_near(call(x), expected);
+  expect_near(compile(call)(x), expected);
+  expect_near(six(x, row, 2.0, x, x[0], row + 0.0), x + row * 2.0 - x * x[0] * row);
+  // As many as there are.
+  const CustomOp total = custom_op(
+      "total", like_first,
+      BufferFunction([](std::span<const BufferView> operands, std::span<const BufferView> results) {
+        std::ranges::fill(results[0].elements<float>(), 0.0F);
+        for (const BufferView& operand : operands)
+          for (std::size_t i = 0; i < operand.elements<const float>().size(); ++i)
+            results[0].elements<float>()[i] += operand.elements<const float>()[i];
+      }));
+  expect_near(total(x, x, x, x, x, x, x, x, x, x, x, x), x * 12.0);
+  expect_near(total.all(std::vector<Tensor>(1000, ones({2})))[0], full({2}, 1000.0));
+  const std::string at = concat("custom_op_test.cpp:", __LINE__ + 1);
+  const std::string error = error_of([&] { six(x, x, x, x, x); });
+  EXPECT_THAT(error, AllOf(HasSubstr("[six]"), HasSubstr(at)));
+}
+
 TEST(CustomOp, AnElementwiseOneFusesWithItsNeighbours) {
   auto f = compile([](const Tensor& x) { return relu(swish()(x * 2.0, x) + 1.0); });
   Tensor x = ramp({4, 33});

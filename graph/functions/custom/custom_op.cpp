@@ -81,9 +81,15 @@ std::vector<Tensor> CustomOp::all(const std::vector<Tensor>& operands,
   return graph::apply_all(definition_->op(), operands, attributes, where);
 }
 
-Tensor CustomOp::one(std::initializer_list<const TensorOperand*> operands) const {
+Tensor CustomOp::of_many(std::initializer_list<TensorOperand> operands) const {
+  std::vector<const TensorOperand*> all;
+  for (const TensorOperand& operand : operands) all.push_back(&operand);
+  return result_of(all);
+}
+
+Tensor CustomOp::result_of(std::span<const TensorOperand* const> operands) const {
   std::vector<Tensor> tensors;
-  const source_location where = (*operands.begin())->where;
+  const source_location where = operands.front()->where;
   // Between elements a number has the dtype that it has beside these tensors elsewhere.
   auto is_tensor = [](const TensorOperand* operand) { return operand->tensor.defined(); };
   auto is_given = [&](const TensorOperand* each) { return each->is_number || is_tensor(each); };
@@ -91,8 +97,7 @@ Tensor CustomOp::one(std::initializer_list<const TensorOperand*> operands) const
                         std::ranges::all_of(operands, is_given) &&
                         std::ranges::any_of(operands, is_tensor);
   auto dtype_of_number = [&](const TensorOperand& operand) {
-    return promotes ? graph::common_dtype(name(), {operands.begin(), operands.size()})
-                    : operand.number.dtype();
+    return promotes ? graph::common_dtype(name(), operands) : operand.number.dtype();
   };
   for (const TensorOperand* operand : operands)
     tensors.push_back(operand->is_number

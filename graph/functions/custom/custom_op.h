@@ -20,9 +20,12 @@
 // error of a shape rule names the op, the types and the line of the call.
 #pragma once
 
+#include <concepts>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <source_location>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -90,12 +93,23 @@ class CustomOp {
                     const TensorOperand& d) const {
     return one({&a, &b, &c, &d});
   }
+  // Tensors and numbers, as many as there are; the line is that of the first.
+  template <typename... More>
+  requires(sizeof...(More) > 0 && (std::convertible_to<More, TensorOperand> && ...)) Tensor
+  operator()(const TensorOperand& a, const TensorOperand& b, const TensorOperand& c,
+             const TensorOperand& d, More&&... more) const {
+    return of_many({a, b, c, d, TensorOperand(std::forward<More>(more))...});
+  }
   // All results, of any number of operands. For an op that writes its first operand, that one.
   std::vector<Tensor> all(const std::vector<Tensor>& operands,
                           std::source_location where = std::source_location::current()) const;
 
  private:
-  Tensor one(std::initializer_list<const TensorOperand*> operands) const;
+  Tensor of_many(std::initializer_list<TensorOperand> operands) const;
+  Tensor result_of(std::span<const TensorOperand* const> operands) const;
+  Tensor one(std::initializer_list<const TensorOperand*> operands) const {
+    return result_of(std::span(operands.begin(), operands.size()));
+  }
   graph::CustomReference definition_;
 };
 

@@ -76,8 +76,8 @@ Shape common_shape(const std::string& name, GraphBuilder& builder,
   for (NodeId id : operands) {
     text += concat(text.empty() ? "" : ", ", "[", builder.node(id).shape, "]");
     shape = broadcast_shapes(*shape, builder.node(id).shape);
-    require(shape.has_value(), "[", name, "] shapes do not broadcast: ", text,
-            "; sizes must be equal or 1, counted from the last axis");
+    require(shape.has_value(), "[", name, "] shapes do not broadcast: ", text, " (at ",
+            At{builder.location()}, "); sizes must be equal or 1, counted from the last axis");
   }
   return *shape;
 }
@@ -104,7 +104,8 @@ CustomDefinition::Formula formula_of(const std::string& name, ElementwiseFunctio
   return [name, elementwise = std::move(elementwise)](
              GraphBuilder& builder, const std::vector<NodeId>& operands, const dsl::Target&) {
     require(operands.size() == elementwise.operands, "[", name, "] there are ", operands.size(),
-            " operands; the function takes ", elementwise.operands);
+            " operands (at ", At{builder.location()}, "); the function takes ",
+            elementwise.operands);
     const Shape shape = common_shape(name, builder, operands);
     dsl::Tracer tracer(name);
     std::vector<dsl::Tile> tiles;
