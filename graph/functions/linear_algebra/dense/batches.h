@@ -15,6 +15,8 @@
 // Eigen stays behind the sources of this folder.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <complex>
 #include <functional>
 #include <memory>
@@ -131,6 +133,31 @@ class Operands {
 template <typename Derived>
 bool is_finite(const Eigen::MatrixBase<Derived>& x) {
   return x.allFinite();
+}
+
+// The power of two up to the greatest real or imaginary part, 1 for a matrix without such a part.
+// Divided by it elements are around 1, so that their squares and absolute values neither overflow
+// nor vanish.
+template <typename Derived>
+double scale_of(const Eigen::MatrixBase<Derived>& a) {
+  if (a.size() == 0) return 1;
+  double greatest = a.real().cwiseAbs().maxCoeff();
+  if constexpr (is_complex<typename Derived::Scalar>)
+    greatest = std::max(greatest, a.imag().cwiseAbs().maxCoeff());
+  if (!(greatest > 0) || !std::isfinite(greatest)) return 1;
+  return std::ldexp(1.0, std::ilogb(greatest));
+}
+
+// Part by part: Eigen would divide complex elements by complex numbers, whose squares overflow.
+template <typename T>
+void divide(Matrix<T>& a, double by) {
+  a.real() /= by;
+  if constexpr (is_complex<T>) a.imag() /= by;
+}
+template <typename T>
+void multiply(Matrix<T>& a, double by) {
+  a.real() *= by;
+  if constexpr (is_complex<T>) a.imag() *= by;
 }
 
 using OneMatrix = std::function<void(std::int64_t)>;

@@ -87,9 +87,8 @@ class Spectrum {
 
  private:
   bool find() {
-    const double most = a.cwiseAbs().maxCoeff();
-    scale_ = most > 0 ? most : 1;
-    a /= scale_;
+    scale_ = scale_of(a);
+    divide(a, scale_);
     factors_ = balance(a);
     solver_.compute(a, vectors_.has_value());
     return solver_.info() == Eigen::Success;

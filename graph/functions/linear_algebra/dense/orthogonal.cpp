@@ -21,14 +21,19 @@ class Reflections {
       : a_(operands.take<T>()), factors_(results.take<T>()), tau_(results.take<T>()) {}
   void operator()(std::int64_t i) {
     a_.read(i, a);
+    const double scale = scale_of(a);
+    divide(a, scale);
     reflections_.factor(a);
+    upper_ = a.template triangularView<Eigen::Upper>();  // below it are the reflections
+    multiply(upper_, scale);
+    a.template triangularView<Eigen::Upper>() = upper_;
     factors_.write(i, a);
     tau_.write(i, reflections_.tau());
   }
 
  private:
   Field<T> a_, factors_, tau_;
-  Matrix<T> a;
+  Matrix<T> a, upper_;
   BlockReflections<T> reflections_;
 };
 
@@ -77,8 +82,11 @@ class Orthogonal {
       : a_(operands.take<T>()), q_(results.take<T>()), r_(results.take<T>()) {}
   void operator()(std::int64_t i) {
     a_.read(i, a);
+    const double scale = scale_of(a);
+    divide(a, scale);
     reflections_.factor(a);
     r = a.topRows(r_.rows());
+    multiply(r, scale);
     r.template triangularView<Eigen::StrictlyLower>().setZero();
     r_.write(i, r);
     q.resize(q_.rows(), q_.columns());

@@ -21,8 +21,9 @@ class SingularSolver {
   // Elements of a, which is not empty, are finite. False if the iteration does not converge.
   bool compute(const Matrix<T>& a) {
     const bool is_wide = a.cols() > a.rows();
-    const double greatest = a.cwiseAbs().maxCoeff(), scale = greatest == 0 ? 1 : greatest;
-    tall_ = (is_wide ? Matrix<T>(a.adjoint()) : a) / scale;
+    const double scale = scale_of(a);
+    tall_ = is_wide ? Matrix<T>(a.adjoint()) : a;
+    divide(tall_, scale);
     if (!find_values()) return false;
     put_in_order();
     values_ = values_ * scale;

@@ -63,11 +63,8 @@ class SymmetricSpectrum {
   // The values and the rotations of the tridiagonal matrix, in no order.
   bool is_solved() {
     const std::int64_t n = a.rows();
-    double greatest = 0;
-    for (std::int64_t j = 0; j < n; ++j)
-      greatest = std::max(greatest, below(j).cwiseAbs().maxCoeff());
-    const double scale = greatest == 0 ? 1 : greatest;
-    a /= scale;
+    const double scale = scale_of(a.template triangularView<Eigen::Lower>().toDenseMatrix());
+    divide(a, scale);
     order_.resize(static_cast<std::size_t>(n));
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
     if (vectors_ && !rotated_) rotated_.emplace(n);
