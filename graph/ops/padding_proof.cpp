@@ -15,6 +15,9 @@ namespace {
 // A size, as the call has it and as it is padded.
 struct Factor {
   std::int64_t given, padded;
+  // All elements along it are the same, in both: those of a value that was repeated. So they are
+  // also those along other factors of the same size.
+  bool is_uniform = false;
   bool operator==(const Factor&) const = default;
   bool is_padded() const { return given != padded; }
 };
@@ -67,8 +70,26 @@ struct NodePair {
 void need(bool holds, const char* otherwise) {
   if (!holds) throw Obstacle{otherwise};
 }
-void need_equal_axes(const Value& a, const Value& b) {
-  need(a == b, "it takes values together that are padded in different places");
+bool is_uniform(const Axis& axis) { return axis.size() == 1 && axis[0].is_uniform; }
+// The axes of what takes these two together, place by place.
+Value common_axes(const Value& a, const Value& b) {
+  need(a.size() == b.size(), "it takes values together of which one has more axes");
+  Value result = a;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (is_uniform(a[i])) result[i] = b[i];
+    need(result[i] == b[i] || is_uniform(b[i]),
+         "it takes values together that are padded in different places");
+  }
+  return result;
+}
+Axis uniform_axis(Axis axis) {
+  if (axis.size() == 1) axis[0].is_uniform = axis[0].is_padded();
+  return axis;
+}
+// Along which elements may differ.
+Axis varying(Axis axis) {
+  for (Factor& factor : axis) factor.is_uniform = false;
+  return axis;
 }
 constexpr const char* goes_over = "it goes over a padded axis";
 
@@ -92,7 +113,7 @@ void move_factor(Axis& axis, Factor& left, Axis& rest) {
 Value reshaped(const NodePair& pair) {
   Axis rest;
   for (const Axis& axis : pair.operands[0])
-    for (const Factor& factor : axis) add(rest, factor);
+    for (const Factor& factor : varying(axis)) add(rest, factor);
   Value result;
   for (int i = 0; i < pair.given.shape.rank(); ++i) {
     Factor left{pair.given.shape[i], pair.padded.shape[i]};
@@ -110,7 +131,10 @@ Value expanded(const NodePair& pair) {
   Value result = pair.plain();
   for (std::size_t i = 0; i < result.size(); ++i) {
     const Axis& operand = pair.operands[0][i];
-    if (operand.empty()) continue;  // of one element in both
+    if (operand.empty()) {  // of one element in both
+      result[i] = uniform_axis(result[i]);
+      continue;
+    }
     need(pair.shapes[0][static_cast<int>(i)] == pair.given.shape[static_cast<int>(i)],
          "it repeats a padded axis");
     result[i] = operand;
@@ -156,8 +180,7 @@ Value multiplied(const NodePair& pair) {
   a.back() = b.back();
   b[b.size() - 2] = a[a.size() - 2];
   b.back() = a.back();
-  need_equal_axes(a, b);
-  return a;
+  return common_axes(a, b);
 }
 
 Value looked_up(const NodePair& pair) {
@@ -176,7 +199,7 @@ Value joined(const NodePair& pair) {
          "it joins something behind a padded axis");
     Value others = operand;
     others[along] = result[along];
-    need_equal_axes(others, result);
+    result = common_axes(others, result);
   }
   result[along] = pair.plain()[along];
   return result;
@@ -185,8 +208,8 @@ Value joined(const NodePair& pair) {
 // Rows of q see, where causal, the keys up to their own.
 Value attended(const NodePair& pair) {
   const Value &q = pair.operands[0], &k = pair.operands[1];
-  need_equal_axes(k, pair.operands[2]);
-  need(q[0] == k[0], "it takes values together that are padded in different places");
+  common_axes(k, pair.operands[2]);
+  common_axes({q[0]}, {k[0]});
   need(!is_padded(q[1]) && !is_padded(k[1]) && !is_padded(q[3]), goes_over);
   const Attributes& a = pair.given.attributes;
   if (a.causal) need(is_simple(q[2]), "its rows were joined with another axis");
@@ -200,7 +223,9 @@ Value attended(const NodePair& pair) {
     need(given.position == 0, "its position is not known");
     need(pair.shapes[0][2] - 1 + a.start < pair.shapes[1][2], "its rows see padded keys");
   }
-  return q;
+  Value result;
+  for (const Axis& axis : q) result.push_back(varying(axis));
+  return result;
 }
 
 Value ordered(const NodePair& pair) {
@@ -214,7 +239,9 @@ Value ordered(const NodePair& pair) {
 Value accumulated(const NodePair& pair) {
   const auto along = static_cast<std::size_t>(pair.given.attributes.axes.at(0));
   need(is_simple(pair.operands[0][along]), "its axis was joined with another one");
-  return pair.operands[0];
+  Value result = pair.operands[0];
+  result[along] = varying(result[along]);
+  return result;
 }
 
 // Of a batch each by itself.
@@ -228,18 +255,25 @@ Value convolved(const NodePair& pair) {
   return result;
 }
 
+Value constant_axes(const NodePair& pair) {
+  Value result = pair.plain();
+  if (pair.given.op == Op::full)
+    for (Axis& axis : result) axis = uniform_axis(axis);
+  return result;
+}
+
 Value rule(const NodePair& pair) {
-  const Value plain = pair.plain();
+  const Value all = pair.plain();
   // What is the same throughout is the same whatever is computed of it.
   if (std::ranges::none_of(pair.operands, [](const Value& value) { return is_padded(value); }) &&
-      !is_padded(plain) && !pair.operands.empty())
-    return plain;
+      !is_padded(all) && !pair.operands.empty())
+    return all;
   switch (info(pair.given.op).kind) {
-    case Kind::input:
-    case Kind::constant: return plain;
+    case Kind::input: return all;
+    case Kind::constant: return constant_axes(pair);
     case Kind::pointwise:
-      for (const Value& operand : pair.operands) need_equal_axes(operand, pair.operands[0]);
-      return pair.operands[0];
+      return std::accumulate(pair.operands.begin() + 1, pair.operands.end(), pair.operands[0],
+                             common_axes);
     case Kind::view: return viewed(pair);
     case Kind::reduction: return reduced(pair);
     case Kind::contraction: return multiplied(pair);

@@ -10,6 +10,8 @@
 #include "graph/compile/compile.h"
 #include "graph/functions/log.h"
 #include "graph/functions/ordering/sort.h"
+#include "graph/functions/reducing/cumulative.h"
+#include "graph/functions/reducing/products.h"
 #include "tests/errors.h"
 #include "tests/tensors.h"
 
@@ -132,6 +134,35 @@ TEST(PaddedCalls, OfCausalAttentionSeeNoPadding) {
     return scaled_dot_product_attention(t, t, t);
   };
   expect_contains(obstacle_of(whole, ramp({2, 3, 8}), 1), "its rows see all keys");
+}
+
+// A repeated value is the same wherever a padded axis is, also where it was joined with another:
+// the linear layers of exported programs, which add a bias to rows of a list.
+TEST(PaddedCalls, AddRepeatedValuesToJoinedAxes) {
+  const Tensor weight = ramp({8, 6}) * 0.1, bias = ramp({6});
+  auto prompts = [](std::int64_t n) { return sin(ramp({2, n, 8}) * 30); };
+  auto list = [](const Tensor& x) { return x.reshape({-1, 8}); };
+  auto like = [](const Tensor& x, const Tensor& y) {
+    return y.reshape({x.shape()[0], x.shape()[1], -1});
+  };
+  EXPECT_EQ(
+      plans_of([&](const Tensor& x) { return like(x, addmm(bias, list(x), weight)); }, prompts, 1),
+      2U);
+  EXPECT_EQ(plans_of(
+                [&](const Tensor& x) {
+                  const Tensor two = full({x.shape()[0] * x.shape()[1], 8}, 2.0);
+                  return like(x, two * list(x));
+                },
+                prompts, 1),
+            2U);
+  // Running sums of the same value differ from place to place.
+  expect_contains(obstacle_of(
+                      [&](const Tensor& x) {
+                        const Tensor ones = full({x.shape()[0] * x.shape()[1], 1}, 1.0);
+                        return like(x, cumsum(ones, 0) + list(x));
+                      },
+                      prompts(3), 1),
+                  "it takes values together that are padded in different places");
 }
 
 TEST(PaddedCalls, AreWhatTheyAreWhereResultsWouldChange) {

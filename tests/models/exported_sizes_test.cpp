@@ -7,6 +7,7 @@
 #include "tests/errors.h"
 #include "tests/models/exported_call.h"
 #include "tests/models/exported_cases.h"
+#include "tests/models/exported_corpus.h"
 #include "tests/models/exported_files.h"
 #include "tests/models/folders.h"
 #include "tests/source_folder.h"
@@ -52,6 +53,33 @@ TEST(SizesOfPrograms, ThatDecideABranchBreakNoGraph) {
   auto fast = compile(*module, {.fullgraph = true});
   for (const auto& call : case_of(folder, "choice"))
     expect_near(fast(tensors_of(call["inputs"])), call["outputs"]);
+}
+
+// Batches of an encoder are padded. Its tokens see padded ones, so that prompts are compiled for
+// their own size, and the line of the model is named.
+TEST(SizesOfPrograms, OfAnEncoderPadBatchesAndNameTheLineThatSeesTokens) {
+  const auto all = testing::corpus_cases("models");
+  const auto bert = std::ranges::find(all, "models/Bert-dynamic", &testing::CorpusCase::name);
+  ASSERT_NE(bert, all.end());
+  for (int axis : {0, 1}) {
+    const testing::CorpusRun run = testing::corpus_runs(*bert).at(0);
+    auto module = load_exported(bert->program);
+    auto fast = compile(*module, {.fullgraph = true});
+    for (const Tensor& input : run.inputs) mark_dynamic(input, axis, {.buckets = {16}});
+    ::testing::internal::CaptureStderr();
+    const std::vector<Tensor> got = fast(run.inputs);
+    const std::string told = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(testing::difference(got, run.outputs, 10), std::nullopt);
+    EXPECT_EQ(fast.report().at(0).signature, axis == 0 ? "i64 16x7" : "i64 3x7");
+    if (axis == 0)
+      EXPECT_EQ(told, "");
+    else
+      EXPECT_THAT(told, AllOf(HasSubstr("softmax in node \"_softmax\" (aten._softmax.default) of "),
+                              HasSubstr("Bert-dynamic.pt2, from modeling_bert.py:"),
+                              HasSubstr("it goes over a padded axis; mark that axis without "
+                                        "buckets, so that the others are padded, or pad and mask "
+                                        "it before the call")));
+  }
 }
 
 Tensor whole(std::int64_t value) { return full({}, value, i64); }
