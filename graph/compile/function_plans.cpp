@@ -102,7 +102,7 @@ SignatureTable::Entry* FunctionPlans::entry_for(const Call& call, LoggedValues& 
 
 void FunctionPlans::tell_limit(const Call& call) {
   if (std::exchange(has_told_limit_, true)) return;
-  log_line(concat("[compile] ", table_.entries().size(),
+  log_line(concat("[compile] ", options_.max_signatures,
                   " signatures are compiled, which is the limit: calls of others, as of (",
                   to_string(signature_of(call.arguments, options_.device)),
                   "), run op by op, as Options::past_limit says"));

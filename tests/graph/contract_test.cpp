@@ -131,6 +131,17 @@ TEST(PastTheLimit, RunsOpByOpOnRequestAndSaysSoOnce) {
   EXPECT_EQ(runs, 4);
 }
 
+// Plans for sizes that change are none of the signatures that are counted.
+TEST(PastTheLimit, CountsSignaturesWithoutSizes) {
+  Compiled fast = compile(doubled, on_host({.max_signatures = 1, .past_limit = PastLimit::eager}));
+  for (std::int64_t size : {20, 30, 40}) fast(ramp({size}));
+  EXPECT_EQ(fast.report().size(), 3U);
+  testing::internal::CaptureStderr();
+  fast(ramp({20}).to(i64));
+  expect_contains(testing::internal::GetCapturedStderr(),
+                  "[compile] 1 signatures are compiled, which is the limit: ");
+}
+
 TEST(PastTheLimit, ReplacesThePlanThatWasUsedLeastRecently) {
   int runs = 0;
   Compiled fast = counted(runs, {.max_signatures = 2, .past_limit = PastLimit::replace_oldest});

@@ -55,6 +55,32 @@ std::string obstacle_of(const Function& function, const Tensor& example, int axi
   return at == std::string::npos ? "" : sizes.substr(at);
 }
 
+// Each bucket is a size: beside the signatures, and the one used least recently gives way.
+TEST(PaddedCalls, CountUnderMaxSizesAndNotUnderMaxSignatures) {
+  const Function twice = [](const Tensor& x) { return x * 2; };
+  auto fast = compile([&](const Tensor& x) { return twice(x); },
+                      of_default_device({.max_signatures = 1, .max_sizes = 2}));
+  Tensor first = rows(2);
+  mark_dynamic(first, 0, {.buckets = {4, 8, 12}});
+  fast(first);
+  auto buckets = [&] {
+    std::vector<std::int64_t> sizes;
+    for (const PlanReport& report : fast.report()) {
+      EXPECT_TRUE(report.sizes_vary);
+      sizes.push_back(std::stoll(report.signature.substr(report.signature.find(' ') + 1)));
+    }
+    std::ranges::sort(sizes);
+    return sizes;
+  };
+  for (std::int64_t count : {3, 7, 4}) expect_near(fast(rows(count)), twice(rows(count)));
+  EXPECT_EQ(buckets(), (std::vector<std::int64_t>{4, 8}));
+  for (std::int64_t count : {1, 11}) expect_near(fast(rows(count)), twice(rows(count)));
+  EXPECT_EQ(buckets(), (std::vector<std::int64_t>{4, 12}));  // that of 8 was used least recently
+  // Another dtype is one more of them, since it has a marked axis too.
+  expect_near(fast(rows(3).to(f64)).to(f32), twice(rows(3)));
+  EXPECT_EQ(fast.report().size(), 2U);
+}
+
 TEST(PaddedCalls, OfRowsMakeOnePlanABucket) {
   Tensor weight = ramp({6, 8}) * 0.1, bias = ramp({6}), scale = ramp({8});
   EXPECT_EQ(plans_of_rows([&](const Tensor& x) { return x * 2 + scale; }), 2U);
