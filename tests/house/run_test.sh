@@ -122,6 +122,29 @@ def save_one(name):
     with open(name, "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header + struct.pack("<f", 1))
 
+# y = x * sr for x [rows, 2] and a sample rate, an integer.
+def save_rated(name):
+    def node(op, takes, gives, more=b""):
+        return message(1, b"".join(message(1, each) for each in takes) + message(2, gives)
+                       + message(4, op) + more)
+    def taken(name, dtype, sizes):
+        return message(11, message(1, name) + message(2, message(1, number(1, dtype) + message(2, sizes))))
+    to_float = message(5, message(1, "to") + number(3, 1) + number(20, 2))
+    graph = (node("Cast", ["sr"], "r", to_float) + node("Mul", ["x", "r"], "y")
+             + taken("x", 1, message(1, message(2, "rows")) + message(1, number(1, 2)))
+             + taken("sr", 7, b"") + message(12, message(1, "y")))
+    with open(name, "wb") as file:
+        file.write(message(7, graph) + message(8, number(2, 17)))
+
+def save_rate(name, rate):
+    header = json.dumps({"x": {"dtype": "F32", "shape": [1, 2], "data_offsets": [0, 8]},
+                         "sr": {"dtype": "I64", "shape": [], "data_offsets": [8, 16]}}).encode()
+    with open(name, "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header + struct.pack("<2fq", 1, 2, rate))
+
+save_rated("rated.onnx")
+save_rate("rate.safetensors", 16000)
+save_rate("slow_rate.safetensors", 8000)
 save_endless("endless.onnx")
 save_one("one.safetensors")
 save_onnx("net.onnx", "Add")
@@ -164,6 +187,16 @@ ends 1 inspect endless.onnx --constant x=1,2
 said '[constant] x=1,2 has 2 values; the input is [1]' err
 ends 1 run net.pt2 --inputs named.safetensors --constant x
 said '[constant] x: has no value; NAME=VALUE is wanted' err
+
+# A file of inputs may hold the constant too, with the same value.
+ends 0 run rated.onnx --inputs rate.safetensors --constant sr=16000 --outputs result.safetensors
+python3 - <<'PYTHON'
+import struct
+data = open("result.safetensors", "rb").read()
+assert struct.unpack("<2f", data[-8:]) == (16000, 32000), data
+PYTHON
+ends 1 run rated.onnx --inputs slow_rate.safetensors --constant sr=16000
+said '[run] "sr" is i64 [scalar] 8000 in slow_rate.safetensors and i64 [scalar] 16000 by --constant; leave' err
 
 for model in net.pt2 net.onnx; do for inputs in named numbered; do
   ends 0 run $model --inputs $inputs.safetensors --outputs result.safetensors --repeat 3
@@ -234,6 +267,8 @@ def peak(ballast_bytes):
 alone, from_large = peak(0), peak(1 << 28)
 assert 0 < from_large < alone + (1 << 27), (alone, from_large)
 PYTHON
+ends 2 run .
+said '[run] . is a folder; name a program' err
 head -c 500 net.pt2 >cut.pt2
 ends 1 inspect cut.pt2
 said 'the file is cut short' err

@@ -70,12 +70,42 @@ void refuse_unread(const Safetensors& file, const std::set<std::string>& read,
       " (out.0, out.1, ... are passed over)");
 }
 
+// At most eight elements.
+std::string values_text(const Tensor& values) {
+  constexpr std::int64_t most = 8;
+  const Tensor first = values.reshape({-1}).slice(0, 0, std::min(most, values.count()));
+  std::string text;
+  auto add = [&](auto value) { text += concat(text.empty() ? "" : ",", value); };
+  if (is_floating(values.dtype()))
+    for (double value : first.to(DType::f64).to_vector<double>()) add(value);
+  else
+    for (std::int64_t value : first.to(DType::i64).to_vector<std::int64_t>()) add(value);
+  return concat(values.dtype(), " [", values.shape(), "] ", text,
+                values.count() > most ? ",.." : "");
+}
+
+// An inputs file may also have inputs that --constant holds, with the same values.
+void require_equal(const Safetensors& file, const Constants& constants, const std::string& path,
+                   std::set<std::string>& read) {
+  for (const auto& [name, constant] : constants) {
+    if (file.find(name) == nullptr) continue;
+    const Tensor given = file.tensor(name);
+    const bool is_equal = given.dtype() == constant.dtype() && given.shape() == constant.shape() &&
+                          all(given == constant).item<bool>();
+    require(is_equal, "[run] \"", json::excerpt(name), "\" is ", values_text(given), " in ", path,
+            " and ", values_text(constant),
+            " by --constant; leave one of them out, or give the same value");
+    read.insert(name);
+  }
+}
+
 // By the model's names, or else in.0, in.1, ...
-std::vector<Tensor> read_inputs(const ProgramModule& model, const std::string& path,
-                                const Device& device) {
+std::vector<Tensor> read_inputs(const ProgramModule& model, const Constants& constants,
+                                const std::string& path, const Device& device) {
   Safetensors file = Safetensors::open(path);
   std::vector<Tensor> inputs;
   std::set<std::string> read;
+  require_equal(file, constants, path, read);
   if (auto* onnx = dynamic_cast<const OnnxModule*>(&model))
     read.insert(onnx->defaults().begin(), onnx->defaults().end());
   for (const ProgramInput& input : model.inputs()) {
@@ -150,6 +180,8 @@ void print_result(const RunArguments& a, const std::vector<Tensor>& outputs, Tim
 
 void run(const RunArguments& a) {
   require_file("run", a.model, what_models_are);
+  require_use(!std::filesystem::is_directory(a.model), "[run] ", a.model, " is a folder; name ",
+              what_models_are, ", or use tilewright generate for a Hugging ", "Face model");
   if (!a.inputs.empty()) require_file("run", a.inputs, "a safetensors file of inputs");
   Options options = a.run.compile_options();
   options.freezing = a.run.freezing.value_or(a.repeat > 1);  // nobody else has the weights
@@ -157,13 +189,14 @@ void run(const RunArguments& a) {
   options.index_checks = IndexChecks::all;
   Times times;
   double start = now_s();
-  auto model = load(a, constants_of(a.model, a.constants));
+  const Constants constants = constants_of(a.model, a.constants);
+  auto model = load(a, constants);
   model->to(options.device);
   times.load_s = now_s() - start;
   require_use(!a.inputs.empty() || model->inputs().empty(), "[run] --inputs is missing; the model ",
               "takes ", model->inputs().size(), " tensors, which a safetensors file has");
   std::vector<Tensor> inputs;
-  if (!a.inputs.empty()) inputs = read_inputs(*model, a.inputs, options.device);
+  if (!a.inputs.empty()) inputs = read_inputs(*model, constants, a.inputs, options.device);
   for (const ProgramInput& input : model->inputs()) options.argument_names.push_back(input.name);
   auto fast = compile(*model, options);
   std::vector<Tensor> outputs = timed_calls(fast, inputs, a.repeat, times);
