@@ -134,3 +134,23 @@ expect_refused "(--weights int4 --group-size 128; int8 without a group size fits
   --weights int4 --group-size 128 --max-tokens 24
 expect_refused "[generate] --weights is absent; int8 and int4 can be chosen, which --activations needs" \
   --activations int8
+
+# The sizes of the folder, and its weights as they are stored, counted from the file's header.
+"$tool" inspect "$work/bytes" --json >"$work/out"
+python3 - "$work" <<'PYTHON'
+import json, math, struct, sys
+data = open(sys.argv[1] + "/bytes/model.safetensors", "rb").read()
+header = json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]])
+elements = sum(math.prod(entry["shape"]) for entry in header.values())
+config = json.load(open(sys.argv[1] + "/bytes/config.json"))
+found = json.load(open(sys.argv[1] + "/out"))
+for name, expected in {"family": "llama", "parameters": elements, "stored_elements": elements,
+                       "stored_bytes": 4 * elements, "stored_tensors": len(header),
+                       "dtypes": {"f32": elements}, "vocabulary": config["vocab_size"],
+                       "context": config["max_position_embeddings"], "layers": 2, "heads": 4,
+                       "kv_heads": 2, "head_size": 16, "format": "safetensors"}.items():
+    assert found[name] == expected, (name, found[name], expected)
+PYTHON
+"$tool" inspect "$work/bytes" >"$work/out"
+grep -qF "family llama: " "$work/out" || fail "inspect printed $(cat "$work/out")"
+grep -qF "vocabulary 55, context 64" "$work/out" || fail "inspect printed $(cat "$work/out")"

@@ -1,10 +1,14 @@
 // `tilewright inspect`: the inputs, outputs and operators of a program that PyTorch has exported,
-// or of an ONNX model.
+// or of an ONNX model; the sizes and weights of a Hugging Face folder.
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <map>
 #include <vector>
 
+#include "models/decoder/decoder_families.h"
 #include "models/files/reader.h"
+#include "models/weights/weights.h"
 #include "tools/console/command.h"
 #include "tools/console/table.h"
 #include "tools/console/terminal_text.h"
@@ -12,6 +16,10 @@
 
 namespace tilewright::tools {
 namespace {
+
+constexpr const char* what_can_be_inspected =
+    "a program that torch.export.save has written (.pt2), an ONNX model (.onnx), or the folder of "
+    "a Hugging Face model";
 
 nlohmann::json as_json(const ProgramSummary& summary) {
   nlohmann::json inputs = nlohmann::json::array(), operators = nlohmann::json::array();
@@ -38,11 +46,69 @@ nlohmann::json as_json(const ProgramSummary& summary) {
 struct Look {
   std::string model;
   std::vector<std::string> constants;
-  bool json = false;
+  bool json = false, follow_links = false;
 };
 
+// The weights of a folder as they are stored.
+struct StoredWeights {
+  std::int64_t tensors = 0, elements = 0, bytes = 0;
+  std::map<std::string, std::int64_t> elements_of;  // by the name of the dtype
+};
+StoredWeights stored_weights(const Weights& weights) {
+  StoredWeights stored;
+  for (const std::string& name : weights.names()) {
+    const DType dtype = weights.dtype(name);
+    const std::int64_t count = element_count(weights.shape(name));
+    ++stored.tensors;
+    stored.elements += count;
+    stored.bytes += count * size_bytes(dtype);
+    stored.elements_of[std::string(name_of(dtype))] += count;
+  }
+  return stored;
+}
+
+nlohmann::json as_json(const DecoderConfig& config, const StoredWeights& stored) {
+  return {{"family", config.family},
+          {"format", "safetensors"},
+          {"parameters", config.parameter_count()},
+          {"stored_tensors", stored.tensors},
+          {"stored_elements", stored.elements},
+          {"stored_bytes", stored.bytes},
+          {"dtypes", stored.elements_of},
+          {"vocabulary", config.vocabulary},
+          {"context", config.max_positions},
+          {"layers", config.layers},
+          {"hidden", config.hidden},
+          {"intermediate", config.intermediate},
+          {"heads", config.heads},
+          {"kv_heads", config.kv_heads},
+          {"head_size", config.head_size}};
+}
+
+void inspect_folder(const Look& a) {
+  require_use(a.constants.empty(), "[inspect] ", a.model,
+              " is a folder; --constant is for the inputs of a program, in a file");
+  const DecoderConfig config = read_decoder_config(a.model, {.links_may_leave = a.follow_links});
+  const StoredWeights stored =
+      stored_weights(Weights::open(a.model, {.links_may_leave = a.follow_links}));
+  if (a.json) {
+    fmt::print("{}\n", as_json(config, stored).dump(2));
+    return;
+  }
+  std::vector<std::string> dtypes;
+  for (const auto& [name, count] : stored.elements_of) dtypes.push_back(name);
+  fmt::print("family {}: {} parameters\n", config.family, config.parameter_count());
+  fmt::print("weights: {} tensors, {} of {}, safetensors\n", stored.tensors,
+             bytes_text(static_cast<double>(stored.bytes)), listed(dtypes));
+  fmt::print("vocabulary {}, context {}\n", config.vocabulary, config.max_positions);
+  fmt::print("layers {}, hidden {}, intermediate {}, heads {} of {}, key and value heads {}\n",
+             config.layers, config.hidden, config.intermediate, config.heads, config.head_size,
+             config.kv_heads);
+}
+
 void inspect(const Look& a) {
-  require_file("inspect", a.model, what_models_are);
+  require_file("inspect", a.model, what_can_be_inspected);
+  if (std::filesystem::is_directory(a.model)) return inspect_folder(a);
   const ProgramSummary summary = summary_of(a.model, constants_of(a.model, a.constants));
   if (a.json) {
     fmt::print("{}\n", as_json(summary).dump(2));
@@ -74,8 +140,11 @@ void inspect(const Look& a) {
 
 void add_inspect(CLI::App& command) {
   auto a = std::make_shared<Look>();
-  command.add_option("MODEL", a->model, what_models_are)->required();
+  command.add_option("MODEL", a->model, what_can_be_inspected)->required();
   command.add_option("--constant", a->constants, what_constants_are);
+  command.add_flag("--follow-links", a->follow_links,
+                   "of a folder: also where they lead out of it (and not to the Hugging Face "
+                   "cache's own files)");
   command.add_flag("--json", a->json, "print JSON");
   command.callback([a] { inspect(*a); });
 }
