@@ -178,6 +178,8 @@ TEST(HouseImporters, SeeFunctionsAndTensorsOfTheGraph) {
       // Values of the host, and what a branch that reads one says.
       {"models/onnx/program/value.h", "graph/tensor/user/number.h"},
       {"models/onnx/control/control.cpp", "graph/tensor/guarded.h"},
+      {"models/onnx/control/choice.cpp", "graph/tensor/guarded.h"},
+      {"models/onnx/control/choice.cpp", "graph/tensor/recording/graph_break.h"},
       {"models/onnx/control/loops.cpp", "graph/tensor/guarded.h"},
       {"models/onnx/control/running.cpp", "graph/tensor/recording/graph_break.h"},
       {"models/onnx/onnx_module.cpp", "graph/compile/sizes/size_marks.h"}};

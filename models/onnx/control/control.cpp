@@ -3,6 +3,7 @@
 #include "graph/functions/indexing/arranging.h"
 #include "graph/tensor/guarded.h"
 #include "models/files/reader.h"
+#include "models/onnx/control/choice.h"
 #include "models/onnx/control/loops.h"
 #include "models/onnx/control/running.h"
 #include "models/onnx/operators/table.h"
@@ -16,29 +17,6 @@ Tensors tensors_of(const std::vector<Value>& values) {
   Tensors tensors;
   for (const Value& value : values) tensors.push_back(value.tensor());
   return tensors;
-}
-
-// Where the host knows the condition, only the chosen branch is run. Inside compile() both become
-// parts of the graph if they give tensors of the same types; else the condition is read.
-Results chosen(const Call& call) {
-  const Graph &then_branch = call.graph("then_branch"), &else_branch = call.graph("else_branch");
-  require(is_boolean(call.dtype(0)) && element_count(call.shape(0)) == 1,
-          "[onnx] the condition is ", call.dtype(0), " [", call.shape(0),
-          "]; bool of one element is wanted");
-  require(then_branch.outputs.size() == else_branch.outputs.size(), "[onnx] one branch gives ",
-          then_branch.outputs.size(), " values, the other ", else_branch.outputs.size(),
-          "; both must give as many");
-  auto taken = [&](const Graph& branch) { return run(branch, {}, call.execution()); };
-  if (call.known(0) == nullptr && graph::is_capturing()) try {
-      Tensors results = cond(
-          call.tensor(0).reshape({}),
-          [&](const Tensors&) { return tensors_of(taken(then_branch)); },
-          [&](const Tensors&) { return tensors_of(taken(else_branch)); });
-      return {results.begin(), results.end()};
-    } catch (const Error&) {  // what one of the branches cannot be in a graph, or at all
-    }
-  const Graph& branch = call.scalar(0).as_integer() != 0 ? then_branch : else_branch;
-  return taken(branch);
 }
 
 // The axes and directions of slicing and stacking, if not along the first axis from the first
