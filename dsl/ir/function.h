@@ -34,7 +34,7 @@ enum class Barrier : std::uint8_t { none, array, scratch };
 // Which loops a host multiplies matrices by (codegen/host/emit_dot.cpp and its neighbours):
 //   along_n      vectors of neighbouring columns of the right operand, which any product can take
 //   along_k      vectors along the inner axis of both, whose lanes are added up at the end
-//   interleaved  pairs of bf16 of two rows of the right operand, put together as they are loaded
+//   interleaved  of words that two (bf16) or four rows (i8) of the right operand make when loaded
 //   packed       of operands that are packed in the order in which they are multiplied
 //   tiled        likewise, by registers of rows (AMX)
 enum class Product : std::uint8_t { along_n, along_k, interleaved, packed, tiled };

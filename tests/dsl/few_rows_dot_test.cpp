@@ -68,12 +68,13 @@ TEST_P(FewRowsDot, EqualsTheInterpreter) {
               {}, 1e-4F);
 }
 
-// c = 2 a b + 0.5 with a [m, k] and b [k, n] of i8; b is contiguous along k.
-ir::Function program_of_bytes(std::int64_t m, std::int64_t n, std::int64_t k) {
+// c = 2 a b + 0.5 with a [m, k] and b [k, n] of i8; b is contiguous along k, or along n.
+ir::Function program_of_bytes(std::int64_t m, std::int64_t n, std::int64_t k, bool turned = true) {
   Tracer t("bytes");
   Tile a = t.pointer_param("a", DType::i8), b = t.pointer_param("b", DType::i8),
        c = t.pointer_param("c", f32);
-  Desc left = make_desc(a, {m, k}, {k, 1}), right = make_desc(b, {k, n}, {1, k});
+  Desc left = make_desc(a, {m, k}, {k, 1}),
+       right = turned ? make_desc(b, {k, n}, {1, k}) : make_desc(b, {k, n}, {n, 1});
   Tile product = dot(load(left, {0, 0}, {m, k}), load(right, {0, 0}, {k, n}));
   Tile twice = dot(load(left, {0, 0}, {m, k}), load(right, {0, 0}, {k, n}), product);
   store(make_desc(c, {m, n}, {n, 1}), {0, 0}, cast(twice, f32) + 0.5);
@@ -104,12 +105,28 @@ TEST(FewRowsDot, OfBytesEqualsTheInterpreter) {
       }
 }
 
+TEST(FewRowsDot, OfBytesByRowsEqualsTheInterpreter) {
+  for (std::int64_t m : {1, 2, 3, 4, 5, 9})
+    // Registers of columns, several at once and a rest of them, and no whole ones.
+    for (std::int64_t n : {64, 128, 320, 448, 72})
+      // Whole words, and a rest.
+      for (std::int64_t k : {4, 64, 260, 66}) {
+        SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k);
+        expect_same(program_of_bytes(m, n, k, false),
+                    {random_bytes(m * k, 3), random_bytes(k * n, 4),
+                     Array(static_cast<std::size_t>(m * n), NAN)},
+                    {}, 0);
+      }
+}
+
 TEST(FewRowsDot, MultipliesBytesByFours) {
-  auto assembly = [&](std::int64_t k) {
-    return host_code_text(program_of_bytes(1, 16, k), target_named("avx512_bf16"), "asm");
-  };
-  EXPECT_THAT(assembly(64), testing::HasSubstr("vpdpbusd"));
-  EXPECT_THAT(assembly(66), testing::Not(testing::HasSubstr("vpdpbusd")));
+  for (bool turned : {true, false}) {
+    auto assembly = [&](std::int64_t k) {
+      return host_code_text(program_of_bytes(1, 64, k, turned), target_named("avx512_bf16"), "asm");
+    };
+    EXPECT_THAT(assembly(64), testing::HasSubstr("vpdpbusd"));
+    EXPECT_THAT(assembly(66), testing::Not(testing::HasSubstr("vpdpbusd")));
+  }
 }
 
 // Each block's turn asks for the next one's memory.

@@ -208,7 +208,9 @@ void Emitter::dot(const Inst& inst) {
   switch (inst.schedule.product) {
     case ir::Product::packed: packed_dot(a, b, c, accumulate); break;
     case ir::Product::tiled: tiled_dot(a, b, c, accumulate); break;
-    case ir::Product::interleaved: dot_interleaved(a, b, c, accumulate); break;
+    case ir::Product::interleaved:
+      dot_interleaved(a, b, c, products_.elements_in_word(a.dtype, b.dtype, wanted), accumulate);
+      break;
     case ir::Product::along_k: {
       const int word = products_.elements_in_word(a.dtype, b.dtype, wanted);
       if (word > 1 && b.rows % word == 0 && b.rows >= word * least_word_lanes)

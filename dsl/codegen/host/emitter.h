@@ -275,8 +275,9 @@ class Emitter : Arithmetic {
   bool is_read_ahead(const Matrix& a, const Matrix& b) const;
   llvm::Value* sum_each(std::vector<llvm::Value*> vectors);
 
-  // emit_paired_dot.cpp
-  void dot_interleaved(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  // emit_interleaved_dot.cpp
+  void dot_interleaved(const Matrix& a, const Matrix& b, const Matrix& c, int in_word,
+                       bool accumulate);
   void dot_interleaved_block(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
 
   // emit_packed_dot.cpp

@@ -207,10 +207,11 @@ Product ProductPlans::product(const Inst& dot) const {
     return by(packed_product(target_, packed_word(left, right, sum, a.columns), b.columns));
   bool along_k = b.columns_contiguous() && a.rows_contiguous() && b.rows > 1;
   if (along_k && (a.rows <= rows_along_k || b.rows >= long_depth)) return Product::along_k;
-  bool can_interleave = target_.has_fast_pairs && target_.has_avx512() &&
-                        elements_in_word(left, right, sum) == 2 && a.rows_contiguous() &&
-                        b.rows_contiguous() && b.rows % 2 == 0 &&
-                        b.columns % interleaved_columns == 0;
+  const int in_word = elements_in_word(left, right, sum);
+  bool can_interleave = target_.has_avx512() && in_word > 1 &&
+                        (in_word > 2 || target_.has_fast_pairs) && a.rows_contiguous() &&
+                        b.rows_contiguous() && b.rows % in_word == 0 &&
+                        b.columns % interleaved_columns(in_word) == 0;
   return can_interleave ? Product::interleaved : Product::along_n;
 }
 

@@ -13,7 +13,9 @@
 
 namespace tilewright::dsl {
 
-constexpr std::int64_t interleaved_columns = 32;  // at once
+// Columns that are multiplied at once where rows of so many elements in a word are interleaved: a
+// register of each row.
+constexpr std::int64_t interleaved_columns(int in_word) { return 16 * in_word; }
 
 // A matrix that exists as a whole, in scratch memory or in an array, before a product reads it.
 struct MatrixPlace {
