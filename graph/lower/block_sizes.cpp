@@ -44,7 +44,11 @@ ProductExtent product_extent(const Region& region, const RegionFacts& facts, std
   const std::int64_t own = facts.digit ? facts.digits[*facts.digit] : 1;
   ProductExtent product{region.rows / own, rows,  region.width,
                         facts.depth,       bytes, facts.weight_element_bytes};
-  if (!facts.weights_along_depth) product.least_columns = run_bytes / facts.weight_element_bytes;
+  if (!facts.weights_along_depth) {
+    product.least_columns = run_bytes / facts.weight_element_bytes;
+    // Rows of i8 are interleaved, a register of each (codegen/host/emit_interleaved_dot.cpp).
+    if (bytes == 1) product.column_quantum = 4 * host.lanes;
+  }
   product.panel_width = facts.panel_width;
   return product;
 }

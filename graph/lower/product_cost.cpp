@@ -160,9 +160,12 @@ ProductBlock cheapest_product_block(const ProductExtent& p, const dsl::Target& h
   const std::int64_t quantum = by_tiles ? PackedProduct::tiled_columns : 3 * host.lanes;
   if (p.rows >= PackedProduct::least_rows)
     for_parts(p.columns, quantum, by_tiles ? most_tiled_columns : most_columns, offer_packed);
+  const std::int64_t quantum_of_rows = std::max<std::int64_t>(p.column_quantum, host.lanes);
+  const bool ends_with_quantum = p.column_quantum != 0 && p.columns > p.column_quantum;
   // With more rows, too much is multiplied to save packing.
   if (p.rows < 2 * PackedProduct::least_rows)
-    for_parts(p.columns, host.lanes, p.columns, [&](std::int64_t columns) {
+    for_parts(p.columns, quantum_of_rows, p.columns, [&](std::int64_t columns) {
+      if (columns % quantum_of_rows != 0 && ends_with_quantum) return;
       for (std::int64_t rows : {p.rows, std::int64_t{32}, std::int64_t{16}, std::int64_t{8}})
         if (rows <= p.rows && rows < PackedProduct::least_rows &&
             columns >= std::min(p.columns, p.least_columns))

@@ -26,10 +26,11 @@ namespace tilewright::graph {
 struct ProductExtent {
   std::int64_t outer = 1;  // products
   std::int64_t rows = 1, columns = 1, depth = 1;
-  std::int64_t element_bytes = 4;  // as they are multiplied
-  std::int64_t weight_bytes = 4;   // of the right operand, in memory
-  std::int64_t least_columns = 1;  // of a block, so that it reads whole runs of memory
-  std::int64_t panel_width = 0;    // of a right operand that is packed already
+  std::int64_t element_bytes = 4;   // as they are multiplied
+  std::int64_t weight_bytes = 4;    // of the right operand, in memory
+  std::int64_t least_columns = 1;   // of a block, so that it reads whole runs of memory
+  std::int64_t column_quantum = 0;  // of blocks whose rows are not packed; 0: whole vectors
+  std::int64_t panel_width = 0;     // of a right operand that is packed already
 };
 
 // Cycles until the product is done with blocks of this size on `threads` threads, each block's

@@ -100,6 +100,19 @@ TEST(ProductCost, StoresChunksOfWholePanels) {
 }
 
 // A single row is no product that is packed, and all threads read its weights.
+// Rows of i8 that are interleaved in registers of 64 columns: blocks end with a register, also
+// where the matrix does not.
+TEST(ProductCost, CutsFewRowsWhereInterleavedColumnsEnd) {
+  for (std::int64_t columns : {73, 1024, 8210})
+    for (std::int64_t rows : {1, 20, 47})
+      for (int threads : {1, 2, 8}) {
+        ProductExtent p{1, rows, columns, 1024, 1, 1};
+        p.column_quantum = 64;
+        EXPECT_EQ(cheapest_product_block(p, host, threads).columns % 64, 0)
+            << columns << " columns, " << rows << " rows, " << threads << " threads";
+      }
+}
+
 TEST(ProductCost, CutsTheColumnsOfFewRowsForAllThreads) {
   for (std::int64_t rows : {1, 8}) {
     ProductExtent p{1, rows, 4096, 4096, 4, 4};
