@@ -230,6 +230,81 @@ TEST(Recurrent, SequencesEndAtTheirLengths) {
                   "[rnn] length 2 is outside 1 steps");
 }
 
+// More steps than are recorded one by one: both directions go together.
+TEST(Recurrent, BothDirectionsAreTwoLayersOfOne) {
+  using Layer = std::function<Tensors(const Tensor& x, const Tensors& state,
+                                      const std::vector<RecurrentWeights>&, RecurrentOptions)>;
+  const auto of_lstm = [](const Tensor& x, const Tensors& state, const auto& all,
+                          const RecurrentOptions& options) -> Tensors {
+    const LstmResult r = lstm(x, {state[0], state[1]}, all, options);
+    return {r.output, r.hidden, r.cell};
+  };
+  const auto of_gru = [](const Tensor& x, const Tensors& state, const auto& all,
+                         const RecurrentOptions& options) -> Tensors {
+    auto [y, h] = gru(x, state[0], all, options);
+    return {y, h};
+  };
+  constexpr std::int64_t steps = 20, batch = 2, inputs = 3, size = 4;
+  Dice dice(11);
+  const auto two_of = [&](std::int64_t gates) {
+    return std::vector{weights(dice, gates, inputs, size), weights(dice, gates, inputs, size)};
+  };
+  std::vector<RecurrentWeights> looking = two_of(4), rounded = two_of(4);
+  for (RecurrentWeights& w : looking) w.peephole = dice.floats({3 * size});
+  for (RecurrentWeights& w : rounded) {
+    w.input = dice.integers({4 * size, inputs}, -128, 128).to(DType::i8);
+    w.hidden = dice.integers({4 * size, size}, 0, 256).to(DType::u8);
+    w.input_steps = {full({}, 0.01), {}};
+    w.hidden_steps = {abs(dice.floats({4 * size})) / 64, full({4 * size}, 120, DType::u8)};
+  }
+  std::vector<RecurrentWeights> projected = two_of(4);
+  for (RecurrentWeights& w : projected) {
+    w.hidden = dice.floats({4 * size, 2});
+    w.projection = dice.floats({2, size});
+  }
+  struct Case {
+    Layer layer;
+    std::vector<RecurrentWeights> weights;
+    std::int64_t state = size;
+    RecurrentOptions options = {};
+  };
+  const Tensor lengths = Tensor::from(std::vector<std::int64_t>{17, 0}, {batch});
+  RecurrentOptions ends, before;
+  ends.lengths = lengths;
+  before.linear_before_reset = false;
+  const Case cases[] = {{of_lstm, two_of(4)},
+                        {of_gru, two_of(3)},
+                        {of_gru, two_of(3), size, before},
+                        {of_lstm, looking},
+                        {of_lstm, rounded},
+                        {of_lstm, projected, 2},
+                        {of_lstm, two_of(4), size, ends}};
+  const Tensor x = dice.floats({steps, batch, inputs});
+  for (const Case& c : cases) {
+    const Tensors initial = {dice.floats({2, batch, c.state}), dice.floats({2, batch, size})};
+    const auto one = [&](std::int64_t direction) {
+      RecurrentOptions options = c.options;
+      options.reverse = direction == 1;
+      return c.layer(x,
+                     {initial[0].slice(0, direction, direction + 1),
+                      initial[1].slice(0, direction, direction + 1)},
+                     {c.weights[static_cast<std::size_t>(direction)]}, options);
+    };
+    const Tensors forward = one(0), backward = one(1);
+    RecurrentOptions both = c.options;
+    both.bidirectional = true;
+    expect_at_once_and_compiled(
+        [&](const Tensors& t) { return c.layer(t[0], initial, c.weights, both); }, {x},
+        [&](const Tensors& got) {
+          ASSERT_EQ(got.size(), forward.size());
+          for (std::size_t i = 0; i < got.size(); ++i) {
+            const Tensor wanted = cat({forward[i], backward[i]}, i == 0 ? 2 : 0);
+            expect_close(got[i], wanted.shape(), wanted.to_vector<float>(), 1e-5F);
+          }
+        });
+  }
+}
+
 TEST(Recurrent, WeightsMustFit) {
   const Tensor x = zeros({3, 2, 1}), h = zeros({1, 2, 1});
   auto error = [&](const Tensor& operand, const Tensor& initial,

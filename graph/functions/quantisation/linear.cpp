@@ -107,12 +107,21 @@ Tensor dequantize_linear(const TensorOperand& x, const Tensor& scale, const Tens
 }
 
 // All of one number have the scale 1, so that 0 stays 0.
-DynamicallyQuantized dynamic_quantize_linear(const TensorOperand& operand) {
-  const Tensor& x = graph::tensor_of(operand, "dynamic_quantize_linear");
-  const Tensor least = minimum(amin(x), 0.0), most = maximum(amax(x), 0.0);
+static DynamicallyQuantized quantized_by_range(const Tensor& x, const Tensor& lowest,
+                                               const Tensor& highest) {
+  const Tensor least = minimum(lowest, 0.0), most = maximum(highest, 0.0);
   const Tensor scale = where(most == least, 1.0, (most - least) / 255.0);
   const Tensor zero = clamp(round(-least / scale), 0.0, 255.0);
   return {clamp(round(x / scale) + zero, 0.0, 255.0), scale, zero};
+}
+DynamicallyQuantized dynamic_quantize_linear(const TensorOperand& operand) {
+  const Tensor& x = graph::tensor_of(operand, "dynamic_quantize_linear");
+  return quantized_by_range(x, amin(x), amax(x));
+}
+DynamicallyQuantized dynamic_quantize_linear(const TensorOperand& operand,
+                                             const std::vector<int>& axes) {
+  const Tensor& x = graph::tensor_of(operand, "dynamic_quantize_linear");
+  return quantized_by_range(x, amin(x, axes, true), amax(x, axes, true));
 }
 
 Tensor quantized_matmul(const LinearOperand& a, const LinearOperand& b, const LinearResult& result,

@@ -45,6 +45,8 @@ struct DynamicallyQuantized {
   Tensor scale, zero_point;  // f32, without axes; the zero point is one of the steps
 };
 DynamicallyQuantized dynamic_quantize_linear(const TensorOperand& x);
+// By a range for each place of the other axes: along these axes scales and zero points have size 1.
+DynamicallyQuantized dynamic_quantize_linear(const TensorOperand& x, const std::vector<int>& axes);
 
 // Integers with a scale and a zero point, of one element, or [size] along an axis.
 struct LinearOperand {

@@ -206,17 +206,28 @@ Tensor scaled_matmul(const ScaledIntegers& a, const ScaledIntegers& b, const Ten
   const Tensor sums = integer_sums("scaled_matmul", a, b, w);
   return with_bias("scaled_matmul", sums.to(DType::f32) * (a.scale * b.scale), bias, w);
 }
-Tensor dynamic_scaled_matmul(const Tensor& x, const IntegerFactor& b, const Tensor& scale,
-                             const Tensor& bias, source_location w) {
+static void require_rows(const Tensor& x, source_location w) {
   require(x.dtype() == DType::f32, "[dynamic_scaled_matmul] x is ", x.dtype(), " (at ", At{w},
           "); f32 is wanted");
   require(x.rank() >= 2, "[dynamic_scaled_matmul] x is [", x.shape(), "] (at ", At{w},
           "); rows of a matrix are wanted");
-  const DynamicallyQuantized found = dynamic_quantize_linear({x, w});
-  const Tensor steps = (found.steps - to_signed).to(DType::i8),
-               zero = (found.zero_point - to_signed).to(DType::i32);
-  const Tensor sums = sums_of(steps, zero, b, w);
-  return with_bias("dynamic_scaled_matmul", sums.to(DType::f32) * (found.scale * scale), bias, w);
+}
+static Tensor product_of(const DynamicallyQuantized& x, const IntegerFactor& b, const Tensor& scale,
+                         source_location w) {
+  const Tensor steps = (x.steps - to_signed).to(DType::i8),
+               zero = (x.zero_point - to_signed).to(DType::i32);
+  return sums_of(steps, zero, b, w).to(DType::f32) * (x.scale * scale);
+}
+Tensor dynamic_scaled_matmul(const Tensor& x, const IntegerFactor& b, const Tensor& scale,
+                             const Tensor& bias, source_location w) {
+  require_rows(x, w);
+  const Tensor product = product_of(dynamic_quantize_linear({x, w}), b, scale, w);
+  return with_bias("dynamic_scaled_matmul", product, bias, w);
+}
+Tensor dynamic_scaled_matmuls(const Tensor& x, const IntegerFactor& factors, const Tensor& scale,
+                              source_location w) {
+  require_rows(x, w);
+  return product_of(dynamic_quantize_linear({x, w}, {-2, -1}), factors, scale, w);
 }
 Tensor dynamic_scaled_matmul(const Tensor& x, const ScaledIntegers& b, const Tensor& bias,
                              source_location w) {

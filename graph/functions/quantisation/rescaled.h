@@ -77,6 +77,10 @@ struct IntegerFactor {
 Tensor dynamic_scaled_matmul(const Tensor& x, const IntegerFactor& b, const Tensor& scale,
                              const Tensor& bias = {},
                              std::source_location w = std::source_location::current());
+// The same of several matrices x [.., M, K] by as many factors, each rounded by a range of its own.
+// The scale broadcasts to the products.
+Tensor dynamic_scaled_matmuls(const Tensor& x, const IntegerFactor& factors, const Tensor& scale,
+                              std::source_location w = std::source_location::current());
 // x [.., K] times the transpose of a weight of integers of 8 bits [N, K], with a scale for each of
 // N, in x's dtype: PyTorch's _weight_int8pack_mm.
 Tensor weight_int8pack_mm(const Tensor& x, const Tensor& weight, const Tensor& scales,

@@ -1,8 +1,10 @@
 #include "graph/functions/recurrent/cells.h"
 
+#include <algorithm>
 #include <array>
 
 #include "graph/functions/pointwise/arithmetic.h"
+#include "graph/functions/shaping/joining.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
@@ -39,6 +41,29 @@ std::vector<Tensor> step(RecurrentKind kind, const TensorOperand& x,
     require(part.defined(), "[recurrent cell] a state is undefined (at ", At{x.where},
             "); one for each row of x is wanted");
   return cell.next(cell.from_input(given), state);
+}
+// linear(), also for a stack of weights [2, ..] and biases [2, 1, ..], of which each has its own x.
+Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (weight.rank() == 2) return linear(x, weight, bias);
+  const Tensor product = matmul(x, weight.transpose(-1, -2));
+  return bias.defined() ? product + bias : product;
+}
+std::vector<Tensor> tensors_of(const RecurrentWeights& w) {
+  return {w.input,
+          w.hidden,
+          w.input_bias,
+          w.hidden_bias,
+          w.projection,
+          w.peephole,
+          w.input_steps.scale,
+          w.input_steps.zero_point,
+          w.hidden_steps.scale,
+          w.hidden_steps.zero_point};
+}
+// Both as rows that broadcast to products of each: [2, 1, elements].
+Tensor rows_of(const Tensor& a, const Tensor& b) {
+  if (!a.defined()) return a;
+  return stack({a.reshape({1, a.count()}), b.reshape({1, b.count()})}, 0);
 }
 CellOptions with_activation(const CellOptions& options, const GateFunction& activation) {
   CellOptions result = options;
@@ -116,12 +141,45 @@ RecurrentCell::RecurrentCell(RecurrentKind kind, const RecurrentWeights& weights
   integers_of(hidden, weights.hidden_steps, true, hidden_integers_);
 }
 
-std::int64_t RecurrentCell::state_size() const { return weights_.hidden.size(1); }
+bool RecurrentCell::fits_beside(const RecurrentCell& other) const {
+  const std::vector<Tensor> mine = tensors_of(weights_), others = tensors_of(other.weights_);
+  return std::ranges::equal(mine, others, [](const Tensor& a, const Tensor& b) {
+    return a.defined() == b.defined() &&
+           (!a.defined() || (a.dtype() == b.dtype() && a.shape() == b.shape()));
+  });
+}
+
+RecurrentCell RecurrentCell::beside(const RecurrentCell& other) const {
+  RecurrentCell both = *this;
+  const RecurrentWeights &a = weights_, &b = other.weights_;
+  both.weights_ = {stack({a.input, b.input}, 0),
+                   stack({a.hidden, b.hidden}, 0),
+                   rows_of(a.input_bias, b.input_bias),
+                   rows_of(a.hidden_bias, b.hidden_bias),
+                   a.projection.defined() ? stack({a.projection, b.projection}, 0) : Tensor(),
+                   rows_of(a.peephole, b.peephole),
+                   {},
+                   {rows_of(a.hidden_steps.scale, b.hidden_steps.scale),
+                    rows_of(a.hidden_steps.zero_point, b.hidden_steps.zero_point)}};
+  both.input_integers_.reset();
+  if (hidden_integers_) {
+    // Rows along the gates, which few rows of integers are multiplied by without being packed.
+    const Tensor factors = stack({a.hidden.transpose(0, 1), b.hidden.transpose(0, 1)}, 0);
+    both.weights_.hidden = factors.transpose(-1, -2);
+    both.hidden_integers_.emplace(factors, both.weights_.hidden_steps.zero_point, false);
+  }
+  return both;
+}
+
+std::int64_t RecurrentCell::state_size() const { return weights_.hidden.size(-1); }
 
 Tensor RecurrentCell::times_hidden(const Tensor& x, const Tensor& weight,
                                    const Tensor& bias) const {
-  if (!hidden_integers_) return linear(x, weight, bias);
-  return dynamic_scaled_matmul(x, *hidden_integers_, weights_.hidden_steps.scale, bias);
+  if (!hidden_integers_) return affine(x, weight, bias);
+  const Tensor& scale = weights_.hidden_steps.scale;
+  if (weight.rank() == 2) return dynamic_scaled_matmul(x, *hidden_integers_, scale, bias);
+  const Tensor products = dynamic_scaled_matmuls(x, *hidden_integers_, scale);
+  return bias.defined() ? products + bias : products;
 }
 Tensor RecurrentCell::from_input(const Tensor& x) const {
   if (!input_integers_) return linear(x, weights_.input, weights_.input_bias);
@@ -147,7 +205,7 @@ std::vector<Tensor> RecurrentCell::next(const Tensor& from_x,
           activated(0, from_x + times_hidden(state[0], weights_.hidden, weights_.hidden_bias))};
       break;
   }
-  if (weights_.projection.defined()) result[0] = linear(result[0], weights_.projection);
+  if (weights_.projection.defined()) result[0] = affine(result[0], weights_.projection, {});
   return result;
 }
 
@@ -162,7 +220,7 @@ std::vector<Tensor> RecurrentCell::next_lstm(const Tensor& from_x,
   auto looking = [&](int which, int peephole, const Tensor& cell) {
     Tensor each = gate(gates, at[static_cast<std::size_t>(which)]);
     if (weights_.peephole.defined())
-      each = each + weights_.peephole.slice(0, peephole * size_, (peephole + 1) * size_) * cell;
+      each = each + weights_.peephole.slice(-1, peephole * size_, (peephole + 1) * size_) * cell;
     return activated(0, each);
   };
   const Tensor taken = looking(in, 0, state[1]);
@@ -183,14 +241,14 @@ Tensor RecurrentCell::next_gru(const Tensor& from_x, const Tensor& hidden) const
         activated(1, gate(from_x, 2) + activated(0, both(at_reset)) * gate(from_hidden, 2));
     return fresh + update * (hidden - fresh);
   }
-  auto rows = [&](const Tensor& t, std::int64_t begin, std::int64_t end) {
-    return t.defined() ? t.slice(0, begin * size_, end * size_) : t;
+  auto part = [&](const Tensor& x, std::int64_t begin, std::int64_t end) {
+    const Tensor own_bias = bias.defined() ? bias.slice(-1, begin * size_, end * size_) : Tensor();
+    return affine(x, weight.slice(-2, begin * size_, end * size_), own_bias);
   };
-  const Tensor from_hidden = linear(hidden, rows(weight, 0, 2), rows(bias, 0, 2));
+  const Tensor from_hidden = part(hidden, 0, 2);
   auto both = [&](int number) { return gate(from_x, number) + gate(from_hidden, number); };
   const Tensor update = activated(0, both(at_update)), reset = activated(0, both(at_reset));
-  const Tensor fresh =
-      activated(1, gate(from_x, 2) + linear(reset * hidden, rows(weight, 2, 3), rows(bias, 2, 3)));
+  const Tensor fresh = activated(1, gate(from_x, 2) + part(reset * hidden, 2, 3));
   return fresh + update * (hidden - fresh);
 }
 

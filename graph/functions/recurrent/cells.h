@@ -83,6 +83,10 @@ class RecurrentCell {
   std::int64_t state_size() const;
   // The products of x [.., inputs] with the weights: [.., gates * hidden].
   Tensor from_input(const Tensor& x) const;
+  // A cell of both, whose states and products of x have a first axis [2, ..] for the two. Only
+  // for `next`, and where `fits_beside` is true: weights are alike except for their elements.
+  RecurrentCell beside(const RecurrentCell& other) const;
+  bool fits_beside(const RecurrentCell& other) const;
   // The next state, {hidden} or {hidden, cell}, by these products and the state before.
   std::vector<Tensor> next(const Tensor& from_x, const std::vector<Tensor>& state) const;
 

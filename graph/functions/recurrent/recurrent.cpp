@@ -3,7 +3,9 @@
 #include <array>
 
 #include "graph/functions/control/control_flow.h"
+#include "graph/functions/indexing/arranging.h"
 #include "graph/functions/named/named_function.h"
+#include "graph/functions/shaping/joining.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
@@ -46,6 +48,34 @@ std::pair<Tensor, Tensors> through_time(const Tensor& x, const Tensors& state,
   return {all[0], last};
 }
 
+// The same of both directions at once, where each step is one product of two: an axis [2, ..] for
+// the directions stands before the batch. The second goes from the last step to the first.
+std::pair<Tensor, Tensors> both_through_time(const Tensor& x, const Tensors& state,
+                                             const RecurrentCell& forward,
+                                             const RecurrentCell& backward, const Tensor& lengths,
+                                             source_location w) {
+  const RecurrentCell both = forward.beside(backward);
+  auto turn = [&](const Tensors& before, const Tensors& now) -> Turn {
+    Tensors next = both.next(now[0], before);
+    Tensor output = next[0];
+    if (lengths.defined()) {
+      const Tensor is_inside =
+          (lengths.to(DType::i64) > now[1].unsqueeze(1)).unsqueeze(2);  // [2, N, 1]
+      output = where(is_inside, output, zeros({}, output.dtype()));
+      for (std::size_t i = 0; i < next.size(); ++i) next[i] = where(is_inside, next[i], before[i]);
+    }
+    return {next, {output}};
+  };
+  auto turned = [](const Tensor& steps) { return flip(steps, {0}); };
+  Tensors sliced = {stack({forward.from_input(x), turned(backward.from_input(x))}, 1)};
+  if (lengths.defined()) {
+    const Tensor steps = arange(0, x.size(0));
+    sliced.push_back(stack({steps, turned(steps)}, 1));
+  }
+  auto [last, all] = scan(turn, state, sliced, {.few_turns = few_steps}, w);
+  return {cat({all[0].select(1, 0), turned(all[0].select(1, 1))}, 2), last};
+}
+
 void require_lengths(const Tensor& lengths, std::int64_t steps, std::int64_t batch,
                      const RecurrentOptions& options, const char* name, source_location w) {
   require((lengths.dtype() == DType::i32 || lengths.dtype() == DType::i64) &&
@@ -85,42 +115,83 @@ Tensor steps_of(const char* name, const TensorOperand& operand, const RecurrentO
   return options.batch_first ? x.transpose(0, 1) : x;
 }
 
+// One direction of one layer.
+struct Direction {
+  RecurrentCell cell;
+  Tensors state;  // the initial one
+  bool is_reverse;
+};
+Direction direction_of(RecurrentKind kind, std::size_t number, const Tensor& x,
+                       const Tensors& initial, const std::vector<RecurrentWeights>& weights,
+                       const RecurrentOptions& options, source_location w) {
+  const char* name = name_of(kind);
+  const std::size_t of_layer = options.bidirectional ? number % 2 : 0;
+  Direction result{{kind, weights[number], of_direction(kind, options, of_layer), w},
+                   {},
+                   options.bidirectional ? of_layer == 1 : options.reverse};
+  require(x.size(2) == weights[number].input.size(1), "[", name, "] a layer's inputs are [",
+          x.shape(), "], its weight [", weights[number].input.shape(), "] (at ", At{w},
+          "); as many columns as inputs are wanted");
+  for (std::size_t part = 0; part < initial.size(); ++part) {
+    const Shape sizes = {x.size(1),
+                         part == 0 ? result.cell.state_size() : result.cell.hidden_size()};
+    const Tensor& given = initial[part];
+    const Shape wanted = {std::ssize(weights), sizes[0], sizes[1]};
+    require(!given.defined() || given.shape() == wanted, "[", name, "] an initial state is [",
+            given.defined() ? given.shape() : Shape{}, "] (at ", At{w}, "); [", wanted,
+            "] is wanted");
+    result.state.push_back(given.defined() ? given.select(0, static_cast<std::int64_t>(number))
+                                           : zeros(sizes, x.dtype()));
+  }
+  return result;
+}
+
+// True if two directions are computed at once: in a loop of steps whose time is that of reading the
+// weights. Directions with activations of their own have no common step.
+bool go_together(RecurrentKind kind, const Tensor& x, const std::vector<Direction>& directions,
+                 const RecurrentOptions& options) {
+  constexpr std::int64_t few_rows = 16;
+  return directions.size() == 2 && x.size(0) > few_steps && x.size(1) <= few_rows &&
+         options.activations.size() != 2 * graph::activation_count(kind) &&
+         directions[0].cell.fits_beside(directions[1].cell);
+}
+
+// The output of one layer; the last states are added to those of the layers before.
+Tensor layer(RecurrentKind kind, const Tensor& x, const std::vector<Direction>& directions,
+             const RecurrentOptions& options, std::vector<Tensors>& last, source_location w) {
+  if (go_together(kind, x, directions, options)) {
+    Tensors state;
+    for (std::size_t k = 0; k < last.size(); ++k)
+      state.push_back(stack({directions[0].state[k], directions[1].state[k]}, 0));
+    auto [output, end] =
+        both_through_time(x, state, directions[0].cell, directions[1].cell, options.lengths, w);
+    for (std::size_t k = 0; k < end.size(); ++k) last[k].push_back(end[k]);
+    return output;
+  }
+  Tensors outputs;
+  for (const Direction& each : directions) {
+    auto [all, end] = through_time(x, each.state, each.cell, options.lengths, each.is_reverse, w);
+    outputs.push_back(all);
+    for (std::size_t k = 0; k < end.size(); ++k) last[k].push_back(end[k].unsqueeze(0));
+  }
+  return outputs.size() > 1 ? cat(outputs, 2) : outputs[0];
+}
+
 // The output, and each part of the last states.
 Tensors layers(RecurrentKind kind, const TensorOperand& operand, const Tensors& initial,
                const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options) {
   const source_location w = operand.where;
   const char* name = name_of(kind);
   Tensor x = steps_of(name, operand, options);
-  const std::size_t directions = options.bidirectional ? 2 : 1;
-  require(!weights.empty() && weights.size() % directions == 0, "[", name, "] ", weights.size(),
-          " weights (at ", At{w}, "); ", directions, " for each layer are wanted");
-  const std::int64_t batch = x.size(1);
+  const std::size_t count = options.bidirectional ? 2 : 1;
+  require(!weights.empty() && weights.size() % count == 0, "[", name, "] ", weights.size(),
+          " weights (at ", At{w}, "); ", count, " for each layer are wanted");
   std::vector<Tensors> last(initial.size());
-  for (std::size_t layer = 0; layer < weights.size(); layer += directions) {
-    Tensors outputs;
-    for (std::size_t i = layer; i < layer + directions; ++i) {
-      const RecurrentCell cell(kind, weights[i], of_direction(kind, options, i - layer), w);
-      require(x.size(2) == weights[i].input.size(1), "[", name, "] a layer's inputs are [",
-              x.shape(), "], its weight [", weights[i].input.shape(), "] (at ", At{w},
-              "); as many columns as inputs are wanted");
-      Tensors state;
-      for (std::size_t part = 0; part < initial.size(); ++part) {
-        const Shape sizes = {batch, part == 0 ? cell.state_size() : cell.hidden_size()};
-        const Tensor& given = initial[part];
-        require(
-            !given.defined() || given.shape() == Shape({std::ssize(weights), sizes[0], sizes[1]}),
-            "[", name, "] an initial state is [", given.defined() ? given.shape() : Shape{},
-            "] (at ", At{w}, "); [", Shape({std::ssize(weights), sizes[0], sizes[1]}),
-            "] is wanted");
-        state.push_back(given.defined() ? given.select(0, static_cast<std::int64_t>(i))
-                                        : zeros(sizes, x.dtype()));
-      }
-      const bool is_reverse = options.bidirectional ? i > layer : options.reverse;
-      auto [all, end] = through_time(x, state, cell, options.lengths, is_reverse, w);
-      outputs.push_back(all);
-      for (std::size_t k = 0; k < end.size(); ++k) last[k].push_back(end[k].unsqueeze(0));
-    }
-    x = outputs.size() > 1 ? cat(outputs, 2) : outputs[0];
+  for (std::size_t first = 0; first < weights.size(); first += count) {
+    std::vector<Direction> directions;
+    for (std::size_t i = first; i < first + count; ++i)
+      directions.push_back(direction_of(kind, i, x, initial, weights, options, w));
+    x = layer(kind, x, directions, options, last, w);
   }
   Tensors results = {options.batch_first ? x.transpose(0, 1).contiguous() : x};
   for (const Tensors& parts : last) results.push_back(cat(parts, 0));

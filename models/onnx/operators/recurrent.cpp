@@ -2,6 +2,8 @@
 // biases and states of both directions in one tensor each.
 #include "graph/functions/recurrent/recurrent.h"
 
+#include <algorithm>
+
 #include "graph/tensor/index_ranges.h"
 #include "models/files/reader.h"
 #include "models/onnx/operators/table.h"
@@ -50,13 +52,18 @@ GateFunction activation_of(const std::string& name) {
   raise_error(concat("[onnx] the activation \"", json::excerpt(name),
                      "\" is none of Tanh, Sigmoid and Relu, which are supported"));
 }
-// Of all directions; names may be given for the first ones alone.
+// Of all directions, or once where they are the same for both; names may be given for the first
+// ones alone.
 std::vector<GateFunction> activations_of(const Call& call, const std::vector<std::string>& usual,
                                          std::int64_t directions) {
-  const std::vector<std::string> names = call.texts("activations");
+  std::vector<std::string> names = call.texts("activations");
+  const std::size_t count = usual.size() * static_cast<std::size_t>(directions);
+  for (std::size_t i = names.size(); i < count; ++i) names.push_back(usual[i % usual.size()]);
+  const bool are_same = std::ranges::equal(std::span(names).first(usual.size()),
+                                           std::span(names).subspan(count - usual.size()));
   std::vector<GateFunction> activations;
-  for (std::size_t i = 0; i < usual.size() * static_cast<std::size_t>(directions); ++i)
-    activations.push_back(activation_of(i < names.size() ? names[i] : usual[i % usual.size()]));
+  for (std::size_t i = 0; i < (are_same ? usual.size() : count); ++i)
+    activations.push_back(activation_of(names[i]));
   return activations;
 }
 
