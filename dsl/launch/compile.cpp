@@ -108,17 +108,20 @@ class KernelTable {
   // A host's kernel that an earlier process has compiled; or null.
   static std::shared_ptr<const Artifact> kept_kernel(const ir::Function& function,
                                                      const Hash& key) {
-    std::optional<HostObject> object = kept_object(key);
-    if (!object) return nullptr;
-    TraceSpan span("load", function.name);
-    try {
-      return load_host_object(function, *object);
-    } catch (const OutOfMemory&) {
-      throw;
-    } catch (const Error&) {
-      forget_object(key);  // it is compiled instead
-      return nullptr;
-    }
+    return while_doing({"compile", "loading kernel", function.name},
+                       [&]() -> std::shared_ptr<const Artifact> {
+                         std::optional<HostObject> object = kept_object(key);
+                         if (!object) return nullptr;
+                         TraceSpan span("load", function.name);
+                         try {
+                           return load_host_object(function, *object);
+                         } catch (const OutOfMemory&) {
+                           throw;
+                         } catch (const Error&) {
+                           forget_object(key);  // it is compiled instead
+                           return nullptr;
+                         }
+                       });
   }
 
   static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target,
