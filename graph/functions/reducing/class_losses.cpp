@@ -3,10 +3,9 @@
 #include <functional>
 #include <optional>
 
-#include "graph/functions/indexing/along_axis.h"
-#include "graph/functions/indexing/numbered.h"
 #include "graph/functions/named/named_function.h"
 #include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/pointwise/places.h"
 #include "graph/functions/reducing/loss_reduction.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
@@ -64,25 +63,34 @@ struct ClassScores {
   // The class of each place; -1 where it is ignored, or none of the classes.
   Formula counted_classes(std::int64_t ignored) const {
     const Formula given(targets, where);
-    return choice(given == given.number(ignored), -1, graph::inside_or_none(given, classes()));
+    const Formula counts = (given >= 0) & (given < given.number(classes()));
+    return choice(counts & (given != given.number(ignored)), given, -1);
   }
-  // The element of x, of the shape of the scores or without the axis of samples, for each class
-  // that is counted, and 0 for others.
+  // The elements of x, taken row-major, with these numbers, in the dtype of the scores; 0 for -1.
+  Formula elements_at(const Formula& numbers, const Tensor& x) const {
+    const Shape& sizes = numbers.tensor().shape();
+    if (numbers.tensor().count() == 0 || x.count() == 0)
+      return {graph::constant(scores.dtype(), sizes, 0, where), where};
+    const Tensor table = graph::reshape_operand(x, {x.count(), 1}, where);
+    const Tensor flat = reshaped(numbers.tensor(), {numbers.tensor().count()}).tensor();
+    const Tensor found = graph::apply(graph::Op::embedding, {table, flat}, {}, where);
+    return reshaped(found.to(scores.dtype(), where), sizes);
+  }
+  // The element of x, which is as the scores were given, for each class that is counted; else 0.
   Formula scores_at(const Formula& counted, const Tensor& x) const {
-    Shape sizes = scores.tensor().shape();
-    const Tensor table = graph::reshape_operand(x, sizes, where);
-    sizes[1] = 1;
-    const Tensor numbers =
-        graph::numbers_along(table, 1, reshaped(counted.tensor(), sizes).tensor(), where);
-    const Tensor found = graph::elements_at(table, numbers, where);
-    return reshaped(found.to(scores.dtype(), where), places());
+    const Shape sizes = places();
+    const DType dtype = x.count() <= INT32_MAX ? DType::i32 : DType::i64;
+    Formula number = graph::places_along(sizes, 0, where, dtype);
+    number = number * number.number(classes()) + counted.to(dtype);
+    for (int axis = 1; axis < sizes.rank(); ++axis)
+      number = number * number.number(sizes[axis]) + graph::places_along(sizes, axis, where, dtype);
+    return elements_at(choice(counted < 0, -1, number), x);
   }
   // Nothing where there is no weight; 0 for classes that are not counted.
   std::optional<Formula> weights_at(const Formula& counted, const Tensor& weight) const {
     if (!weight.defined()) return std::nullopt;
     require_weight(weight);
-    const Tensor found = graph::elements_at(weight, counted.tensor(), where);
-    return Formula(found.to(scores.dtype(), where), where);
+    return elements_at(counted, weight);
   }
   void require_weight(const Tensor& weight) const {
     require(weight.shape() == Shape{classes()}, "[", name, "] the weight is ", weight.shape(),
