@@ -155,11 +155,12 @@ Contiguity contiguity_of(const TaskList& list, const Region& region) {
   std::optional<std::size_t> digit_of_rows;
   auto vote = [&](const std::optional<TableAccess>& access, std::int64_t bytes) {
     if (!access) return;
-    bool by_columns = !access->columns.is_constant() && access->columns.modes()[0].stride == 1;
-    if (by_columns) along_columns += bytes;
+    if (access->columns.is_constant()) return;
+    auto are_neighbours = [](std::int64_t stride) { return std::abs(stride) == 1; };
+    if (are_neighbours(access->columns.modes()[0].stride)) along_columns += bytes;
     std::vector<std::int64_t> strides = region.digits.strides(access->rows);
     for (std::size_t i = 0; i < strides.size(); ++i)
-      if (strides[i] == 1 && !access->columns.is_constant()) along_digit[i] += bytes;
+      if (are_neighbours(strides[i])) along_digit[i] += bytes;
   };
   for (std::size_t slot = 0; slot < region.tasks.size(); ++slot) {
     const Task& task = list.tasks[region.tasks[slot]];
