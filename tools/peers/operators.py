@@ -30,6 +30,7 @@ TABLE, IMAGE = torch.randn(2000, 512), torch.randn(4, 32, 64, 64)
 SEQUENCE, BATCH = torch.randn(8, 128, 256), torch.randn(64, 128, 128)
 SQUARE = torch.randn(16, 64, 64)
 DEFINITE = SQUARE @ SQUARE.mT + 64 * torch.eye(64)
+MATRIX = torch.randn(256, 256)
 
 OPERATORS = {
     # elements and rows by their numbers
@@ -39,6 +40,8 @@ OPERATORS = {
     "embedding": (lambda w, i: F.embedding(i, w), TABLE, TOKENS),
     "embedding_bag": (lambda w, i, o: F.embedding_bag(i, w, o, mode="mean"), TABLE, TOKENS,
                       torch.arange(0, 4096, 16)),
+    "embedding_bag of sums": (lambda w, i, o: F.embedding_bag(i, w, o, mode="sum"), TABLE, TOKENS,
+                              torch.arange(0, 4096, 16)),
     "indices of two axes": (lambda a, i, j: a[i, j], X, IDS[0] % 512, IDS[1]),
     "scatter": (lambda a, i, b: torch.scatter(a, 1, i, b), X, IDS, Y),
     "scatter_add": (lambda a, i, b: torch.scatter_add(a, 1, i, b), X, IDS, Y),
@@ -53,6 +56,7 @@ OPERATORS = {
     # where elements lie
     "flip": (lambda a: a.flip(1), X),
     "flip of rows": (lambda a: a.flip(0), X),
+    "rot90": (lambda a: torch.rot90(a, 1, (0, 1)), X),
     "roll": (lambda a: a.roll(37, 1), X),
     "transpose": (lambda a: a.t().contiguous(), X),
     "channels last": (lambda a: a.permute(0, 2, 3, 1).contiguous(), IMAGE),
@@ -81,6 +85,8 @@ OPERATORS = {
     "log1p": (lambda a: torch.log1p(a.abs()), X),
     "lgamma": (lambda a: torch.lgamma(a.abs() + 0.1), X),
     "digamma": (lambda a: torch.digamma(a.abs() + 0.1), X),
+    "polygamma": (lambda a: torch.polygamma(1, a.abs() + 0.1), X),
+    "ndtri": (lambda a: torch.special.ndtri(a), torch.rand(512, 1024)),
     "fmod": (torch.fmod, X, Y),
     "remainder": (torch.remainder, X, Y),
     "floor_divide of integers": (lambda a, b: torch.div(a, b + 1, rounding_mode="floor"), IDS,
@@ -119,6 +125,8 @@ OPERATORS = {
     "quantile": (lambda a: a.quantile(0.3, dim=1), X),
     "cross_entropy": (F.cross_entropy, X, LABELS),
     "nll_loss": (F.nll_loss, X, LABELS),
+    "nll_loss of images": (F.nll_loss, torch.randn(4, 21, 128, 128),
+                           torch.randint(0, 21, (4, 128, 128))),
     # products, windows, networks
     "matmul": (lambda a, b: a @ b.t(), X, Y),
     "matmul of a vector": (torch.matmul, X, V),
@@ -141,6 +149,8 @@ OPERATORS = {
     "interpolate, bilinear": (lambda a: F.interpolate(a, scale_factor=2.0, mode="bilinear"),
                               IMAGE),
     "interpolate, bicubic": (lambda a: F.interpolate(a, size=(96, 96), mode="bicubic"), IMAGE),
+    "interpolate, bicubic, antialiased": (lambda a: F.interpolate(a, size=(40, 40), mode="bicubic",
+                                                                  antialias=True), IMAGE),
     "grid_sample": (lambda a, g: F.grid_sample(a, g, align_corners=False), IMAGE,
                     torch.rand(4, 64, 64, 2) * 2 - 1),
     "attention, causal": (lambda a: F.scaled_dot_product_attention(a, a, a, is_causal=True),
@@ -155,6 +165,9 @@ OPERATORS = {
     "qr": (torch.linalg.qr, DEFINITE),
     "eigh": (torch.linalg.eigh, DEFINITE[:4].clone()),
     "svd": (torch.linalg.svd, DEFINITE[:2].clone()),
+    "qr of 256 x 256": (torch.linalg.qr, MATRIX),
+    "eigh of 256 x 256": (torch.linalg.eigh, MATRIX @ MATRIX.mT),
+    "svd of 256 x 256": (torch.linalg.svd, MATRIX),
     "rfft": (lambda a: torch.fft.rfft(a).abs(), X),
     "fft2": (lambda a: torch.fft.fft2(a).abs(), IMAGE),
     "stft": (lambda a: torch.stft(a, 256, window=torch.hann_window(256),
@@ -209,7 +222,8 @@ def main():
             results.append(measured(arguments, name, function, tuple(operands)))
             print(results[-1], file=sys.stderr, flush=True)
     ratios = [result["ratio"] for result in results]
-    json.dump({"bench": "operators", "command": f"tools/peers/operators.py FOLDER --rounds {arguments.rounds}",
+    json.dump({"bench": "operators", "command": "tools/peers/operators.py FOLDER"
+               f" --rounds {arguments.rounds} --threads {arguments.threads}",
                "date": datetime.date.today().isoformat(), "device": processor(),
                "threads": arguments.threads, "mode": "reduce-overhead", "torch": torch.__version__,
                "geomean_ratio": math.exp(statistics.fmean(map(math.log, ratios))),
