@@ -70,7 +70,7 @@ TEST(SizesOfPrograms, OfAnEncoderPadBatchesAndNameTheLineThatSeesTokens) {
     const std::vector<Tensor> got = fast(run.inputs);
     const std::string told = ::testing::internal::GetCapturedStderr();
     EXPECT_EQ(testing::difference(got, run.outputs, 10), std::nullopt);
-    EXPECT_EQ(fast.report().at(0).signature, axis == 0 ? "i64 16x7" : "i64 3x7");
+    EXPECT_THAT(fast.report().at(0).signature, HasSubstr(axis == 0 ? "i64 16x7" : "i64 3x7"));
     if (axis == 0)
       EXPECT_EQ(told, "");
     else
