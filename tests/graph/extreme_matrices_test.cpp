@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "graph/functions/linear_algebra/complex_matrices.h"
+#include "graph/functions/linear_algebra/reflections.h"
 
 namespace tilewright::extreme_matrices_test {
 namespace {
@@ -84,6 +85,15 @@ TEST(ExtremeMatrices, OrthogonalFactorsAreRightAtBothEnds) {
     auto [factors, tau] = geqrf(times(small, factor));
     expect_equal(householder_product(factors, tau), q);
     expect_near(abs(factors.real().select(0, 0).select(0, 0)) / factor, {19885305.269375715});
+  }
+}
+
+TEST(ExtremeMatrices, OrthogonalFactorsOfRealOnesAreToo) {
+  const Tensor a = Tensor::from(std::vector<double>{3, 1, 4, 1}, {2, 2});
+  for (double factor : {1e300, 1e-300}) {
+    auto [q, r] = qr(a * factor);
+    expect_near(abs(r.select(0, 0).select(0, 0)) / factor, {5});
+    expect_near(matmul(q, r / factor), {3, 1, 4, 1});
   }
 }
 
