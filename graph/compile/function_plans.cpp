@@ -12,6 +12,9 @@
 namespace tilewright::graph {
 
 constexpr std::size_t most_recompilations = 64;  // that are kept
+// Sizes of calls whose padding is remembered: far more than plans, since many sizes share a bucket,
+// and a proof takes two captures.
+constexpr std::size_t most_paddings = 1024;
 
 FunctionPlans::FunctionPlans(Options options)
     : options_(std::move(options)),
@@ -49,8 +52,8 @@ std::optional<TensorResults> FunctionPlans::call(const Call& call, std::int64_t 
 // Pads the call's arguments where buckets were declared and that changes no result; null: it is
 // what it is.
 const PaddedCalls::Known* FunctionPlans::padding_of(const Call& call, std::vector<Tensor>& longer) {
-  const PaddedCalls::Known* known = paddings_.known(call, declared_, options_.device,
-                                                    static_cast<std::size_t>(options_.max_sizes));
+  const PaddedCalls::Known* known =
+      paddings_.known(call, declared_, options_.device, most_paddings);
   const std::string obstacle = paddings_.take_obstacle();
   if (!obstacle.empty() && options_.tell_breaks) [[unlikely]]
     log_line(concat("[compile] a call is not padded, and compiled for its own size, ", obstacle,

@@ -81,6 +81,25 @@ TEST(PaddedCalls, CountUnderMaxSizesAndNotUnderMaxSignatures) {
   EXPECT_EQ(fast.report().size(), 2U);
 }
 
+// As many sizes as there may be in a bucket, however few plans are kept.
+TEST(PaddedCalls, AreProvedOnceASize) {
+  int runs = 0;
+  auto fast = compile(
+      [&](const Tensor& x) {
+        ++runs;
+        return x * 2;
+      },
+      of_default_device({.max_sizes = 2}));
+  Tensor first = rows(2);
+  mark_dynamic(first, 0, {.buckets = {256}});
+  fast(first);
+  for (std::int64_t count = 1; count <= 200; ++count) fast(rows(count));
+  const int proofs = runs;
+  for (std::int64_t count = 1; count <= 200; ++count)
+    expect_near(fast(rows(count)), rows(count) * 2);
+  EXPECT_EQ(runs, proofs);
+}
+
 TEST(PaddedCalls, OfRowsMakeOnePlanABucket) {
   Tensor weight = ramp({6, 8}) * 0.1, bias = ramp({6}), scale = ramp({8});
   EXPECT_EQ(plans_of_rows([&](const Tensor& x) { return x * 2 + scale; }), 2U);
