@@ -48,11 +48,17 @@ Tensor remaining(const Call& call) {
   return has_sign_of_dividend ? fmod(a, b) : remainder(a, b);
 }
 // In the dtype of the base.
+// A number where the host knows it: squares and roots take a few instructions, other powers many.
+TensorOperand exponent_of(const Call& call) {
+  const Known* known = call.known(1);
+  if (known == nullptr || call.rank(1) != 0) return call.tensor(1);
+  return {known->elements[0].as_double(), std::source_location::current()};
+}
 Tensor power(const Call& call) {
   Tensor base = call.tensor(0), exponent = call.tensor(1);
   if (is_floating(base.dtype()) || is_floating(exponent.dtype())) {
     DType wide = base.dtype() == f64 || exponent.dtype() == f64 ? f64 : f32;
-    if (base.dtype() == exponent.dtype()) return pow(base, exponent);
+    if (base.dtype() == exponent.dtype()) return pow(base, exponent_of(call));
     return pow(base.to(wide), exponent.to(wide)).to(base.dtype());
   }
   return pow(base.to(i64), exponent.to(i64)).to(base.dtype());

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "graph/compile/compile.h"
 #include "models/onnx/onnx_module.h"
 #include "tests/errors.h"
@@ -139,6 +141,24 @@ TEST_F(OnnxConstants, TakeTheInitializersOfInputsThatHaveOne) {
   EXPECT_THAT(module->forward({zeros({2})})[0].to_vector<float>(), ElementsAre(7, 7));
   EXPECT_THAT(error(content, {{"w", full({3}, 7.0)}}),
               HasSubstr("the constant \"w\" is f32 [3]; the input is f32 [2]"));
+}
+
+// A power whose exponent the host knows is as exact as it can be, and no general power.
+TEST_F(OnnxConstants, ExponentsAreNumbers) {
+  const std::string content = model(graph_of(
+      {{node("Pow", {"x", "e"}, {"y"})}, {}, {value("x", {"3"}), value("e", {})}, {named("y")}}));
+  const Tensor x = Tensor::from(std::vector<float>{-3, 0.5F, 1e20F}, {3});
+  const auto powers = [&](float exponent) {
+    const auto module = load(content, {{"e", Tensor::scalar<float>(exponent)}});
+    auto fast = compile(*module);
+    const std::vector<float> result = fast({x})[0].to_vector<float>();
+    EXPECT_EQ(fast.explain().find("log2"), std::string::npos);
+    EXPECT_EQ(module->forward({x})[0].to_vector<float>(), result);
+    return result;
+  };
+  EXPECT_THAT(powers(2), ElementsAre(9, 0.25F, INFINITY));
+  EXPECT_THAT(powers(1), ElementsAre(-3, 0.5F, 1e20F));
+  EXPECT_THAT(powers(0), ElementsAre(1, 1, 1));
 }
 
 TEST_F(OnnxConstants, ThatAreNoInputsOrDoNotFitAreErrors) {
