@@ -27,7 +27,7 @@ class ElfObject {
   std::string_view name(const Elf64_Sym& symbol) const;
   // Empty for a section that has no bytes in the object (SHT_NOBITS).
   std::span<const char> content(const Elf64_Shdr& section) const;
-  // Of a section with relocations (SHT_RELA); each names a symbol that is there.
+  // The relocations of a section of type SHT_RELA; each names a symbol that is there.
   std::vector<Elf64_Rela> relocations(const Elf64_Shdr& section) const;
 
  private:

@@ -1,8 +1,8 @@
 // Kernels as the driver has them.
 //
 // The driver compiles PTX to machine code for the GPU at hand, which takes longer than making the
-// PTX did. So machine code is kept in the user's cache folder (runtime/kept/entry_store.h), by the PTX,
-// the GPU's compute capability and the driver's version, and loaded from there by the next process.
+// PTX did. So machine code is kept in the user's cache folder (runtime/kept/entry_store.h), by the
+// PTX, the GPU's compute capability and the driver's version, and the next process loads it.
 // A damaged file, or one that the driver refuses, is compiled again.
 //
 // Only linked code can be kept so, and the driver compiles it as a part that others may call: it

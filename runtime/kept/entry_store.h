@@ -1,6 +1,6 @@
-// What is expensive to make and is kept in the user's cache folder from process to process: machine
-// code of GPUs, object code of hosts. Entries are found by the hash of everything that decides
-// their content.
+// A store in the user's cache folder for things that are expensive to make and that the next
+// process needs again: machine code of GPUs, object code of hosts. Entries are found by the hash of
+// everything that decides their content.
 //
 // Entries are executed, so they are trusted only where no other user can write: the folder and
 // those above it are checked (runtime/cache_folder.h), and a file must belong to the user, be

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dsl/codegen/host/callable_functions.h"
+#include "dsl/codegen/llvm/callable_functions.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
@@ -91,7 +91,7 @@ TEST(HostObjects, OfWhichAnyPartIsDamagedAreLoadedOrRefused) {
   EXPECT_GT(refused, 200);
 }
 
-// What a new process did for the program: "c" for compiled, "l" for loaded.
+// Compiles the program in a new process: "c" if it was compiled there, "l" if it was loaded.
 char in_new_process(double scale = 2.5, const Target& target = host_target()) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -1,7 +1,7 @@
 // From a function of tile IR to machine code in this process: emission, LLVM's passes, loading.
 #include <llvm/Target/TargetMachine.h>
 
-#include "dsl/codegen/host/callable_functions.h"
+#include "dsl/codegen/llvm/callable_functions.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/codegen/host/emitter.h"
 #include "dsl/codegen/host/passes/host_pipeline.h"

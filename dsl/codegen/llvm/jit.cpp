@@ -12,7 +12,7 @@
 #include <mutex>
 #include <system_error>
 
-#include "dsl/codegen/host/callable_functions.h"
+#include "dsl/codegen/llvm/callable_functions.h"
 #include "runtime/base/fork_gate.h"
 #include "runtime/base/out_of_memory.h"
 

@@ -1,4 +1,4 @@
-#include "dsl/codegen/host/callable_functions.h"
+#include "dsl/codegen/llvm/callable_functions.h"
 
 #include <algorithm>
 #include <cmath>
