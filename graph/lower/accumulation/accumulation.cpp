@@ -18,6 +18,14 @@ namespace tilewright::graph {
 using dsl::Tile;
 using Axis = AccumulationShape::Axis;
 
+namespace {
+
+// Rows of a table are named at run time, so that the processor does not see the next ones coming:
+// long ones are fetched this far ahead. More than that was slower.
+constexpr std::int64_t most_rows_ahead = 16, bytes_ahead = 4 << 10, least_bytes_ahead = 256;
+
+}  // namespace
+
 bool AccumulationShape::Axis::joins(const Axis& inner) const {
   if (target != inner.target * inner.size || index != inner.index * inner.size) return false;
   return std::ranges::equal(reads, inner.reads, [&](std::int64_t own, std::int64_t other) {
@@ -154,7 +162,8 @@ Tile AccumulationProgram::value(std::size_t slot, const Tile& row) {
 
 // A number outside the table reads as zeros.
 Tile AccumulationProgram::gathered(std::size_t slot, const Tile& row) {
-  const TaskOperand& table = list_.tasks[region_.tasks[slot]].operands[0];
+  const Task& task = list_.tasks[region_.tasks[slot]];
+  const TaskOperand& table = task.operands[0];
   const std::size_t read = read_of(slot, 0);
   const std::int64_t rows = table.view.shape[0], row_stride = table.view.strides[0],
                      column_stride = shape_.columns.reads[read];
@@ -169,6 +178,13 @@ Tile AccumulationProgram::gathered(std::size_t slot, const Tile& row) {
     return dsl::load(base + steps, inside);
   }
   const dsl::Desc matrix = dsl::make_desc(base, {rows, left_}, {row_stride, column_stride});
+  const std::int64_t row_bytes = block_ * size_bytes(task.dtype);
+  if (!task.operands[1].producer && column_stride == 1 && row_bytes >= least_bytes_ahead) {
+    const std::int64_t ahead =
+        std::clamp<std::int64_t>(bytes_ahead / row_bytes, 1, most_rows_ahead);
+    const Tile later = operand(slot, 1, dsl::minimum(row + ahead, shape_.rows.size - 1));
+    dsl::prefetch(matrix, {dsl::cast(later, DType::i64), 0}, {1, block_});
+  }
   return dsl::reshape(dsl::load(matrix, {numbers, 0}, {1, block_}), {block_});
 }
 
