@@ -130,7 +130,10 @@ void Emitter::dot_interleaved_block(const Matrix& a, const Matrix& b, const Matr
                         sums.begin() + static_cast<std::ptrdiff_t>(r * vectors + v));
     }
   emit_loop(index(a.columns), 1, sums, [&](llvm::Value* k) {
-    Vectors right;
+    auto left = [&](std::size_t r) {
+      return b_.CreateVectorSplat(lanes, load_row(a, row(r), k, 1, 1, c.dtype));
+    };
+    // One group after the other, so that the words of one at a time take registers.
     for (std::size_t v = 0; v < vectors; v += vectors_of_group) {
       Vectors lines;
       for (int i = 0; i < in_word; ++i) {
@@ -141,17 +144,18 @@ void Emitter::dot_interleaved_block(const Matrix& a, const Matrix& b, const Matr
           lines.back() =
               b_.CreateXor(lines.back(), llvm::ConstantInt::get(lines.back()->getType(), 0x80));
       }
-      for (llvm::Value* words : as_words(b_, lines)) right.push_back(words);
-    }
-    for (std::size_t r = 0; r < rows; ++r) {
-      auto* left = b_.CreateVectorSplat(lanes, load_row(a, row(r), k, 1, 1, c.dtype));
-      for (std::size_t v = 0; v < vectors; ++v) {
-        llvm::Value*& sum = sums[r * vectors + v];
-        sum = multiply_add(right[v], left, sum, in_word);
+      const Vectors right = as_words(b_, lines);
+      for (std::size_t r = 0; r < rows; ++r) {
+        auto* x = left(r);
+        for (std::size_t i = 0; i < vectors_of_group; ++i) {
+          llvm::Value*& sum = sums[r * vectors + v + i];
+          sum = multiply_add(right[i], x, sum, in_word);
+        }
       }
-      if (!adds_128) continue;
+    }
+    for (std::size_t r = 0; adds_128 && r < rows; ++r) {
       llvm::Value*& sum = sums[rows * vectors + r];
-      sum = multiply_add(all_128, left, sum, in_word);
+      sum = multiply_add(all_128, left(r), sum, in_word);
     }
   });
   for (std::size_t r = 0; r < rows; ++r)
