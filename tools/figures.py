@@ -16,7 +16,8 @@ beside_begin, beside_end = "<!-- beside others: tools/figures.py -->\n", "<!-- e
 cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
                 "attention": "attention", "scores": "attention with functions of scores",
                 "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
-                "exported": "eight exported networks", "convolutions": "single convolutions",
+                "exported": "eight exported networks",
+                "real_models": "trained models of PyPI packages", "convolutions": "single convolutions",
                 "compile": "first calls, cold",
                 "operators": "single operators", "ordering": "running sums, sorts, largest elements and histograms"}
 llama_formats = {"bf16": "bf16 weights", "int8": "int8 weights", "int4": "int4 weights",
