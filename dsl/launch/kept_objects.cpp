@@ -11,7 +11,7 @@
 namespace tilewright::dsl {
 namespace {
 
-constexpr EntryStore store("host", ".object");
+constexpr EntryStore objects("host", ".object");
 
 bool may_be_kept() {
   return env::skip_passes().empty() && env::stop_after().empty() && env::dump().empty();
@@ -27,7 +27,7 @@ Hash entry_key(const Hash& key) {
 // An entry is the bytes of scratch memory, and the object.
 std::optional<HostObject> kept_object(const Hash& key) {
   if (!may_be_kept()) return {};
-  const std::vector<char> entry = store.find(entry_key(key));
+  const std::vector<char> entry = objects.find(entry_key(key));
   HostObject object;
   if (entry.size() <= sizeof object.scratch_bytes) return {};
   std::memcpy(&object.scratch_bytes, entry.data(), sizeof object.scratch_bytes);
@@ -40,9 +40,9 @@ void keep_object(const Hash& key, const HostObject& object) {
   std::vector<char> entry(sizeof object.scratch_bytes + object.bytes.size());
   std::memcpy(entry.data(), &object.scratch_bytes, sizeof object.scratch_bytes);
   std::ranges::copy(object.bytes, entry.begin() + sizeof object.scratch_bytes);
-  store.keep(entry_key(key), entry);
+  objects.keep(entry_key(key), entry);
 }
 
-void forget_object(const Hash& key) { store.forget(entry_key(key)); }
+void forget_object(const Hash& key) { objects.forget(entry_key(key)); }
 
 }  // namespace tilewright::dsl
