@@ -19,7 +19,7 @@ cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "produ
                 "exported": "eight exported networks",
                 "real_models": "trained models of PyPI packages", "convolutions": "single convolutions",
                 "compile": "first calls, cold",
-                "operators": "single operators", "ordering": "running sums, sorts, largest elements and histograms"}
+                "operators": "single operators, one thread", "ordering": "running sums, sorts, largest elements and histograms"}
 llama_formats = {"bf16": "bf16 weights", "int8": "int8 weights", "int4": "int4 weights",
                  "w8a8": "int8 weights and activations", "w4a8": "int4 weights, int8 activations"}
 gpu_begin, gpu_end = "<!-- figures of GPUs: tools/figures.py -->\n", "<!-- end of figures of GPUs -->"
