@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "graph/ir/user_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -11,6 +12,9 @@ namespace tilewright::graph {
 struct At {
   std::source_location where;
 };
-inline std::ostream& operator<<(std::ostream& out, At at) { return out << describe(at.where); }
+// The line of the user's call, where one is under way.
+inline std::ostream& operator<<(std::ostream& out, At at) {
+  return out << describe(UserCall::line(at.where));
+}
 
 }  // namespace tilewright::graph

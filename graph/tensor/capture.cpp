@@ -8,6 +8,7 @@
 
 #include "graph/ir/location.h"
 #include "graph/ir/shape_rules.h"
+#include "graph/ir/user_call.h"
 
 namespace tilewright::graph {
 namespace {
@@ -225,7 +226,8 @@ std::span<const NodeId> Capture::nodes_of(std::span<const Tensor> operands,
 }
 
 Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attributes,
-                       std::optional<DType> dtype, std::source_location where) {
+                       std::optional<DType> dtype, std::source_location own) {
+  const std::source_location where = UserCall::line(own);
   std::array<NodeId, 6> few;
   std::vector<NodeId> many;
   auto ids = nodes_of(operands, info(op).name, where, few, many);
@@ -242,7 +244,8 @@ Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attri
 }
 
 std::vector<Tensor> Capture::append_all(Op op, std::span<const Tensor> operands,
-                                        Attributes attributes, std::source_location where) {
+                                        Attributes attributes, std::source_location own_line) {
+  const std::source_location where = UserCall::line(own_line);
   std::array<NodeId, 6> few;
   std::vector<NodeId> many;
   auto ids = nodes_of(operands, info(op).name, where, few, many);
@@ -446,6 +449,7 @@ std::vector<Mutation> Capture::mutations(const Graph& graph) const {
 }
 
 void Capture::break_here(const Break& at) {
+  const UserCall::Pause pause;
   begin_in_segments();
   settle_(at);
 }

@@ -8,6 +8,7 @@
 #include "graph/functions/convolving/padding.h"
 #include "graph/functions/fourier/fourier.h"
 #include "graph/functions/indexing/strided_parts.h"
+#include "graph/ir/user_call.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 
@@ -122,10 +123,8 @@ ComplexTensor signal_of(const ComplexTensor& spectrum, std::int64_t n_fft,
   });
 }
 
-}  // namespace
-
-ComplexTensor stft(const ComplexOperand& signal, std::int64_t n_fft,
-                   const ShortTimeOptions& options) {
+ComplexTensor spectra_of(const ComplexOperand& signal, std::int64_t n_fft,
+                         const ShortTimeOptions& options) {
   const Frames frames("stft", n_fft, options);
   const ComplexTensor x = graph::complex_tensor_of(signal);
   const bool is_half = options.onesided.value_or(x.is_real());
@@ -148,6 +147,14 @@ ComplexTensor stft(const ComplexOperand& signal, std::int64_t n_fft,
   const ComplexTensor y =
       is_half ? half_fourier(cut.real(), axis, forward) : fourier(cut, axis, forward);
   return is_across ? y.slice(-1, 0, count) : y.transpose(-2, -1);
+}
+
+}  // namespace
+
+ComplexTensor stft(const ComplexOperand& signal, std::int64_t n_fft,
+                   const ShortTimeOptions& options) {
+  return graph::of_user_call("stft", signal.real.where,
+                             [&] { return spectra_of(signal, n_fft, options); });
 }
 
 Tensor istft(const ComplexTensor& spectrum, std::int64_t n_fft, const ShortTimeOptions& options,

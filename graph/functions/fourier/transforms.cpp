@@ -5,6 +5,7 @@
 
 #include "graph/functions/convolving/padding.h"
 #include "graph/functions/fourier/fourier.h"
+#include "graph/ir/user_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -101,34 +102,40 @@ ComplexTensor over_axes(ComplexTensor z, const std::vector<int>& axes, FourierSi
 
 ComplexTensor whole(std::string_view operation, const ComplexOperand& x, const FourierSizes& sizes,
                     const FourierAxes& axes, FourierNorm norm, FourierSign sign) {
-  const ComplexTensor z = graph::complex_tensor_of(x);
-  const Extent extent = extent_of(operation, z.shape(), sizes, axes);
-  if (extent.is_empty()) return {z.real(), z.imag()};
-  return over_axes(resized(z, extent), extent.axes, sign, extent.scale(norm, sign));
+  return graph::of_user_call(operation, x.real.where, [&]() -> ComplexTensor {
+    const ComplexTensor z = graph::complex_tensor_of(x);
+    const Extent extent = extent_of(operation, z.shape(), sizes, axes);
+    if (extent.is_empty()) return {z.real(), z.imag()};
+    return over_axes(resized(z, extent), extent.axes, sign, extent.scale(norm, sign));
+  });
 }
 
 // Half of the results of real terms.
 ComplexTensor half(std::string_view operation, const TensorOperand& x, const FourierSizes& sizes,
                    const FourierAxes& axes, FourierNorm norm, FourierSign sign) {
-  const ComplexTensor z(graph::tensor_beside(x, f32));
-  const Extent extent = extent_of(operation, z.shape(), sizes, axes);
-  require_axes(operation, extent);
-  const FourierOptions last{sign, extent.scale(norm, sign)};
-  return over_axes(half_fourier(resized(z, extent).real(), extent.last_axis(), last),
-                   extent.axes_before_last(), sign, 1);
+  return graph::of_user_call(operation, x.where, [&]() -> ComplexTensor {
+    const ComplexTensor z(graph::tensor_beside(x, f32));
+    const Extent extent = extent_of(operation, z.shape(), sizes, axes);
+    require_axes(operation, extent);
+    const FourierOptions last{sign, extent.scale(norm, sign)};
+    return over_axes(half_fourier(resized(z, extent).real(), extent.last_axis(), last),
+                     extent.axes_before_last(), sign, 1);
+  });
 }
 
 // All real results of half of the terms.
 Tensor real_of_half(std::string_view operation, const ComplexOperand& x, const FourierSizes& sizes,
                     const FourierAxes& axes, FourierNorm norm, FourierSign sign) {
-  const ComplexTensor z = graph::complex_tensor_of(x);
-  const Extent extent = extent_of(operation, z.shape(), sizes, axes, ResultKind::real);
-  require_axes(operation, extent);
-  const std::int64_t points = extent.points[-1];
-  const ComplexTensor others =
-      over_axes(resized(z, extent, extent.axes.size() - 1), extent.axes_before_last(), sign, 1);
-  return real_fourier(resized(others, extent.last_axis(), points / 2 + 1), extent.last_axis(),
-                      points, FourierOptions{sign, extent.scale(norm, sign)});
+  return graph::of_user_call(operation, x.real.where, [&]() -> Tensor {
+    const ComplexTensor z = graph::complex_tensor_of(x);
+    const Extent extent = extent_of(operation, z.shape(), sizes, axes, ResultKind::real);
+    require_axes(operation, extent);
+    const std::int64_t points = extent.points[-1];
+    const ComplexTensor others =
+        over_axes(resized(z, extent, extent.axes.size() - 1), extent.axes_before_last(), sign, 1);
+    return real_fourier(resized(others, extent.last_axis(), points / 2 + 1), extent.last_axis(),
+                        points, FourierOptions{sign, extent.scale(norm, sign)});
+  });
 }
 
 FourierSizes one_size(std::optional<std::int64_t> n) {

@@ -9,6 +9,7 @@
 #include "graph/functions/indexing/scatters.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/capture.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
@@ -125,6 +126,7 @@ std::vector<Tensor> without_masks(std::string_view name, const Tensor& x,
     for (int i = 0; fits && i < index.rank(); ++i) fits = index.shape()[i] == x.shape()[first + i];
     require(fits, "[", name, "] a mask is ", index.shape(), " at axis ", first, " of ", x.shape(),
             " (at ", At{w}, "); it must have the sizes of the axes that it is over");
+    const graph::UserCall call(name, w);
     Tensor places = nonzero({index, w});
     for (int axis = 0; axis < index.rank(); ++axis)
       result.push_back(places.select(1, axis, w).contiguous(w));
@@ -270,6 +272,7 @@ std::vector<std::int64_t> places_of_ones(std::span<const std::uint8_t> flags, co
 
 Tensor nonzero(const TensorOperand& x) {
   auto w = x.where;
+  const graph::UserCall call("nonzero", w);
   const Tensor& given = graph::tensor_of(x, "nonzero");
   const std::vector<std::uint8_t> flags =
       given.to(DType::boolean, w).to(DType::u8, w).to_vector<std::uint8_t>(w);
@@ -281,6 +284,7 @@ Tensor nonzero(const TensorOperand& x) {
 
 Tensor masked_select(const TensorOperand& x, const Tensor& mask) {
   auto w = x.where;
+  const graph::UserCall call("masked_select", w);
   const Tensor given = graph::tensor_of(x, "masked_select");
   const Tensor where_true = mask_operand(mask, "masked_select", w);
   const Shape both = both_sizes(given, where_true, "masked_select", w);

@@ -4,6 +4,7 @@
 
 #include "graph/functions/indexing/along_axis.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -93,6 +94,7 @@ Tensor index_select(const TensorOperand& x, int axis, const Tensor& index) {
 
 Tensor one_hot(const TensorOperand& x, std::int64_t classes) {
   auto w = x.where;
+  const graph::UserCall call("one_hot", w);
   const Tensor named = graph::index_operand(graph::tensor_of(x, "one_hot"), "one_hot", w);
   require(classes >= -1 && classes != 0, "[one_hot] there are ", classes, " classes (at ", At{w},
           "); there must be at least 1, or -1 for as many as x names");

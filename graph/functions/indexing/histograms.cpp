@@ -7,6 +7,7 @@
 #include "graph/functions/indexing/scatters.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -20,6 +21,7 @@ using std::source_location;
 
 Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t least_bins,
                 source_location w) {
+  const graph::UserCall call("bincount", w);
   graph::tensor_of({x, w}, "bincount");
   require(is_integer(x.dtype()) && x.rank() == 1, "[bincount] the tensor is ", x.dtype(), " ",
           x.shape(), " (at ", At{w}, "); it must be integers of one axis");
@@ -32,9 +34,9 @@ Tensor bincount(const Tensor& x, const Tensor& weights, std::int64_t least_bins,
   const Tensor numbers = x.to(DType::i64, w);
   if (x.count() > 0) {
     auto [least, greatest] = aminmax({numbers, w});
-    const auto low = least.to(Device::cpu(), w).item<std::int64_t>(w);
+    const auto low = least.item<std::int64_t>(w);
     require(low >= 0, "[bincount] an element is ", low, " (at ", At{w}, "); none may be negative");
-    bins = std::max(bins, greatest.to(Device::cpu(), w).item<std::int64_t>(w) + 1);
+    bins = std::max(bins, greatest.item<std::int64_t>(w) + 1);
   }
   DType dtype = DType::i64;
   if (weights.defined()) dtype = weights.dtype() == DType::f32 ? DType::f32 : DType::f64;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "graph/custom/definition.h"
+#include "graph/ir/user_call.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/splice.h"
 #include "graph/tensor/capture.h"
@@ -123,7 +124,8 @@ std::vector<Tensor> NamedFunction::operator()(std::span<const Tensor> operands, 
   if (!absent.empty()) settings.add(std::string(missing), absent);
   Attributes attributes;
   attributes.custom = call_of(*this, settings);
-  return apply_all(Op::custom_formula, given, attributes, where);
+  return of_user_call(name_, where,
+                      [&] { return apply_all(Op::custom_formula, given, attributes, where); });
 }
 
 std::span<const NamedFunction* const> named_functions() {

@@ -8,6 +8,7 @@
 #include "graph/functions/ordering/sort.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -45,44 +46,50 @@ Runs runs_of(const Tensor& starts) {
 }  // namespace
 
 UniqueResult unique_consecutive(const TensorOperand& operand, std::optional<int> axis) {
-  const Tensor& x = graph::tensor_of(operand, "unique_consecutive");
-  if (!axis) {
-    const Tensor flat = x.reshape({x.count()});
-    const Runs runs = runs_of(begins(flat, 0));
-    return {index_select(flat, 0, runs.places), runs.number.reshape(x.shape()), runs.lengths};
-  }
-  const int along = graph::axis_of(*axis, x.shape(), "unique_consecutive", operand.where);
-  const std::int64_t size = x.size(along), width = x.count() / std::max<std::int64_t>(size, 1);
-  const Tensor slices = x.transpose(0, along).reshape({size, width});
-  const Runs runs = runs_of(any(begins(slices, 0), {1}));
-  return {index_select(x, along, runs.places), runs.number, runs.lengths};
+  return graph::of_user_call("unique_consecutive", operand.where, [&]() -> UniqueResult {
+    const Tensor& x = graph::tensor_of(operand, "unique_consecutive");
+    if (!axis) {
+      const Tensor flat = x.reshape({x.count()});
+      const Runs runs = runs_of(begins(flat, 0));
+      return {index_select(flat, 0, runs.places), runs.number.reshape(x.shape()), runs.lengths};
+    }
+    const int along = graph::axis_of(*axis, x.shape(), "unique_consecutive", operand.where);
+    const std::int64_t size = x.size(along), width = x.count() / std::max<std::int64_t>(size, 1);
+    const Tensor slices = x.transpose(0, along).reshape({size, width});
+    const Runs runs = runs_of(any(begins(slices, 0), {1}));
+    return {index_select(x, along, runs.places), runs.number, runs.lengths};
+  });
 }
 
 UniqueResult unique(const TensorOperand& operand) {
-  const Tensor& x = graph::tensor_of(operand, "unique");
-  auto [values, order] = sort(x.reshape({x.count()}), 0);
-  const Runs runs = runs_of(begins(values, 0));
-  const Tensor number = scatter(zeros({x.count()}, DType::i64), 0, order, runs.number);
-  return {index_select(values, 0, runs.places), number.reshape(x.shape()), runs.lengths};
+  return graph::of_user_call("unique", operand.where, [&]() -> UniqueResult {
+    const Tensor& x = graph::tensor_of(operand, "unique");
+    auto [values, order] = sort(x.reshape({x.count()}), 0);
+    const Runs runs = runs_of(begins(values, 0));
+    const Tensor number = scatter(zeros({x.count()}, DType::i64), 0, order, runs.number);
+    return {index_select(values, 0, runs.places), number.reshape(x.shape()), runs.lengths};
+  });
 }
 
 std::pair<Tensor, Tensor> mode(const TensorOperand& operand, int axis, bool keep_dims) {
-  const Tensor& x = graph::tensor_of(operand, "mode");
-  if (x.rank() == 0) return {x, zeros({}, DType::i64)};
-  const int along = graph::axis_of(axis, x.shape(), "mode", operand.where);
-  const std::int64_t size = x.size(along);
-  require(size > 0, "[mode] the axis has no elements (at ", At{operand.where},
-          "); there must be one at least");
-  auto [values, order] = sort(x, along);
-  Shape sizes(static_cast<std::size_t>(x.rank()), 1);
-  sizes[along] = size;
-  const Tensor place = arange(0, size).reshape(sizes);
-  // Of each element's run, up to it: the greatest is at the end of the longest run.
-  const Tensor start = cummax(where(begins(values, along), place, std::int64_t{0}), along).first;
-  const Tensor last = argmax(place - start, along, true);
-  const Tensor value = gather(values, along, last), index = gather(order, along, last);
-  if (keep_dims) return {value, index};
-  return {value.squeeze(along), index.squeeze(along)};
+  return graph::of_user_call("mode", operand.where, [&]() -> std::pair<Tensor, Tensor> {
+    const Tensor& x = graph::tensor_of(operand, "mode");
+    if (x.rank() == 0) return {x, zeros({}, DType::i64)};
+    const int along = graph::axis_of(axis, x.shape(), "mode", operand.where);
+    const std::int64_t size = x.size(along);
+    require(size > 0, "[mode] the axis has no elements (at ", At{operand.where},
+            "); there must be one at least");
+    auto [values, order] = sort(x, along);
+    Shape sizes(static_cast<std::size_t>(x.rank()), 1);
+    sizes[along] = size;
+    const Tensor place = arange(0, size).reshape(sizes);
+    // Of each element's run, up to it: the greatest is at the end of the longest run.
+    const Tensor start = cummax(where(begins(values, along), place, std::int64_t{0}), along).first;
+    const Tensor last = argmax(place - start, along, true);
+    const Tensor value = gather(values, along, last), index = gather(order, along, last);
+    if (keep_dims) return {value, index};
+    return {value.squeeze(along), index.squeeze(along)};
+  });
 }
 
 }  // namespace tilewright

@@ -1,6 +1,7 @@
 #include "graph/tensor/recording/graph_break.h"
 
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 
 namespace tilewright::graph {
 
@@ -16,8 +17,30 @@ static std::string_view remedy(std::string_view operation) {
   if (operation == "data" || operation == "const_data" || operation == "to_dlpack")
     return "a captured function has no memory yet: hand addresses to kernels and libraries outside "
            "the compiled function";
+  if (operation == "index" || operation == "masked_select" || operation == "nonzero")
+    return "how many elements there are is data; where() and masked_fill() take a mask without "
+           "reading it";
+  if (operation == "bincount")
+    return "bincount reads the greatest element; index_add of ones to zeros of a known length "
+           "reads nothing";
+  if (operation == "one_hot")
+    return "one_hot reads the greatest class unless it is given the number of classes";
+  if (operation == "unique" || operation == "unique_consecutive" || operation == "nms" ||
+      operation == "batched_nms" || operation == "non_max_suppression" ||
+      operation == "repeat_interleave")
+    return "how many results there are is data; call it outside the compiled function";
+  if (operation == "allclose" || operation == "equal")
+    return "return isclose() or the comparison and read it outside the compiled function";
   return "return the tensor and read it outside the compiled function";
 }
+
+static std::string_view called(std::string_view operation) {
+  const UserCall* call = UserCall::current();
+  return call == nullptr ? operation : call->operation;
+}
+
+Break::Break(std::string_view operation, std::string_view reason, std::source_location where)
+    : operation(called(operation)), reason(reason), where(UserCall::line(where)) {}
 
 static std::string at_line(std::source_location where) {
   return where.line() > 0 ? concat(" (at ", At{where}, ")") : "";
@@ -48,13 +71,15 @@ void RecorderOf::note(std::uint32_t node) {
 }
 
 DataReadError::DataReadError(std::string_view operation, std::source_location where)
-    : GraphBreak(concat("[", operation, "] the value is not known while the function is captured",
-                        at_line(where), "; ", remedy(operation)),
-                 {operation, "reads data", where}) {}
+    : GraphBreak(
+          concat("[", called(operation), "] the value is not known while the function is captured",
+                 at_line(where), "; ", remedy(called(operation))),
+          {operation, "reads data", where}) {}
 
 PlacingError::PlacingError(std::string_view operation, std::source_location where)
-    : GraphBreak(concat("[", operation, "] the tensor has no memory while the function is captured",
-                        at_line(where), "; ask where tensors lie outside the compiled function"),
+    : GraphBreak(concat("[", called(operation),
+                        "] the tensor has no memory while the function is captured", at_line(where),
+                        "; ask where tensors lie outside the compiled function"),
                  {operation, "asks for memory", where}) {}
 
 }  // namespace tilewright::graph

@@ -52,10 +52,12 @@ class RecorderOf {
   RecorderOf* outer_;
 };
 
-// The operation that breaks the graph, what it does, and where: "item", "reads data".
+// The operation that breaks the graph, what it does, and where: "item", "reads data". Those of a
+// user's call (graph/ir/user_call.h) in their place, if there is one.
 struct Break {
+  Break(std::string_view operation, std::string_view reason, std::source_location where);
   std::string_view operation, reason;  // literals
-  std::source_location where;        // of line 0 where the operation is not given the user's
+  std::source_location where;          // of line 0 where the operation is not given the user's
   std::string node = ForeignNode::current();
 };
 
