@@ -108,6 +108,9 @@ Tensor operator>=(const TensorOperand& a, const TensorOperand& b) { return binar
 Tensor operator&(const TensorOperand& a, const TensorOperand& b) { return bitwise_and(a, b); }
 Tensor operator|(const TensorOperand& a, const TensorOperand& b) { return bitwise_or(a, b); }
 Tensor operator^(const TensorOperand& a, const TensorOperand& b) { return bitwise_xor(a, b); }
+Tensor operator%(const TensorOperand& a, const TensorOperand& b) { return remainder(a, b); }
+Tensor operator<<(const TensorOperand& a, const TensorOperand& b) { return shift_left(a, b); }
+Tensor operator>>(const TensorOperand& a, const TensorOperand& b) { return shift_right(a, b); }
 Tensor operator~(const TensorOperand& x) { return bitwise_not(x); }
 Tensor operator!(const TensorOperand& x) { return logical_not(x); }
 Tensor maximum(const TensorOperand& a, const TensorOperand& b) { return binary(Op::maximum, a, b); }

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/ir/location.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/tensor/capture.h"
@@ -20,7 +21,7 @@ using graph::Capture;
 using graph::Op;
 using std::source_location;
 
-Tensor full(const Shape& shape, const Number& value, DType dtype, source_location w) {
+Tensor full(const Sizes& shape, const Number& value, DType dtype, source_location w) {
   graph::require_fits(value, dtype, "full", w);
   const bool is_whole = value.is_integral() || std::trunc(value.as_double()) == value.as_double();
   require(is_whole || is_floating(dtype) || is_boolean(dtype), "[full] ", value.as_double(),
@@ -34,19 +35,58 @@ Tensor full(const Shape& shape, const Number& value, DType dtype, source_locatio
   whole.body()->is_constant = true;
   return whole;
 }
-Tensor zeros(const Shape& shape, DType dtype, source_location w) {
+Tensor zeros(const Sizes& shape, DType dtype, source_location w) {
   return full(shape, 0, dtype, w);
 }
-Tensor ones(const Shape& shape, DType dtype, source_location w) { return full(shape, 1, dtype, w); }
-Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step, DType dtype,
-              source_location w) {
+Tensor ones(const Sizes& shape, DType dtype, source_location w) { return full(shape, 1, dtype, w); }
+
+namespace {
+
+Tensor steps_of_integers(std::int64_t start, std::int64_t end, std::int64_t step, DType dtype,
+                         source_location w) {
   Attributes attributes;
   attributes.start = start;
   attributes.end = end;
   attributes.step = step;
-  Tensor result = graph::apply(Op::arange, {}, attributes, w, dtype);
+  return graph::apply(Op::arange, {}, attributes, w, dtype);
+}
+
+// Each element computed in f64 and rounded once, as PyTorch's on the host.
+Tensor steps_of_floats(double start, double end, double step, DType dtype, source_location w) {
+  const double count = std::ceil((end - start) / step);
+  require(step != 0 && std::isfinite(start) && std::isfinite(end) && count <= INT32_MAX,
+          "[arange] from ", start, " to ", end, " by ", step, " (at ", At{w},
+          "); the step must not be 0, nor any number infinite, for fewer than 2^31 elements");
+  const std::int64_t elements = count > 0 ? static_cast<std::int64_t>(count) : 0;
+  const Tensor places = steps_of_integers(0, elements, 1, DType::i64, w).to(DType::f64, w);
+  return add({mul({places, w}, {step, w}), w}, {start, w}).to(dtype, w);
+}
+
+}  // namespace
+
+Tensor arange(const Number& start, const Number& end, const Number& step,
+              std::optional<DType> dtype, source_location w) {
+  const bool are_integers = start.is_integral() && end.is_integral() && step.is_integral();
+  const DType type = dtype.value_or(are_integers ? DType::i64 : DType::f32);
+  auto is_whole = [](const Number& number) {
+    return number.is_integral() || std::trunc(number.as_double()) == number.as_double();
+  };
+  require(is_floating(type) || (is_whole(start) && is_whole(end) && is_whole(step)),
+          "[arange] from ", start.as_double(), " to ", end.as_double(), " by ", step.as_double(),
+          " in ", type, " (at ", At{w}, "); give whole numbers, or a dtype of floats");
+  auto whole = [](const Number& number) {
+    return number.is_integral() ? number.as_integer()
+                                : static_cast<std::int64_t>(number.as_double());
+  };
+  Tensor result =
+      are_integers || !is_floating(type)
+          ? steps_of_integers(whole(start), whole(end), whole(step), type, w)
+          : steps_of_floats(start.as_double(), end.as_double(), step.as_double(), type, w);
   result.body()->is_constant = !result.is_symbolic();
   return result;
+}
+Tensor arange(const Number& end, std::optional<DType> dtype, source_location w) {
+  return arange(0, end, 1, dtype, w);
 }
 
 namespace {
@@ -303,6 +343,9 @@ Tensor cat(const std::vector<Tensor>& parts, int axis, source_location w) {
   Attributes attributes;
   attributes.axes = {graph::axis_of(axis, parts[0].shape(), "cat", w)};
   return graph::apply(Op::cat, operands, attributes, w);
+}
+Tensor concat(const std::vector<Tensor>& parts, int axis, source_location w) {
+  return cat(parts, axis, w);
 }
 
 Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,

@@ -182,6 +182,8 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
   return out << text_of(tensor, "<<");
 }
 
+std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.text(); }
+
 std::string to_string(const Tensor& tensor) {
   if (graph::Capture* capture = graph::Capture::active(); capture != nullptr && tensor.defined())
     capture->before_placing(*tensor.body(), "to_string", std::source_location::current());

@@ -66,7 +66,7 @@ void require_input(std::string_view name, const std::string& path, int axes, con
 
 }  // namespace
 
-Convolution::Convolution(int axes, std::int64_t in, std::int64_t out, const Shape& kernel,
+Convolution::Convolution(int axes, std::int64_t in, std::int64_t out, const Sizes& kernel,
                          const ConvolutionLayerOptions& options, source_location w)
     : axes_(axes), options_(options) {
   const Shape sizes = checked_kernel(name_of(axes), axes, {in, out, options.groups}, kernel, w);
@@ -117,7 +117,7 @@ Tensor Convolution::forward(const Tensor& x, source_location w) const {
 }
 
 TransposedConvolution::TransposedConvolution(int axes, std::int64_t in, std::int64_t out,
-                                             const Shape& kernel,
+                                             const Sizes& kernel,
                                              const TransposedConvolutionLayerOptions& options,
                                              source_location w)
     : axes_(axes), options_(options) {

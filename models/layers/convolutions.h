@@ -18,9 +18,9 @@ namespace tilewright {
 
 // Lists have a value an axis, or one for all axes; empty ones stand for the default that is named.
 struct ConvolutionLayerOptions {
-  Shape stride = {};         // 1
-  Shape padding = {};        // on either side, 0
-  Shape dilation = {};       // 1
+  Sizes stride = {};         // 1
+  Sizes padding = {};        // on either side, 0
+  Sizes dilation = {};       // 1
   bool keeps_sizes = false;  // PyTorch's padding "same"
   std::int64_t groups = 1;
   bool bias = true;
@@ -32,8 +32,9 @@ struct ConvolutionLayerOptions {
 // a window sees).
 class Convolution : public Module {
  public:
+  using Options = ConvolutionLayerOptions;
   // A kernel of one size has it along all axes.
-  Convolution(int axes, std::int64_t in, std::int64_t out, const Shape& kernel,
+  Convolution(int axes, std::int64_t in, std::int64_t out, const Sizes& kernel,
               const ConvolutionLayerOptions& options, std::source_location w);
   Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const;
   Tensor operator()(const Tensor& x,
@@ -52,24 +53,20 @@ class Convolution : public Module {
 template <int axes>
 class ConvolutionOver : public Convolution {
  public:
-  ConvolutionOver(std::int64_t in, std::int64_t out, const Shape& kernel,
+  ConvolutionOver(std::int64_t in, std::int64_t out, const Sizes& kernel,
                   const ConvolutionLayerOptions& options = {},
                   std::source_location w = std::source_location::current())
       : Convolution(axes, in, out, kernel, options, w) {}
-  ConvolutionOver(std::int64_t in, std::int64_t out, std::int64_t kernel,
-                  const ConvolutionLayerOptions& options = {},
-                  std::source_location w = std::source_location::current())
-      : Convolution(axes, in, out, Shape{kernel}, options, w) {}
 };
 using Conv1d = ConvolutionOver<1>;
 using Conv2d = ConvolutionOver<2>;
 using Conv3d = ConvolutionOver<3>;
 
 struct TransposedConvolutionLayerOptions {
-  Shape stride = {};          // 1
-  Shape padding = {};         // 0
-  Shape output_padding = {};  // 0
-  Shape dilation = {};        // 1
+  Sizes stride = {};          // 1
+  Sizes padding = {};         // 0
+  Sizes output_padding = {};  // 0
+  Sizes dilation = {};        // 1
   std::int64_t groups = 1;
   bool bias = true;
   LayerOptions layer = {};
@@ -79,7 +76,8 @@ struct TransposedConvolutionLayerOptions {
 // * elements of a kernel), as PyTorch has it.
 class TransposedConvolution : public Module {
  public:
-  TransposedConvolution(int axes, std::int64_t in, std::int64_t out, const Shape& kernel,
+  using Options = TransposedConvolutionLayerOptions;
+  TransposedConvolution(int axes, std::int64_t in, std::int64_t out, const Sizes& kernel,
                         const TransposedConvolutionLayerOptions& options, std::source_location w);
   Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const;
   Tensor operator()(const Tensor& x,
@@ -96,14 +94,10 @@ class TransposedConvolution : public Module {
 template <int axes>
 class TransposedConvolutionOver : public TransposedConvolution {
  public:
-  TransposedConvolutionOver(std::int64_t in, std::int64_t out, const Shape& kernel,
+  TransposedConvolutionOver(std::int64_t in, std::int64_t out, const Sizes& kernel,
                             const TransposedConvolutionLayerOptions& options = {},
                             std::source_location w = std::source_location::current())
       : TransposedConvolution(axes, in, out, kernel, options, w) {}
-  TransposedConvolutionOver(std::int64_t in, std::int64_t out, std::int64_t kernel,
-                            const TransposedConvolutionLayerOptions& options = {},
-                            std::source_location w = std::source_location::current())
-      : TransposedConvolution(axes, in, out, Shape{kernel}, options, w) {}
 };
 using ConvTranspose1d = TransposedConvolutionOver<1>;
 using ConvTranspose2d = TransposedConvolutionOver<2>;

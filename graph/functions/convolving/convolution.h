@@ -20,9 +20,9 @@ namespace tilewright {
 
 // Lists have a value an axis, or one for all axes; empty ones stand for what is said.
 struct ConvolutionOptions {
-  Shape stride = {};        // between windows, 1
-  Shape padding = {};       // zeros on either side, 0: PyTorch's "valid"
-  Shape dilation = {};      // between elements of a window, 1
+  Sizes stride = {};        // between windows, 1
+  Sizes padding = {};       // zeros on either side, 0: PyTorch's "valid"
+  Sizes dilation = {};      // between elements of a window, 1
   bool keeps_sizes = {};    // PyTorch's "same": as many zeros as give each axis its size again; an
                             // odd one goes behind; without a stride and a padding
   std::int64_t groups = 1;  // into which the channels, and the outputs, are divided
@@ -37,10 +37,10 @@ Tensor conv3d(const TensorOperand& x, const Tensor& weight, const Tensor& bias =
               const ConvolutionOptions& options = {});
 
 struct TransposedConvolutionOptions {
-  Shape stride = {};          // between what two elements of x are added to, 1
-  Shape padding = {};         // that the convolution has whose transpose this is, 0
-  Shape output_padding = {};  // more at the end of the result, less than stride or dilation, 0
-  Shape dilation = {};        // 1
+  Sizes stride = {};          // between what two elements of x are added to, 1
+  Sizes padding = {};         // that the convolution has whose transpose this is, 0
+  Sizes output_padding = {};  // more at the end of the result, less than stride or dilation, 0
+  Sizes dilation = {};        // 1
   std::int64_t groups = 1;
 };
 // x [N, C, sizes..] or [C, sizes..], weight [C, O / groups, kernel..], bias [O] or undefined: gives

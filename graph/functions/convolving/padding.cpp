@@ -87,4 +87,8 @@ Tensor pad(const TensorOperand& given, const Shape& pad, PadMode mode, const Num
   return inner;
 }
 
+Tensor pad(const TensorOperand& x, const Shape& pad, const Number& value) {
+  return tilewright::pad(x, pad, PadMode::constant, value);
+}
+
 }  // namespace tilewright

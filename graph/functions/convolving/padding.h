@@ -19,5 +19,6 @@ enum class PadMode : std::uint8_t {
 // so on. Negative ones cut; reflect and circular have none. The value is for constant ones.
 Tensor pad(const TensorOperand& x, const Shape& pad, PadMode mode = PadMode::constant,
            const Number& value = 0);
+Tensor pad(const TensorOperand& x, const Shape& pad, const Number& value);
 
 }  // namespace tilewright

@@ -35,10 +35,11 @@ Tensor transposed_by(const Tensor& gradient, const Tensor& weight, const Lay& o,
   const int rank = weight.rank() - 2;
   TransposedConvolutionOptions options{
       .stride = o.stride, .padding = o.padding, .dilation = o.dilation, .groups = o.groups};
+  Shape added;
   for (int i = 0; i < rank; ++i)
-    options.output_padding.push_back(sizes[2 + i] -
-                                     ((gradient.size(2 + i) - 1) * o.stride[i] - 2 * o.padding[i] +
-                                      o.dilation[i] * (weight.size(2 + i) - 1) + 1));
+    added.push_back(sizes[2 + i] - ((gradient.size(2 + i) - 1) * o.stride[i] - 2 * o.padding[i] +
+                                    o.dilation[i] * (weight.size(2 + i) - 1) + 1));
+  options.output_padding = added;
   return rank == 1   ? conv_transpose1d(gradient, weight, {}, options)
          : rank == 2 ? conv_transpose2d(gradient, weight, {}, options)
                      : conv_transpose3d(gradient, weight, {}, options);

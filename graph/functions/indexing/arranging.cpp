@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "graph/functions/indexing/numbered.h"
+#include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/pointwise/host_constants.h"
 #include "graph/ir/location.h"
 #include "runtime/base/error.h"
 
@@ -71,7 +73,8 @@ Tensor flipud(const TensorOperand& x) {
   return flip(x, {0});
 }
 
-Tensor roll(const TensorOperand& x, const Shape& shifts, const std::vector<int>& axes) {
+Tensor roll(const TensorOperand& x, const Sizes& shifts, const Axes& moved) {
+  const std::vector<int>& axes = moved.list();
   auto w = x.where;
   const Tensor given = graph::tensor_of(x, "roll");
   const std::size_t wanted = std::max<std::size_t>(axes.size(), 1);
@@ -132,6 +135,39 @@ Tensor diag_embed(const TensorOperand& x, std::int64_t offset, int a, int b) {
   };
   return graph::apply_function("diag_embed", {&given, 1}, {offset, row_axis, column_axis}, function,
                                w)[0];
+}
+
+Tensor diag(const TensorOperand& x, std::int64_t offset) {
+  const int rank = graph::tensor_of(x, "diag").rank();
+  require(rank == 1 || rank == 2, "[diag] x is ", x.tensor.shape(), " (at ", At{x.where},
+          "); it must be a vector or a matrix");
+  return rank == 1 ? diag_embed(x, offset) : diagonal(x, offset);
+}
+
+// The places for which `is_wanted(column - row)`.
+template <typename Wanted>
+static Tensor places_of(std::string_view name, std::int64_t rows, std::int64_t columns,
+                        source_location w, const Wanted& is_wanted) {
+  require(rows >= 0 && columns >= 0, "[", name, "] ", rows, " rows and ", columns, " columns (at ",
+          At{w}, "); neither may be negative");
+  std::vector<std::int64_t> places, of_columns;
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column) {
+      if (!is_wanted(column - row)) continue;
+      places.push_back(row);
+      of_columns.push_back(column);
+    }
+  const std::int64_t count = std::ssize(places);
+  places.insert(places.end(), of_columns.begin(), of_columns.end());
+  return graph::constant_of(places, {2, count});
+}
+Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset,
+                    source_location w) {
+  return places_of("tril_indices", rows, columns, w, [=](auto i) { return i <= offset; });
+}
+Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset,
+                    source_location w) {
+  return places_of("triu_indices", rows, columns, w, [=](auto i) { return i >= offset; });
 }
 
 }  // namespace tilewright

@@ -157,22 +157,22 @@ std::pair<Tensor, Tensor> greatest(std::string_view name, int rank, const Tensor
 
 }  // namespace
 
-Tensor adaptive_avg_pool1d(const TensorOperand& x, const Shape& parts) {
+Tensor adaptive_avg_pool1d(const TensorOperand& x, const Sizes& parts) {
   return averaged("adaptive_avg_pool1d", 1, x, parts);
 }
-Tensor adaptive_avg_pool2d(const TensorOperand& x, const Shape& parts) {
+Tensor adaptive_avg_pool2d(const TensorOperand& x, const Sizes& parts) {
   return averaged("adaptive_avg_pool2d", 2, x, parts);
 }
-Tensor adaptive_avg_pool3d(const TensorOperand& x, const Shape& parts) {
+Tensor adaptive_avg_pool3d(const TensorOperand& x, const Sizes& parts) {
   return averaged("adaptive_avg_pool3d", 3, x, parts);
 }
-std::pair<Tensor, Tensor> adaptive_max_pool1d(const TensorOperand& x, const Shape& parts) {
+std::pair<Tensor, Tensor> adaptive_max_pool1d(const TensorOperand& x, const Sizes& parts) {
   return greatest("adaptive_max_pool1d", 1, x, parts);
 }
-std::pair<Tensor, Tensor> adaptive_max_pool2d(const TensorOperand& x, const Shape& parts) {
+std::pair<Tensor, Tensor> adaptive_max_pool2d(const TensorOperand& x, const Sizes& parts) {
   return greatest("adaptive_max_pool2d", 2, x, parts);
 }
-std::pair<Tensor, Tensor> adaptive_max_pool3d(const TensorOperand& x, const Shape& parts) {
+std::pair<Tensor, Tensor> adaptive_max_pool3d(const TensorOperand& x, const Sizes& parts) {
   return greatest("adaptive_max_pool3d", 3, x, parts);
 }
 

@@ -13,13 +13,13 @@
 
 namespace tilewright {
 
-Tensor adaptive_avg_pool1d(const TensorOperand& x, const Shape& parts);
-Tensor adaptive_avg_pool2d(const TensorOperand& x, const Shape& parts);
-Tensor adaptive_avg_pool3d(const TensorOperand& x, const Shape& parts);
+Tensor adaptive_avg_pool1d(const TensorOperand& x, const Sizes& parts);
+Tensor adaptive_avg_pool2d(const TensorOperand& x, const Sizes& parts);
+Tensor adaptive_avg_pool3d(const TensorOperand& x, const Sizes& parts);
 // {values, indices}: i64 the number of the greatest among the elements of the pooled axes, of the
 // first of equals. A NaN wins, of several the last.
-std::pair<Tensor, Tensor> adaptive_max_pool1d(const TensorOperand& x, const Shape& parts);
-std::pair<Tensor, Tensor> adaptive_max_pool2d(const TensorOperand& x, const Shape& parts);
-std::pair<Tensor, Tensor> adaptive_max_pool3d(const TensorOperand& x, const Shape& parts);
+std::pair<Tensor, Tensor> adaptive_max_pool1d(const TensorOperand& x, const Sizes& parts);
+std::pair<Tensor, Tensor> adaptive_max_pool2d(const TensorOperand& x, const Sizes& parts);
+std::pair<Tensor, Tensor> adaptive_max_pool3d(const TensorOperand& x, const Sizes& parts);
 
 }  // namespace tilewright

@@ -246,47 +246,47 @@ const NamedFunction max_pool3d_function("max_pool3d", [](const FunctionCall& cal
 
 }  // namespace graph::named
 
-Tensor avg_pool1d(const TensorOperand& x, const Shape& kernel, const AveragePoolOptions& options) {
+Tensor avg_pool1d(const TensorOperand& x, const Sizes& kernel, const AveragePoolOptions& options) {
   return averaged("avg_pool1d", 1, x, kernel, options);
 }
-Tensor avg_pool2d(const TensorOperand& x, const Shape& kernel, const AveragePoolOptions& options) {
+Tensor avg_pool2d(const TensorOperand& x, const Sizes& kernel, const AveragePoolOptions& options) {
   return averaged("avg_pool2d", 2, x, kernel, options);
 }
-Tensor avg_pool3d(const TensorOperand& x, const Shape& kernel, const AveragePoolOptions& options) {
+Tensor avg_pool3d(const TensorOperand& x, const Sizes& kernel, const AveragePoolOptions& options) {
   return averaged("avg_pool3d", 3, x, kernel, options);
 }
 
-Tensor max_pool1d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options) {
+Tensor max_pool1d(const TensorOperand& x, const Sizes& kernel, const MaxPoolOptions& options) {
   return greatest(graph::named::max_pool1d_function, 1, x, kernel, options, false)[0];
 }
-Tensor max_pool2d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options) {
+Tensor max_pool2d(const TensorOperand& x, const Sizes& kernel, const MaxPoolOptions& options) {
   return greatest(graph::named::max_pool2d_function, 2, x, kernel, options, false)[0];
 }
-Tensor max_pool3d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options) {
+Tensor max_pool3d(const TensorOperand& x, const Sizes& kernel, const MaxPoolOptions& options) {
   return greatest(graph::named::max_pool3d_function, 3, x, kernel, options, false)[0];
 }
-std::pair<Tensor, Tensor> max_pool1d_with_indices(const TensorOperand& x, const Shape& kernel,
+std::pair<Tensor, Tensor> max_pool1d_with_indices(const TensorOperand& x, const Sizes& kernel,
                                                   const MaxPoolOptions& options) {
   return as_pair(greatest(graph::named::max_pool1d_function, 1, x, kernel, options, true));
 }
-std::pair<Tensor, Tensor> max_pool2d_with_indices(const TensorOperand& x, const Shape& kernel,
+std::pair<Tensor, Tensor> max_pool2d_with_indices(const TensorOperand& x, const Sizes& kernel,
                                                   const MaxPoolOptions& options) {
   return as_pair(greatest(graph::named::max_pool2d_function, 2, x, kernel, options, true));
 }
-std::pair<Tensor, Tensor> max_pool3d_with_indices(const TensorOperand& x, const Shape& kernel,
+std::pair<Tensor, Tensor> max_pool3d_with_indices(const TensorOperand& x, const Sizes& kernel,
                                                   const MaxPoolOptions& options) {
   return as_pair(greatest(graph::named::max_pool3d_function, 3, x, kernel, options, true));
 }
 
-Tensor lp_pool1d(const TensorOperand& x, double order, const Shape& kernel,
+Tensor lp_pool1d(const TensorOperand& x, double order, const Sizes& kernel,
                  const NormPoolOptions& options) {
   return norm_pooled("lp_pool1d", 1, x, order, kernel, options);
 }
-Tensor lp_pool2d(const TensorOperand& x, double order, const Shape& kernel,
+Tensor lp_pool2d(const TensorOperand& x, double order, const Sizes& kernel,
                  const NormPoolOptions& options) {
   return norm_pooled("lp_pool2d", 2, x, order, kernel, options);
 }
-Tensor lp_pool3d(const TensorOperand& x, double order, const Shape& kernel,
+Tensor lp_pool3d(const TensorOperand& x, double order, const Sizes& kernel,
                  const NormPoolOptions& options) {
   return norm_pooled("lp_pool3d", 3, x, order, kernel, options);
 }

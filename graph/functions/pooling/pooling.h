@@ -19,47 +19,47 @@
 namespace tilewright {
 
 struct AveragePoolOptions {
-  Shape stride = {};
-  Shape padding = {};  // zeros on either side, half a kernel at most; 0
+  Sizes stride = {};
+  Sizes padding = {};  // zeros on either side, half a kernel at most; 0
   bool ceil_mode = false;
   bool count_include_pad = true;                      // whether the padding counts as elements
   std::optional<std::int64_t> divisor_override = {};  // of sums, instead of their counts
 };
-Tensor avg_pool1d(const TensorOperand& x, const Shape& kernel,
+Tensor avg_pool1d(const TensorOperand& x, const Sizes& kernel,
                   const AveragePoolOptions& options = {});
-Tensor avg_pool2d(const TensorOperand& x, const Shape& kernel,
+Tensor avg_pool2d(const TensorOperand& x, const Sizes& kernel,
                   const AveragePoolOptions& options = {});
-Tensor avg_pool3d(const TensorOperand& x, const Shape& kernel,
+Tensor avg_pool3d(const TensorOperand& x, const Sizes& kernel,
                   const AveragePoolOptions& options = {});
 
 struct MaxPoolOptions {
-  Shape stride = {};
-  Shape padding = {};   // places on either side that never win, half a kernel at most; 0
-  Shape dilation = {};  // 1
+  Sizes stride = {};
+  Sizes padding = {};   // places on either side that never win, half a kernel at most; 0
+  Sizes dilation = {};  // 1
   bool ceil_mode = false;
 };
-Tensor max_pool1d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options = {});
-Tensor max_pool2d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options = {});
-Tensor max_pool3d(const TensorOperand& x, const Shape& kernel, const MaxPoolOptions& options = {});
+Tensor max_pool1d(const TensorOperand& x, const Sizes& kernel, const MaxPoolOptions& options = {});
+Tensor max_pool2d(const TensorOperand& x, const Sizes& kernel, const MaxPoolOptions& options = {});
+Tensor max_pool3d(const TensorOperand& x, const Sizes& kernel, const MaxPoolOptions& options = {});
 // {values, indices}: i64 the number of the greatest among the elements of the pooled axes, of the
 // first of equals. A NaN wins, of several the last.
-std::pair<Tensor, Tensor> max_pool1d_with_indices(const TensorOperand& x, const Shape& kernel,
+std::pair<Tensor, Tensor> max_pool1d_with_indices(const TensorOperand& x, const Sizes& kernel,
                                                   const MaxPoolOptions& options = {});
-std::pair<Tensor, Tensor> max_pool2d_with_indices(const TensorOperand& x, const Shape& kernel,
+std::pair<Tensor, Tensor> max_pool2d_with_indices(const TensorOperand& x, const Sizes& kernel,
                                                   const MaxPoolOptions& options = {});
-std::pair<Tensor, Tensor> max_pool3d_with_indices(const TensorOperand& x, const Shape& kernel,
+std::pair<Tensor, Tensor> max_pool3d_with_indices(const TensorOperand& x, const Sizes& kernel,
                                                   const MaxPoolOptions& options = {});
 
 // (sum of x^order)^(1 / order) over windows, without padding; floats.
 struct NormPoolOptions {
-  Shape stride = {};
+  Sizes stride = {};
   bool ceil_mode = false;
 };
-Tensor lp_pool1d(const TensorOperand& x, double order, const Shape& kernel,
+Tensor lp_pool1d(const TensorOperand& x, double order, const Sizes& kernel,
                  const NormPoolOptions& options = {});
-Tensor lp_pool2d(const TensorOperand& x, double order, const Shape& kernel,
+Tensor lp_pool2d(const TensorOperand& x, double order, const Sizes& kernel,
                  const NormPoolOptions& options = {});
-Tensor lp_pool3d(const TensorOperand& x, double order, const Shape& kernel,
+Tensor lp_pool3d(const TensorOperand& x, double order, const Sizes& kernel,
                  const NormPoolOptions& options = {});
 
 }  // namespace tilewright

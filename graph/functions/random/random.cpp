@@ -174,10 +174,10 @@ Draw like(std::string_view name, const TensorOperand& x) {
 
 }  // namespace
 
-Tensor rand(const Shape& shape, DType dtype, const Generator& generator, source_location w) {
+Tensor rand(const Sizes& shape, DType dtype, const Generator& generator, source_location w) {
   return uniform_of({"rand", shape, w}, dtype, generator);
 }
-Tensor randn(const Shape& shape, DType dtype, const Generator& generator, source_location w) {
+Tensor randn(const Sizes& shape, DType dtype, const Generator& generator, source_location w) {
   return normal_of({"randn", shape, w}, dtype, generator);
 }
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, DType dtype,

@@ -31,10 +31,10 @@ namespace tilewright {
 
 // Uniform in [0, 1); normal with mean 0 and deviation 1; integers in [low, high). The dtype is a
 // float of 16 bits or more, or any integer that holds low and high - 1.
-Tensor rand(const Shape& shape, DType dtype = DType::f32,
+Tensor rand(const Sizes& shape, DType dtype = DType::f32,
             const Generator& generator = default_generator(),
             std::source_location w = std::source_location::current());
-Tensor randn(const Shape& shape, DType dtype = DType::f32,
+Tensor randn(const Sizes& shape, DType dtype = DType::f32,
              const Generator& generator = default_generator(),
              std::source_location w = std::source_location::current());
 Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, DType dtype = DType::i64,

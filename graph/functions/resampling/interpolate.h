@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "graph/tensor/tensor.h"
@@ -20,12 +22,20 @@ enum class InterpolateMode : std::uint8_t {
   bicubic,  // of two axes; floats and bytes
   area,     // means of parts, adaptive_avg_pool of one to three axes; floats
 };
+// A factor for all axes, or one for each.
+class ScaleFactors : public std::vector<double> {
+ public:
+  ScaleFactors() = default;
+  ScaleFactors(std::initializer_list<double> list) : std::vector<double>(list) {}
+  ScaleFactors(std::vector<double> list) : std::vector<double>(std::move(list)) {}
+  ScaleFactors(double factor) : std::vector<double>{factor} {}
+};
 struct InterpolateOptions {
   // Either sizes or factors, a value an axis or one for all. By a factor the size becomes
   // size * factor, rounded down, and places are computed from the factor unless it is recomputed
   // from the sizes.
-  Shape size = {};
-  std::vector<double> scale_factor = {};
+  Sizes size = {};
+  ScaleFactors scale_factor = {};
   InterpolateMode mode = InterpolateMode::nearest;
   bool align_corners = false;  // first and last elements lie on each other; linear and cubic ones
   bool recompute_scale_factor = false;

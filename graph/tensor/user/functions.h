@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "graph/tensor/user/sizes.h"
 #include "graph/tensor/user/tensor_handle.h"
 
 namespace tilewright {
@@ -21,14 +22,18 @@ namespace tilewright {
 // operations bring them to where their other operands lie. `full` raises `Error` for a value that
 // the dtype does not hold; its dtype is f32 unless one is given, whatever the value (PyTorch's is
 // that of the value).
-Tensor full(const Shape& shape, const Number& value, DType dtype = DType::f32,
+Tensor full(const Sizes& shape, const Number& value, DType dtype = DType::f32,
             std::source_location w = std::source_location::current());
-Tensor zeros(const Shape& shape, DType dtype = DType::f32,
+Tensor zeros(const Sizes& shape, DType dtype = DType::f32,
              std::source_location w = std::source_location::current());
-Tensor ones(const Shape& shape, DType dtype = DType::f32,
+Tensor ones(const Sizes& shape, DType dtype = DType::f32,
             std::source_location w = std::source_location::current());
-// start, start + step, ... before end; empty if end is before start (PyTorch raises).
-Tensor arange(std::int64_t start, std::int64_t end, std::int64_t step = 1, DType dtype = DType::i64,
+// start, start + step, ... before end; empty if end is before start (PyTorch raises). Without a
+// dtype: i64 of integers, f32 where one of the numbers is floating. With one number: from 0.
+Tensor arange(const Number& start, const Number& end, const Number& step = 1,
+              std::optional<DType> dtype = {},
+              std::source_location w = std::source_location::current());
+Tensor arange(const Number& end, std::optional<DType> dtype = {},
               std::source_location w = std::source_location::current());
 
 // Pointwise. Sums and products of bool are `or` and `and`; bool has no difference.
@@ -36,6 +41,7 @@ Tensor operator+(const TensorOperand& a, const TensorOperand& b);
 Tensor operator-(const TensorOperand& a, const TensorOperand& b);
 Tensor operator*(const TensorOperand& a, const TensorOperand& b);
 Tensor operator/(const TensorOperand& a, const TensorOperand& b);  // of integers: gives f32
+Tensor operator%(const TensorOperand& a, const TensorOperand& b);  // remainder
 Tensor operator-(const TensorOperand& a);
 Tensor operator==(const TensorOperand& a, const TensorOperand& b);
 Tensor operator!=(const TensorOperand& a, const TensorOperand& b);
@@ -43,10 +49,12 @@ Tensor operator<(const TensorOperand& a, const TensorOperand& b);
 Tensor operator<=(const TensorOperand& a, const TensorOperand& b);
 Tensor operator>(const TensorOperand& a, const TensorOperand& b);
 Tensor operator>=(const TensorOperand& a, const TensorOperand& b);
-// The bitwise ones of integers, and the logical ones of bool.
+// The bitwise ones of integers, and the logical ones of bool. Shifts are of integers.
 Tensor operator&(const TensorOperand& a, const TensorOperand& b);
 Tensor operator|(const TensorOperand& a, const TensorOperand& b);
 Tensor operator^(const TensorOperand& a, const TensorOperand& b);
+Tensor operator<<(const TensorOperand& a, const TensorOperand& b);
+Tensor operator>>(const TensorOperand& a, const TensorOperand& b);
 Tensor operator~(const TensorOperand& x);
 Tensor operator!(const TensorOperand& x);  // logical_not, of any dtype
 Tensor maximum(const TensorOperand& a, const TensorOperand& b);
@@ -149,8 +157,10 @@ Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias =
 // Rows of table [V, C] for ids of i32 or i64. An id outside is an Error, inside a compiled function
 // as far as Options::index_checks says; unchecked, it gives a row of zeros.
 Tensor embedding(const TensorOperand& ids, const Tensor& table);
-Tensor cat(const std::vector<Tensor>& parts, int axis,
+Tensor cat(const std::vector<Tensor>& parts, int axis = 0,
            std::source_location w = std::source_location::current());
+Tensor concat(const std::vector<Tensor>& parts, int axis = 0,
+              std::source_location w = std::source_location::current());
 
 // Where the T rows of q stand among S keys: row i at key i, as with PyTorch's is_causal, or the
 // last row at the last key, row i at i + S - T.
@@ -201,6 +211,7 @@ dsl::LaunchArgument launch_argument(const Tensor& tensor);
 // prints a symbolic tensor as "tensor(symbolic, f32 2x2)"; `to_string` wants its elements, which
 // ends the graph.)
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
+std::ostream& operator<<(std::ostream& out, const Device& device);  // Device::text
 std::string to_string(const Tensor& tensor);
 
 }  // namespace tilewright

@@ -13,7 +13,7 @@ namespace {
 
 using Pair = std::pair<Tensor, Tensor>;
 
-using AveragePool = Tensor (*)(const TensorOperand&, const Shape&, const AveragePoolOptions&);
+using AveragePool = Tensor (*)(const TensorOperand&, const Sizes&, const AveragePoolOptions&);
 template <AveragePool pool>
 constexpr auto averaged = [](const Call& c) {
   AveragePoolOptions options{.stride = c.integers("stride", Shape{}),
@@ -30,19 +30,19 @@ MaxPoolOptions max_options(const Call& call) {
           .dilation = call.integers("dilation", Shape{}),
           .ceil_mode = call.flag("ceil_mode", false)};
 }
-using MaxPool = Tensor (*)(const TensorOperand&, const Shape&, const MaxPoolOptions&);
+using MaxPool = Tensor (*)(const TensorOperand&, const Sizes&, const MaxPoolOptions&);
 template <MaxPool pool>
 constexpr auto greatest =
     [](const Call& c) { return pool(c.tensor("self"), c.integers("kernel_size"), max_options(c)); };
-using MaxPoolWithIndices = Pair (*)(const TensorOperand&, const Shape&, const MaxPoolOptions&);
+using MaxPoolWithIndices = Pair (*)(const TensorOperand&, const Sizes&, const MaxPoolOptions&);
 template <MaxPoolWithIndices pool>
 constexpr auto greatest_and_indices =
     [](const Call& c) { return pool(c.tensor("self"), c.integers("kernel_size"), max_options(c)); };
 
-template <Tensor (*pool)(const TensorOperand&, const Shape&)>
+template <Tensor (*pool)(const TensorOperand&, const Sizes&)>
 constexpr auto averaged_parts =
     [](const Call& c) { return pool(c.tensor("self"), c.integers("output_size")); };
-template <Pair (*pool)(const TensorOperand&, const Shape&)>
+template <Pair (*pool)(const TensorOperand&, const Sizes&)>
 constexpr auto greatest_of_parts =
     [](const Call& c) { return pool(c.tensor("self"), c.integers("output_size")); };
 
