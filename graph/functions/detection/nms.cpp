@@ -4,8 +4,10 @@
 #include <cmath>
 #include <vector>
 
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/host_constants.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -78,6 +80,7 @@ Box<double> box_of(const double* n, bool has_centre) {
 }  // namespace
 
 Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold, source_location w) {
+  const graph::UserCall call("nms", w);
   require(boxes.rank() == 2 && boxes.size(1) == 4 && scores.shape() == Shape{boxes.size(0)} &&
               is_floating(boxes.dtype()) && is_floating(scores.dtype()),
           "[nms] boxes ", boxes.dtype(), " [", boxes.shape(), "] with scores ", scores.dtype(),
@@ -89,8 +92,38 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold, sour
   return graph::constant_of(found, {std::ssize(found)});
 }
 
+Tensor batched_nms(const Tensor& boxes, const Tensor& scores, const Tensor& classes,
+                   double iou_threshold, source_location w) {
+  const graph::UserCall call("batched_nms", w);
+  require(boxes.rank() == 2 && boxes.size(1) == 4 && classes.shape() == Shape{boxes.size(0)},
+          "[batched_nms] boxes [", boxes.shape(), "] with classes [", classes.shape(), "] (at ",
+          At{w}, "); [N, 4] and [N] are wanted");
+  if (boxes.count() == 0) return nms(boxes, scores, iou_threshold, w);
+  // Each class lies apart from the others.
+  const Tensor apart = classes.to(boxes.dtype(), w) * (amax({boxes, w}) + 1);
+  return nms(boxes + apart.unsqueeze(1, w), scores, iou_threshold, w);
+}
+
+Tensor box_iou(const Tensor& a, const Tensor& b, source_location w) {
+  const graph::UserCall call("box_iou", w);
+  require(a.rank() == 2 && a.size(1) == 4 && b.rank() == 2 && b.size(1) == 4, "[box_iou] boxes [",
+          a.shape(), "] and [", b.shape(), "] (at ", At{w}, "); [N, 4] and [M, 4] are wanted");
+  auto area = [&](const Tensor& x) {
+    return (x.select(1, 2, w) - x.select(1, 0, w)) * (x.select(1, 3, w) - x.select(1, 1, w));
+  };
+  auto corners = [&](const Tensor& x, std::int64_t first, int axis) {
+    return x.slice(1, first, first + 2, 1, w).unsqueeze(axis, w);
+  };
+  const Tensor least = maximum(corners(a, 0, 1), corners(b, 0, 0));
+  const Tensor most = minimum(corners(a, 2, 1), corners(b, 2, 0));
+  const Tensor sides = clamp_min(most - least, 0);
+  const Tensor shared = sides.select(2, 0, w) * sides.select(2, 1, w);
+  return shared / (area(a).unsqueeze(1, w) + area(b).unsqueeze(0, w) - shared);
+}
+
 Tensor non_max_suppression(const Tensor& boxes, const Tensor& scores,
                            const SuppressionOptions& options, source_location w) {
+  const graph::UserCall call("non_max_suppression", w);
   require(boxes.rank() == 3 && scores.rank() == 3 && boxes.size(2) == 4 &&
               boxes.size(0) == scores.size(0) && boxes.size(1) == scores.size(2),
           "[non_max_suppression] boxes [", boxes.shape(), "] with scores [", scores.shape(),

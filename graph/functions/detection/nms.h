@@ -18,6 +18,14 @@ namespace tilewright {
 Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold,
            std::source_location w = std::source_location::current());
 
+// torchvision.ops.batched_nms: the same among the boxes of each class, classes [N].
+Tensor batched_nms(const Tensor& boxes, const Tensor& scores, const Tensor& classes,
+                   double iou_threshold, std::source_location w = std::source_location::current());
+// torchvision.ops.box_iou: [N, 4] and [M, 4] give [N, M], the area that two boxes share over what
+// both cover together.
+Tensor box_iou(const Tensor& a, const Tensor& b,
+               std::source_location w = std::source_location::current());
+
 struct SuppressionOptions {
   std::int64_t most_of_class = 0;  // boxes of a batch and class that stay
   double iou_threshold = 0;

@@ -266,4 +266,7 @@ LogDeterminant log_determinant(const TensorOperand& a) {
   return {all[0], all[1]};
 }
 
+Tensor det(const TensorOperand& a) { return determinant(a); }
+LogDeterminant slogdet(const TensorOperand& a) { return log_determinant(a); }
+
 }  // namespace tilewright

@@ -39,6 +39,9 @@ struct LogDeterminant {
   Tensor sign, log_magnitude;
 };
 LogDeterminant log_determinant(const TensorOperand& a);
+// PyTorch's names of these.
+Tensor det(const TensorOperand& a);
+LogDeterminant slogdet(const TensorOperand& a);
 
 // Of equations that are solved by the factors of lu_factor.
 struct LuSolveOptions {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/functions/control/control_flow.h"
+#include "graph/functions/creation.h"
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/indexing/strided_parts.h"
@@ -14,6 +15,8 @@
 #include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/named/named_function.h"
 #include "graph/functions/ordering/sort.h"
+#include "graph/functions/pointwise/elementary.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -212,6 +215,27 @@ SingularValues svd(const TensorOperand& a, bool complete) {
 }
 Tensor svdvals(const TensorOperand& a) {
   return graph::named::svdvals_function({graph::tensor_of(a, "svdvals")}, {}, a.where)[0];
+}
+
+static double step_above_one(DType dtype) { return std::ldexp(1.0, 1 - digits(dtype)); }
+
+Tensor pinv(const TensorOperand& a, std::optional<double> rtol) {
+  return graph::of_user_call("pinv", a.where, [&] {
+    graph::require_matrices(a, "pinv");
+    const Tensor& x = a.tensor;
+    const DType dtype = x.dtype();
+    const auto larger = static_cast<double>(std::max(x.size(-1), x.size(-2)));
+    const double least = rtol.value_or(larger * step_above_one(dtype));
+    if (x.count() == 0) return zeros_like(x).transpose(-2, -1);
+    const SingularValues parts = svd(a);
+    const Tensor greatest = parts.values.slice(-1, 0, 1);
+    const Tensor factors =
+        where(parts.values > greatest * least, reciprocal(parts.values), 0.0).to(dtype);
+    return matmul(parts.right * factors.unsqueeze(-2), parts.left.transpose(-2, -1));
+  });
+}
+Tensor lstsq(const TensorOperand& a, const Tensor& b, std::optional<double> rtol) {
+  return graph::of_user_call("lstsq", a.where, [&] { return matmul(pinv(a, rtol), b); });
 }
 
 }  // namespace tilewright

@@ -8,6 +8,7 @@
 // vectors of equal values. Of a matrix that is not finite all are NaN on the host.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "graph/tensor/tensor.h"
@@ -26,6 +27,12 @@ struct SingularValues {
 };
 SingularValues svd(const TensorOperand& a, bool complete = false);
 Tensor svdvals(const TensorOperand& a);
+// PyTorch's linalg.pinv: the pseudo-inverse [.., n, m] of [.., m, n]. Singular values of at most
+// `rtol` times the greatest count as 0; by default max(m, n) times the step of the dtype above 1.
+Tensor pinv(const TensorOperand& a, std::optional<double> rtol = {});
+// The solution of linalg.lstsq: X [.., n, k] with the least |A X - B|, of those the least X.
+Tensor lstsq(const TensorOperand& a, const Tensor& b, std::optional<double> rtol = {});
+
 // Where nobody minds that left columns of values 0 may be zero.
 SingularValues singular_values(const TensorOperand& a);
 

@@ -6,6 +6,7 @@
 #include "graph/functions/pointwise/constants.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -223,6 +224,26 @@ Tensor isposinf(const TensorOperand& x) {
 Tensor isneginf(const TensorOperand& x) {
   Formula term = term_of(x, "isneginf");
   return (term.is_floating() ? term == -infinity : is_infinite(term)).tensor();
+}
+
+Tensor eq(const TensorOperand& a, const TensorOperand& b) { return a == b; }
+Tensor ne(const TensorOperand& a, const TensorOperand& b) { return a != b; }
+Tensor lt(const TensorOperand& a, const TensorOperand& b) { return a < b; }
+Tensor le(const TensorOperand& a, const TensorOperand& b) { return a <= b; }
+Tensor gt(const TensorOperand& a, const TensorOperand& b) { return a > b; }
+Tensor ge(const TensorOperand& a, const TensorOperand& b) { return a >= b; }
+
+static bool read_of_all(const Tensor& flags, std::source_location w) {
+  return all({flags, w}).item<bool>(w);
+}
+bool allclose(const TensorOperand& a, const TensorOperand& b, const CloseOptions& options) {
+  const graph::UserCall call("allclose", a.where);
+  return read_of_all(isclose(a, b, options), a.where);
+}
+bool equal(const TensorOperand& a, const TensorOperand& b) {
+  const graph::UserCall call("equal", a.where);
+  const Tensor &x = graph::tensor_of(a, "equal"), &y = graph::tensor_of(b, "equal");
+  return x.shape() == y.shape() && read_of_all(a == b, a.where);
 }
 
 Tensor isclose(const TensorOperand& a, const TensorOperand& b, const CloseOptions& options) {

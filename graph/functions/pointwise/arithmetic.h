@@ -16,6 +16,13 @@ Tensor add(const TensorOperand& a, const TensorOperand& b, const Number& alpha =
 Tensor sub(const TensorOperand& a, const TensorOperand& b, const Number& alpha = 1);
 Tensor rsub(const TensorOperand& a, const TensorOperand& b, const Number& alpha = 1);
 Tensor mul(const TensorOperand& a, const TensorOperand& b);
+// PyTorch's names of the comparisons ==, !=, <, <=, > and >=.
+Tensor eq(const TensorOperand& a, const TensorOperand& b);
+Tensor ne(const TensorOperand& a, const TensorOperand& b);
+Tensor lt(const TensorOperand& a, const TensorOperand& b);
+Tensor le(const TensorOperand& a, const TensorOperand& b);
+Tensor gt(const TensorOperand& a, const TensorOperand& b);
+Tensor ge(const TensorOperand& a, const TensorOperand& b);
 Tensor true_divide(const TensorOperand& a, const TensorOperand& b);
 Tensor positive(const TensorOperand& x);  // x itself; an Error for bool
 // start + weight (end - start), from the nearer end. All are floating and of one dtype, but for
@@ -59,6 +66,10 @@ struct CloseOptions {
 };
 // True where |a - b| <= atol + rtol |b|, or both are equal; of one dtype.
 Tensor isclose(const TensorOperand& a, const TensorOperand& b, const CloseOptions& options = {});
+// True if that holds everywhere; if shapes and elements are equal. Both read data, so that a graph
+// ends there.
+bool allclose(const TensorOperand& a, const TensorOperand& b, const CloseOptions& options = {});
+bool equal(const TensorOperand& a, const TensorOperand& b);
 
 // True where an element is among those of `values`, or is not; every pair is compared.
 Tensor isin(const TensorOperand& x, const TensorOperand& values, bool invert = false);

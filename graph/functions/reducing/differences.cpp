@@ -165,4 +165,7 @@ std::vector<Tensor> gradient(const TensorOperand& operand, const SlopeOptions& o
   return all;
 }
 
+Tensor trapz(const TensorOperand& y, double step, int axis) { return trapezoid(y, step, axis); }
+Tensor trapz(const TensorOperand& y, const Tensor& x, int axis) { return trapezoid(y, x, axis); }
+
 }  // namespace tilewright

@@ -18,6 +18,10 @@ Tensor trapezoid(const TensorOperand& y, double step = 1, int axis = -1);
 // The same for samples at places x, of one axis, or of axes that broadcast with y's.
 Tensor trapezoid(const TensorOperand& y, const Tensor& x, int axis = -1);
 
+// PyTorch's other name of it.
+Tensor trapz(const TensorOperand& y, double step = 1, int axis = -1);
+Tensor trapz(const TensorOperand& y, const Tensor& x, int axis = -1);
+
 // The same up to each sample but the first.
 Tensor cumulative_trapezoid(const TensorOperand& y, double step = 1, int axis = -1);
 Tensor cumulative_trapezoid(const TensorOperand& y, const Tensor& x, int axis = -1);

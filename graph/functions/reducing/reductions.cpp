@@ -4,9 +4,12 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -201,6 +204,31 @@ Tensor dist(const TensorOperand& a, const TensorOperand& b, double order) {
   require_floating("dist", graph::promoted("dist", {&a, &b})[0]);
   auto formula = [&](const Terms& t) { return norm_of_term(t[0] - t[1], order, {}, false); };
   return graph::computed("dist", graph::widened("dist", {&a, &b}), formula, {order});
+}
+
+Tensor normalize(const TensorOperand& x, double order, int axis, double least) {
+  return graph::of_user_call("normalize", x.where,
+                             [&] { return x / clamp_min(norm(x, order, axis, true), least); });
+}
+Tensor cov(const TensorOperand& x, std::int64_t correction) {
+  return graph::of_user_call("cov", x.where, [&] {
+    const Tensor& given = graph::tensor_of(x, "cov");
+    require(given.rank() == 1 || given.rank() == 2, "[cov] x is ", given.shape(),
+            "; [variables, observations] or [observations] is wanted");
+    const Tensor rows = given.rank() == 1 ? given.unsqueeze(0) : given;
+    const Tensor apart = rows - mean(rows, 1, true);
+    const auto count = static_cast<double>(std::max<std::int64_t>(rows.size(1) - correction, 0));
+    const Tensor result = matmul(apart, apart.transpose(0, 1)) / count;
+    return given.rank() == 1 ? result.reshape({}) : result;
+  });
+}
+Tensor corrcoef(const TensorOperand& x) {
+  return graph::of_user_call("corrcoef", x.where, [&] {
+    const Tensor both = cov(x);
+    if (both.rank() == 0) return both / both;
+    const Tensor deviations = sqrt(diagonal(both));
+    return clamp(both / deviations.unsqueeze(0) / deviations.unsqueeze(1), -1.0, 1.0);
+  });
 }
 
 }  // namespace tilewright

@@ -57,6 +57,13 @@ Tensor linalg_vector_norm(const TensorOperand& x, double order = 2, const Axes& 
                           bool keep_dims = false);
 Tensor norm(const TensorOperand& x, double order = 2, const Axes& axes = {},
             bool keep_dims = false);
+// torch.nn.functional.normalize: x over its norm along the axis, or over `least` where that is
+// greater.
+Tensor normalize(const TensorOperand& x, double order = 2, int axis = 1, double least = 1e-12);
+// Covariances over n - correction of variables [variables, observations], floats, or of one
+// [observations]; and correlations, which are these over the deviations of both.
+Tensor cov(const TensorOperand& x, std::int64_t correction = 1);
+Tensor corrcoef(const TensorOperand& x);
 // Each part of x along the axis scaled to a norm of at most `most`, of that order; floats.
 Tensor renorm(const TensorOperand& x, double order, int axis, double most);
 // The norm of a - b.

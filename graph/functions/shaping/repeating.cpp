@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "graph/functions/indexing/gathering.h"
+#include "graph/functions/pointwise/host_constants.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -45,6 +48,27 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t times, std::optional<int>
   spread.insert(spread.begin() + along + 1, times);
   sizes[along] *= times;
   return whole.unsqueeze(along + 1, w).expand(spread, w).reshape(sizes, w);
+}
+
+Tensor repeat_interleave(const Tensor& x, const Tensor& times, std::optional<int> axis,
+                         source_location w) {
+  const graph::UserCall call("repeat_interleave", w);
+  const Tensor whole = axis ? x : x.reshape({x.count()}, w);
+  const int along = graph::axis_of(axis.value_or(0), whole.shape(), "repeat_interleave", w);
+  const std::int64_t size = whole.size(along);
+  require(is_integer(times.dtype()) && (times.shape() == Shape{size} || times.count() == 1),
+          "[repeat_interleave] ", times.dtype(), " ", times.shape(), " times (at ", At{w},
+          "); integers [", size, "] are wanted, one for each place");
+  const Tensor each = times.to(DType::i64, w).reshape({-1}, w).expand({size}, w);
+  std::vector<std::int64_t> places;
+  const std::vector<std::int64_t> counts = each.to_vector<std::int64_t>(w);
+  for (std::int64_t i = 0; i < size; ++i) {
+    const std::int64_t count = counts[static_cast<std::size_t>(i)];
+    require(count >= 0, "[repeat_interleave] ", count, " times at place ", i, " (at ", At{w},
+            "); no number may be negative");
+    places.insert(places.end(), static_cast<std::size_t>(count), i);
+  }
+  return index_select({whole, w}, along, graph::constant_of(places, {std::ssize(places)}));
 }
 
 }  // namespace tilewright

@@ -22,5 +22,9 @@ Tensor tile(const Tensor& x, const Shape& times,
 // Each element, repeated the given number of times; without an axis, all in row-major order.
 Tensor repeat_interleave(const Tensor& x, std::int64_t times, std::optional<int> axis = {},
                          std::source_location w = std::source_location::current());
+// The same with a number of times for each place, integers [size], which are read: a graph ends
+// there.
+Tensor repeat_interleave(const Tensor& x, const Tensor& times, std::optional<int> axis = {},
+                         std::source_location w = std::source_location::current());
 
 }  // namespace tilewright
