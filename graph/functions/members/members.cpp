@@ -37,12 +37,16 @@ using TensorPair = std::pair<Tensor, Tensor>;
   Tensor Tensor::name(std::optional<int> axis, bool keep_dims, Line w) const { \
     return tilewright::name({*this, w}, axis, keep_dims);                      \
   }
+#define TILEWRIGHT_MEMBER_CHANGE(name)
+#define TILEWRIGHT_MEMBER_CHANGE_BY(name)
 #include "graph/tensor/user/members.def"
 #undef TILEWRIGHT_MEMBER_UNARY
 #undef TILEWRIGHT_MEMBER_BINARY
 #undef TILEWRIGHT_MEMBER_AXIS
 #undef TILEWRIGHT_MEMBER_AXES
 #undef TILEWRIGHT_MEMBER_PLACE
+#undef TILEWRIGHT_MEMBER_CHANGE
+#undef TILEWRIGHT_MEMBER_CHANGE_BY
 
 #define TILEWRIGHT_MEMBER_UNARY(name) \
   Tensor IndexedTensor::name(Line w) const { return tensor_.index(indices_).name(w); }
@@ -62,15 +66,38 @@ using TensorPair = std::pair<Tensor, Tensor>;
   Tensor IndexedTensor::name(std::optional<int> axis, bool keep_dims, Line w) const { \
     return tensor_.index(indices_).name(axis, keep_dims, w);                          \
   }
+#define TILEWRIGHT_MEMBER_CHANGE(name)
+#define TILEWRIGHT_MEMBER_CHANGE_BY(name)
 #include "graph/tensor/user/members.def"
 #undef TILEWRIGHT_MEMBER_UNARY
 #undef TILEWRIGHT_MEMBER_BINARY
 #undef TILEWRIGHT_MEMBER_AXIS
 #undef TILEWRIGHT_MEMBER_AXES
 #undef TILEWRIGHT_MEMBER_PLACE
+#undef TILEWRIGHT_MEMBER_CHANGE
+#undef TILEWRIGHT_MEMBER_CHANGE_BY
 
-Tensor IndexedTensor::reshape(const Shape& shape, Line w) const {
+Tensor IndexedTensor::reshape(const Sizes& shape, Line w) const {
   return tensor_.index(indices_).reshape(shape, w);
+}
+Tensor IndexedTensor::view(const Sizes& shape, Line w) const {
+  return tensor_.index(indices_).view(shape, w);
+}
+Tensor IndexedTensor::permute(const std::vector<int>& axes, Line w) const {
+  return tensor_.index(indices_).permute(axes, w);
+}
+Tensor IndexedTensor::transpose(int a, int b, Line w) const {
+  return tensor_.index(indices_).transpose(a, b, w);
+}
+Tensor IndexedTensor::unsqueeze(int axis, Line w) const {
+  return tensor_.index(indices_).unsqueeze(axis, w);
+}
+Tensor IndexedTensor::squeeze(int axis, Line w) const {
+  return tensor_.index(indices_).squeeze(axis, w);
+}
+Tensor IndexedTensor::contiguous(Line w) const { return tensor_.index(indices_).contiguous(w); }
+Tensor IndexedTensor::operator[](const ViewIndex& index) const {
+  return tensor_.index(indices_)[index];
 }
 Tensor IndexedTensor::to(DType dtype, Line w) const { return tensor_.index(indices_).to(dtype, w); }
 Tensor IndexedTensor::clone(Line w) const { return tensor_.index(indices_).clone(w); }
@@ -93,8 +120,8 @@ TensorPair Tensor::sort(int axis, bool descending, Line w) const {
 Tensor Tensor::argsort(int axis, bool descending, Line w) const {
   return tilewright::argsort({*this, w}, axis, descending);
 }
-TensorPair Tensor::topk(std::int64_t k, int axis, Line w) const {
-  return tilewright::topk({*this, w}, k, axis);
+TensorPair Tensor::topk(std::int64_t k, int axis, bool largest, bool sorted, Line w) const {
+  return tilewright::topk({*this, w}, k, axis, largest, sorted);
 }
 Tensor Tensor::clamp(const TensorOperand& least, const TensorOperand& most) const {
   return tilewright::clamp({*this, least.where}, least, most);
@@ -140,7 +167,7 @@ Tensor Tensor::squeeze(Line w) const {
 Tensor Tensor::expand_as(const Tensor& other, Line w) const { return expand(other.shape(), w); }
 Tensor Tensor::view_as(const Tensor& other, Line w) const { return view(other.shape(), w); }
 Tensor Tensor::reshape_as(const Tensor& other, Line w) const { return reshape(other.shape(), w); }
-Tensor Tensor::repeat(const Shape& times, Line w) const {
+Tensor Tensor::repeat(const Sizes& times, Line w) const {
   return tilewright::repeat(*this, times, w);
 }
 Tensor Tensor::narrow(int axis, std::int64_t start, std::int64_t length, Line w) const {

@@ -18,6 +18,11 @@ using Kind = TensorIndex::Kind;
 TensorIndex::TensorIndex(const Tensor& tensor, Line where)
     : where(where), kind(Kind::tensor), tensor(graph::tensor_of({tensor, where}, "index").body()) {}
 
+TensorIndex::TensorIndex(IndexedTensor&& part, Line where)
+    : TensorIndex(Tensor(std::move(part)), where) {}
+ElementIndex::ElementIndex(IndexedTensor&& part, Line where)
+    : TensorIndex(std::move(part), where) {}
+
 TensorOperand::TensorOperand(IndexedTensor&& part, source_location where)
     : tensor(std::move(part)), is_number(false), where(where) {}
 
@@ -166,11 +171,16 @@ void graph::write_compound(const Tensor& target, const std::vector<TensorIndex>&
   write_index_put(view, part.tensors(), result_of(compound, now, value), false, w);
 }
 
-Tensor Tensor::operator[](const TensorIndex& index) const { return this->index({index}); }
-IndexedTensor Tensor::operator[](const Tensor& index) const { return {*this, {index}}; }
+Tensor Tensor::operator[](const ViewIndex& index) const { return this->index({index}); }
+Tensor Tensor::operator[](std::initializer_list<ViewIndex> indices) const {
+  return index(std::vector<TensorIndex>(indices.begin(), indices.end()));
+}
+IndexedTensor Tensor::operator[](const ElementIndex& index) const { return {*this, {index}}; }
+template <typename>
 IndexedTensor Tensor::operator[](std::initializer_list<TensorIndex> indices) const {
   return {*this, indices};
 }
+template IndexedTensor Tensor::operator[]<void>(std::initializer_list<TensorIndex> indices) const;
 
 Tensor Tensor::index(const std::vector<TensorIndex>& indices) const {
   const Part part(*this, indices, "index");

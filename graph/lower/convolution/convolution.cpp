@@ -1,5 +1,5 @@
-// The lowering of the op convolution: f32 over one or two axes. Other convolutions became products
-// before (is_one_op and convolved in graph/functions/convolving/convolution.cpp).
+// The lowering of the op convolution: of f32, over one or two axes, on hosts over three. Other
+// convolutions are products in the graph (is_one_op in graph/functions/convolving/convolution.cpp).
 // Which programs follow from the device and from how many channels a filter sees; nothing is tuned.
 // On a host, ConvolutionFilters chooses Winograd's transform too.
 // Long filters of one channel that see few windows, as transforms of short pieces of sound do, are

@@ -1,6 +1,7 @@
 // Tensors over new memory, and over memory of the user's.
 #include <cstring>
 
+#include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/tensor.h"
 #include "graph/tensor/tensor_body.h"
@@ -8,31 +9,35 @@
 
 namespace tilewright {
 
+using graph::At;
 using graph::Capture;
+using std::source_location;
 
 // Raises `Error` where the shape is impossible.
-static std::int64_t bytes_of_shape(const Shape& shape, DType dtype, std::string_view operation) {
+static std::int64_t bytes_of_shape(const Shape& shape, DType dtype, std::string_view operation,
+                                   source_location w) {
   std::int64_t bytes = size_bytes(dtype);
   for (std::int64_t size : shape) {
-    require(size >= 0, "[", operation, "] size ", size, " in the shape ", shape,
-            "; sizes must not be negative");
+    require(size >= 0, "[", operation, "] size ", size, " in the shape ", shape, " (at ", At{w},
+            "); sizes must not be negative");
     require(!__builtin_mul_overflow(bytes, size, &bytes), "[", operation, "] a tensor of shape ",
-            shape, " is too large; its bytes must fit 63 bits");
+            shape, " is too large (at ", At{w}, "); its bytes must fit 63 bits");
   }
   return bytes;
 }
 
-Tensor Tensor::empty(const Shape& shape, DType dtype, const Device& device) {
-  auto buffer = Buffer::allocate(bytes_of_shape(shape, dtype, "empty"), device.memory());
+Tensor Tensor::empty(const Shape& shape, DType dtype, const Device& device, source_location w) {
+  auto buffer = Buffer::allocate(bytes_of_shape(shape, dtype, "empty", w), device.memory());
   Tensor tensor = graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
   if (Capture* capture = Capture::active()) capture->note_empty(tensor.body());
   return tensor;
 }
 
-Tensor Tensor::from_bytes(const void* data, std::int64_t bytes, const Shape& shape, DType dtype) {
-  std::int64_t wanted = bytes_of_shape(shape, dtype, "from");
+Tensor Tensor::from_bytes(const void* data, std::int64_t bytes, const Shape& shape, DType dtype,
+                          source_location w) {
+  std::int64_t wanted = bytes_of_shape(shape, dtype, "from", w);
   require(bytes == wanted, "[from] ", bytes / size_bytes(dtype), " elements for the shape ", shape,
-          "; it takes ", wanted / size_bytes(dtype));
+          " (at ", At{w}, "); it takes ", wanted / size_bytes(dtype));
   auto buffer = Buffer::allocate(bytes, nullptr);
   Tensor tensor = graph::make_tensor(dtype, graph::row_major(shape), std::move(buffer));
   if (bytes > 0) std::memcpy(tensor.body_->buffer->data(), data, static_cast<std::size_t>(bytes));
@@ -50,7 +55,7 @@ void detail::note_list(Shape& shape, int depth, std::size_t size) {
 // A buffer begins at a multiple of 64 bytes; memory before the first element is not touched.
 Tensor Tensor::from_blob(void* data, const Shape& shape, DType dtype, std::shared_ptr<void> owner,
                          const Device& device) {
-  std::int64_t bytes = bytes_of_shape(shape, dtype, "from_blob");
+  std::int64_t bytes = bytes_of_shape(shape, dtype, "from_blob", source_location());
   require(data != nullptr || bytes == 0, "[from_blob] the memory is null, for a tensor of shape ",
           shape, "; give the address of its ", bytes, " bytes");
   constexpr std::uintptr_t alignment = 64;

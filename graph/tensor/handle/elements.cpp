@@ -2,6 +2,11 @@
 //
 // Where a function is being captured there may be no elements yet: the capture records the write,
 // or sees to it that what it has recorded has been done.
+#include <cmath>
+#include <concepts>
+#include <limits>
+#include <utility>
+
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/eager.h"
@@ -72,13 +77,37 @@ std::vector<T> Tensor::to_vector(source_location w) const {
   return elements;
 }
 
+// A number of another type as a T; an Error where that is of integers and does not hold it.
+template <typename T, typename From>
+static T converted(From own, source_location w) {
+  if constexpr (!std::is_arithmetic_v<From>) {
+    return converted<T>(static_cast<float>(own), w);
+  } else if constexpr (std::same_as<T, bool>) {
+    return own != From{0};
+  } else if constexpr (!std::integral<T>) {
+    if constexpr (std::is_arithmetic_v<T>) return static_cast<T>(own);
+    return static_cast<T>(static_cast<float>(own));
+  } else {
+    bool fits = true;
+    if constexpr (std::floating_point<From>)
+      fits = std::trunc(own) == own &&
+             std::abs(own) < std::ldexp(From{1}, std::numeric_limits<T>::digits) &&
+             (std::is_signed_v<T> || own >= 0);
+    else if constexpr (!std::same_as<From, bool>)
+      fits = std::in_range<T>(own);
+    require(fits, "[item] the element is ", +own, ", which ", dtype_of<T>(), " does not hold (at ",
+            At{w}, "); read it as ", dtype_of<From>());
+    return static_cast<T>(own);
+  }
+}
+
 template <typename T>
 T Tensor::item(source_location w) const {
   const TensorBody& body = readable(*this, "item", w);
   require(count() == 1, "[item] the tensor has shape ", shape(), " (at ", At{w},
           "); item reads a tensor with one element");
-  require(body.dtype == dtype_of<T>(), "[item] the tensor is ", body.dtype, ", not ", dtype_of<T>(),
-          " (at ", At{w}, "); read it as its own type or convert with to()");
+  if (body.dtype != dtype_of<T>())
+    return dispatch(body.dtype, [&](auto own) { return converted<T>(item<decltype(own)>(w), w); });
   if (body.buffer->memory() != nullptr) return to_vector<T>(w).front();
   graph::StepAccess access(body.token, "item", w);
   return *static_cast<const T*>(graph::address_of(body));

@@ -1,8 +1,10 @@
-// A part of a tensor, x[mask] or x[{...}], for use at once.
+// A part of a tensor that index tensors or masks pick, x[mask] or x[{rows, 0}], for use at once.
 //
 // It is read as the Tensor of x.index({...}), to which it converts, and has its common members. An
 // assignment writes the part in place, as x.index_put_({...}, value) does, and reads nothing where
-// it does not have to: x[mask] = 0 breaks no graph.
+// it does not have to: x[mask] = 0 breaks no graph. To keep the elements, name their type: `Tensor
+// y = x[mask]` copies them, while `auto y = x[mask]` is this part and would be read later, so that
+// it does not convert.
 #pragma once
 
 #include <optional>
@@ -37,14 +39,29 @@ class IndexedTensor {
   Tensor name(const Axes& axes = {}, bool keep_dims = false, Line w = Line::current()) const;
 #define TILEWRIGHT_MEMBER_PLACE(name) \
   Tensor name(std::optional<int> axis = {}, bool keep_dims = false, Line w = Line::current()) const;
+#define TILEWRIGHT_MEMBER_CHANGE(name)
+#define TILEWRIGHT_MEMBER_CHANGE_BY(name)
 #include "graph/tensor/user/members.def"
 #undef TILEWRIGHT_MEMBER_UNARY
 #undef TILEWRIGHT_MEMBER_BINARY
 #undef TILEWRIGHT_MEMBER_AXIS
 #undef TILEWRIGHT_MEMBER_AXES
 #undef TILEWRIGHT_MEMBER_PLACE
+#undef TILEWRIGHT_MEMBER_CHANGE
+#undef TILEWRIGHT_MEMBER_CHANGE_BY
   Shape shape() const { return tensor_.index(indices_).shape(); }
-  Tensor reshape(const Shape& shape, Line w = Line::current()) const;
+  std::int64_t size(int axis) const { return tensor_.index(indices_).size(axis); }
+  DType dtype() const { return tensor_.dtype(); }
+  int rank() const { return shape().rank(); }
+  std::int64_t count() const { return element_count(shape()); }
+  Tensor reshape(const Sizes& shape, Line w = Line::current()) const;
+  Tensor view(const Sizes& shape, Line w = Line::current()) const;
+  Tensor permute(const std::vector<int>& axes, Line w = Line::current()) const;
+  Tensor transpose(int a, int b, Line w = Line::current()) const;
+  Tensor unsqueeze(int axis, Line w = Line::current()) const;
+  Tensor squeeze(int axis, Line w = Line::current()) const;
+  Tensor contiguous(Line w = Line::current()) const;
+  Tensor operator[](const ViewIndex& index) const;
   Tensor to(DType dtype, Line w = Line::current()) const;
   Tensor clone(Line w = Line::current()) const;
   template <typename T>

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
@@ -34,6 +35,7 @@
 #include "graph/tensor/user/axes.h"
 #include "graph/tensor/user/nested_list.h"
 #include "graph/tensor/user/number.h"
+#include "graph/tensor/user/sizes.h"
 #include "graph/tensor/user/tensor_index.h"
 #include "runtime/base/dtype.h"
 #include "runtime/base/shape.h"
@@ -53,8 +55,10 @@ namespace detail {
 extern std::atomic<int> captures;  // under way in this process
 }
 
+class Generator;  // graph/functions/random/generator.h
 class TensorOperand;
 class IndexedTensor;
+enum class RoundingMode : std::uint8_t;  // functions.h
 
 class Tensor {
  public:
@@ -92,33 +96,34 @@ class Tensor {
 
   // Uninitialised; raises `Error` on negative or overflowing sizes.
   static Tensor empty(const Shape& shape, DType dtype = DType::f32,
-                      const Device& device = Device::cpu());
+                      const Device& device = Device::cpu(), Line w = Line::current());
   // A copy of the elements, row-major, on the host; the dtype is that of their C++ type: f32 of
   // {1.f, 2.f}, f64 of {1.0, 2.0}, i32 of {1, 2}. Without a shape the result has one axis, or that
   // of a nested list: Tensor::from({{1.f, 2.f}, {3.f, 4.f}}) is 2x2.
   template <typename T, std::size_t N>
-  static Tensor from(std::span<T, N> elements, const Shape& shape) {
+  static Tensor from(std::span<T, N> elements, const Shape& shape, Line w = Line::current()) {
     return from_bytes(elements.data(), static_cast<std::int64_t>(elements.size_bytes()), shape,
-                      dtype_of<std::remove_cv_t<T>>());
+                      dtype_of<std::remove_cv_t<T>>(), w);
   }
   template <typename T, std::size_t N>
   static Tensor from(std::span<T, N> elements) {
     return from(elements, {static_cast<std::int64_t>(elements.size())});
   }
   template <typename T>
-  static Tensor from(const std::vector<T>& elements, const Shape& shape) {
+  static Tensor from(const std::vector<T>& elements, const Shape& shape, Line w = Line::current()) {
     if constexpr (std::same_as<T, bool>)
-      return from_list<bool>({{elements.begin(), elements.end()}, shape});
+      return from_list<bool>({{elements.begin(), elements.end()}, shape}, w);
     else
-      return from(std::span<const T>(elements), shape);
+      return from(std::span<const T>(elements), shape, w);
   }
   template <typename T>
   static Tensor from(const std::vector<T>& elements) {
     return from(elements, {static_cast<std::int64_t>(elements.size())});
   }
   template <typename T>
-  static Tensor from(std::initializer_list<T> elements, const Shape& shape) {
-    return from(std::span(elements.begin(), elements.size()), shape);
+  static Tensor from(std::initializer_list<T> elements, const Shape& shape,
+                     Line w = Line::current()) {
+    return from(std::span(elements.begin(), elements.size()), shape, w);
   }
   template <typename T>
   static Tensor from(std::initializer_list<T> elements) {
@@ -137,7 +142,7 @@ class Tensor {
     return from(std::span<const T>(&value, 1), {});
   }
   static Tensor from_bytes(const void* data, std::int64_t size_bytes, const Shape& shape,
-                           DType dtype);
+                           DType dtype, Line w = Line::current());
   // Sees memory of the user's, no copy, wherever the address is a multiple of the element's size;
   // `data` must outlive the tensor or be kept alive by `owner`. Memory of the host that lies
   // otherwise, such as numbers in the middle of a packet, is copied: the tensor has the values of
@@ -175,7 +180,8 @@ class Tensor {
   // Row-major copy; T must be the dtype's host type.
   template <typename T>
   std::vector<T> to_vector(std::source_location w = std::source_location::current()) const;
-  // The value of a tensor with one element.
+  // The value of a tensor with one element, converted to T. An Error where an integer T does not
+  // hold it.
   template <typename T>
   T item(std::source_location w = std::source_location::current()) const;
 
@@ -189,6 +195,14 @@ class Tensor {
   Tensor reshape(const Shape& shape,
                  std::source_location w = std::source_location::current()) const;
   Tensor view(const Shape& shape, std::source_location w = std::source_location::current()) const;
+  template <std::integral T>  // of one axis: x.view(-1)
+  Tensor reshape(T size, Line w = Line::current()) const {
+    return reshape(Shape{size}, w);
+  }
+  template <std::integral T>
+  Tensor view(T size, Line w = Line::current()) const {
+    return view(Shape{size}, w);
+  }
   Tensor permute(const std::vector<int>& axes,
                  std::source_location w = std::source_location::current()) const;
   Tensor transpose(int a, int b, std::source_location w = std::source_location::current()) const;
@@ -218,11 +232,13 @@ class Tensor {
   Tensor& index_copy_(int axis, const Tensor& index, const Tensor& source,
                       std::source_location w = std::source_location::current());
 
-  // Parts (tensor_index.h). A number, a Slice, None or Ellipsis in brackets gives a view, of the
-  // first axis: x[0] is a row. A tensor or a list gives a part that is read as a copy where one of
-  // the indices is a tensor, and can be written: x[mask] = 0, x[{Slice(), rows}] += y.
-  Tensor operator[](const TensorIndex& index) const;
-  IndexedTensor operator[](const Tensor& index) const;
+  // Parts (tensor_index.h). A number, a Slice, None or Ellipsis in brackets, or a list of them,
+  // gives a view: x[0] is a row, x[{Slice(), 0}] a column. Where one of the indices is a tensor the
+  // part is read as a copy, and can be written: x[mask] = 0, x[{Slice(), rows}] += y.
+  Tensor operator[](const ViewIndex& index) const;
+  Tensor operator[](std::initializer_list<ViewIndex> indices) const;
+  IndexedTensor operator[](const ElementIndex& index) const;
+  template <typename = void>  // a template, so that a list which is both is of views
   IndexedTensor operator[](std::initializer_list<TensorIndex> indices) const;
   Tensor index(const std::vector<TensorIndex>& indices) const;
   // Writes the elements that `index` gives, in place; `value` broadcasts to them and is converted
@@ -248,6 +264,27 @@ class Tensor {
   Tensor& fill_(const Number& value, Line w = Line::current());
   Tensor& zero_(Line w = Line::current());
   Tensor& masked_fill_(const Tensor& mask, const TensorOperand& value);
+  // The results of the functions of these names, without the underscore, written to this tensor by
+  // the same rule; more are in members.def.
+  Tensor& add_(const TensorOperand& value, const Number& alpha = 1);
+  Tensor& sub_(const TensorOperand& value, const Number& alpha = 1);
+  Tensor& clamp_(const TensorOperand& least);
+  Tensor& clamp_(const TensorOperand& least, const TensorOperand& most);
+  Tensor& lerp_(const TensorOperand& end, const TensorOperand& weight);
+  Tensor& addcmul_(const TensorOperand& a, const TensorOperand& b, const Number& value = 1);
+  Tensor& addcdiv_(const TensorOperand& a, const TensorOperand& b, const Number& value = 1);
+  Tensor& scatter_(int axis, const Tensor& index, const TensorOperand& source);
+  Tensor& scatter_add_(int axis, const Tensor& index, const Tensor& source,
+                       Line w = Line::current());
+  Tensor& index_add_(int axis, const Tensor& index, const Tensor& source, const Number& alpha = 1,
+                     Line w = Line::current());
+  Tensor& index_fill_(int axis, const Tensor& index, const TensorOperand& value);
+  Tensor& masked_scatter_(const Tensor& mask, const Tensor& source, Line w = Line::current());
+  Tensor& normal_(double mean = 0, double deviation = 1, Line w = Line::current());
+  Tensor& normal_(double mean, double deviation, const Generator& generator,
+                  Line w = Line::current());
+  Tensor& uniform_(double low = 0, double high = 1, Line w = Line::current());
+  Tensor& uniform_(double low, double high, const Generator& generator, Line w = Line::current());
 
   // The functions of these names, whose headers document them, with this tensor as their first
   // operand; more are in members.def.
@@ -258,12 +295,19 @@ class Tensor {
   Tensor name(const Axes& axes = {}, bool keep_dims = false, Line w = Line::current()) const;
 #define TILEWRIGHT_MEMBER_PLACE(name) \
   Tensor name(std::optional<int> axis = {}, bool keep_dims = false, Line w = Line::current()) const;
+#define TILEWRIGHT_MEMBER_CHANGE(name) Tensor& name##_(Line w = Line::current());
+#define TILEWRIGHT_MEMBER_CHANGE_BY(name) Tensor& name##_(const TensorOperand& other);
 #include "graph/tensor/user/members.def"
 #undef TILEWRIGHT_MEMBER_UNARY
 #undef TILEWRIGHT_MEMBER_BINARY
 #undef TILEWRIGHT_MEMBER_AXIS
 #undef TILEWRIGHT_MEMBER_AXES
 #undef TILEWRIGHT_MEMBER_PLACE
+#undef TILEWRIGHT_MEMBER_CHANGE
+#undef TILEWRIGHT_MEMBER_CHANGE_BY
+  Tensor add(const TensorOperand& other, const Number& alpha) const;
+  Tensor sub(const TensorOperand& other, const Number& alpha) const;
+  Tensor div(const TensorOperand& other, RoundingMode mode) const;
   Tensor var(const Axes& axes = {}, std::int64_t correction = 1, bool keep_dims = false,
              Line w = Line::current()) const;
   Tensor stddev(const Axes& axes = {}, std::int64_t correction = 1, bool keep_dims = false,
@@ -273,12 +317,43 @@ class Tensor {
   std::pair<Tensor, Tensor> sort(int axis = -1, bool descending = false,
                                  Line w = Line::current()) const;
   Tensor argsort(int axis = -1, bool descending = false, Line w = Line::current()) const;
-  std::pair<Tensor, Tensor> topk(std::int64_t k, int axis = -1, Line w = Line::current()) const;
+  std::pair<Tensor, Tensor> topk(std::int64_t k, int axis = -1, bool largest = true,
+                                 bool sorted = true, Line w = Line::current()) const;
+  std::pair<Tensor, Tensor> kthvalue(std::int64_t k, int axis = -1, bool keep_dims = false,
+                                     Line w = Line::current()) const;
+  std::pair<Tensor, Tensor> median(int axis, bool keep_dims = false,
+                                   Line w = Line::current()) const;
+  std::pair<Tensor, Tensor> cummax(int axis, Line w = Line::current()) const;
+  std::pair<Tensor, Tensor> cummin(int axis, Line w = Line::current()) const;
+  Tensor quantile(const TensorOperand& q, std::optional<int> axis = {},
+                  bool keep_dims = false) const;
+  Tensor norm(double order = 2, const Axes& axes = {}, bool keep_dims = false,
+              Line w = Line::current()) const;
+  Tensor unique(Line w = Line::current()) const;  // the values alone
+  Tensor nan_to_num(double nan = 0, std::optional<double> posinf = {},
+                    std::optional<double> neginf = {}, Line w = Line::current()) const;
+  Tensor clamp(const TensorOperand& least) const;
   Tensor clamp(const TensorOperand& least, const TensorOperand& most) const;
   Tensor masked_fill(const Tensor& mask, const TensorOperand& value) const;
   Tensor masked_select(const Tensor& mask, Line w = Line::current()) const;
   Tensor gather(int axis, const Tensor& index, Line w = Line::current()) const;
   Tensor index_select(int axis, const Tensor& index, Line w = Line::current()) const;
+  Tensor take_along_dim(const Tensor& index, std::optional<int> axis = {},
+                        Line w = Line::current()) const;
+  Tensor scatter(int axis, const Tensor& index, const TensorOperand& source) const;
+  Tensor scatter_add(int axis, const Tensor& index, const Tensor& source,
+                     Line w = Line::current()) const;
+  Tensor index_add(int axis, const Tensor& index, const Tensor& source, const Number& alpha = 1,
+                   Line w = Line::current()) const;
+  Tensor index_fill(int axis, const Tensor& index, const TensorOperand& value) const;
+  Tensor masked_scatter(const Tensor& mask, const Tensor& source, Line w = Line::current()) const;
+  Tensor mm(const Tensor& other, Line w = Line::current()) const;
+  Tensor bmm(const Tensor& other, Line w = Line::current()) const;
+  Tensor roll(const Sizes& shifts, const Axes& axes = {}, Line w = Line::current()) const;
+  Tensor unfold(int axis, std::int64_t size, std::int64_t step, Line w = Line::current()) const;
+  Tensor diagonal(std::int64_t offset = 0, int a = 0, int b = 1, Line w = Line::current()) const;
+  Tensor movedim(int from, int to, Line w = Line::current()) const;
+  Tensor swapaxes(int a, int b, Line w = Line::current()) const;
   Tensor flip(const Axes& axes, Line w = Line::current()) const;
   Tensor tril(std::int64_t diagonal = 0, Line w = Line::current()) const;
   Tensor triu(std::int64_t diagonal = 0, Line w = Line::current()) const;
@@ -289,7 +364,12 @@ class Tensor {
   Tensor expand_as(const Tensor& other, Line w = Line::current()) const;
   Tensor view_as(const Tensor& other, Line w = Line::current()) const;
   Tensor reshape_as(const Tensor& other, Line w = Line::current()) const;
-  Tensor repeat(const Shape& times, Line w = Line::current()) const;
+  Tensor broadcast_to(const Shape& shape, Line w = Line::current()) const;
+  Tensor repeat(const Sizes& times, Line w = Line::current()) const;
+  Tensor repeat_interleave(std::int64_t times, std::optional<int> axis = {},
+                           Line w = Line::current()) const;
+  Tensor repeat_interleave(const Tensor& times, std::optional<int> axis = {},
+                           Line w = Line::current()) const;
   Tensor narrow(int axis, std::int64_t start, std::int64_t length, Line w = Line::current()) const;
   std::vector<Tensor> split(std::int64_t size, int axis = 0, Line w = Line::current()) const;
   std::vector<Tensor> chunk(std::int64_t chunks, int axis = 0, Line w = Line::current()) const;
@@ -304,10 +384,10 @@ class Tensor {
 
  private:
   template <typename T>
-  static Tensor from_list(const detail::NestedList<T>& list) {
+  static Tensor from_list(const detail::NestedList<T>& list, Line w = Line::current()) {
     return from_bytes(list.elements.data(),
                       static_cast<std::int64_t>(list.elements.size() * sizeof(T)), list.shape,
-                      dtype_of<T>());
+                      dtype_of<T>(), w);
   }
   bool is_marked() const { return read_by_.load(std::memory_order_relaxed) != 0; }
   void mark() const;

@@ -19,6 +19,7 @@
 
 namespace tilewright {
 
+class IndexedTensor;
 class Tensor;
 struct TensorBody;
 
@@ -56,12 +57,32 @@ class TensorIndex {
   TensorIndex(const indexing::Slice& slice, Line where = Line::current())
       : where(where), kind(Kind::slice), slice(slice) {}
   TensorIndex(const Tensor& tensor, Line where = Line::current());
+  TensorIndex(IndexedTensor&& part, Line where = Line::current());
 
   Line where;
   Kind kind;
   std::int64_t integer = 0;
   indexing::Slice slice;
   std::shared_ptr<TensorBody> tensor;  // of Kind::tensor
+};
+
+// The two kinds of indices, by their types, so that x[...] of the first is a Tensor, a view.
+class ViewIndex : public TensorIndex {
+ public:
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) ViewIndex(T place, Line where = Line::current())
+      : TensorIndex(place, where) {}
+  ViewIndex(std::nullopt_t none, Line where = Line::current()) : TensorIndex(none, where) {}
+  ViewIndex(indexing::EllipsisIndex all, Line where = Line::current()) : TensorIndex(all, where) {}
+  ViewIndex(const indexing::Slice& slice, Line where = Line::current())
+      : TensorIndex(slice, where) {}
+};
+class ElementIndex : public TensorIndex {
+ public:
+  template <std::same_as<bool> T>
+  ElementIndex(T value, Line where = Line::current()) : TensorIndex(value, where) {}
+  ElementIndex(const Tensor& tensor, Line where = Line::current()) : TensorIndex(tensor, where) {}
+  ElementIndex(IndexedTensor&& part, Line where = Line::current());
 };
 
 }  // namespace tilewright
