@@ -7,6 +7,7 @@
 
 #include "graph/compile/sizes/size_marks.h"
 #include "graph/functions/pointwise/host_constants.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/recording/graph_break.h"
 #include "graph/tensor/tensor_body.h"
 #include "models/exported/archive.h"
@@ -311,46 +312,49 @@ void ExportedModule::mark_dynamic_sizes(const std::vector<Tensor>& inputs) const
 }
 
 std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
-                                              const ExportedOptions& options) {
-  Archive archive = Archive::open(path, options.reading);
-  auto state = std::make_unique<ExportedModule::State>();
-  state->program = program_of(archive);
-  const Program& program = state->program;
-  state->operators = operators_of(program);
-  programs::require_known(state->operators, "load_exported", program.file,
-                          hint_of(state->operators), {});
-  exported::require_no_writes_to_copies(program);
-  for (const Node& node : program.nodes)
-    state->functions.push_back(*exported::find_operator(node.target));
-  state->writes = std::ranges::any_of(state->functions, &NamedOperator::writes);
-  state->lifetimes = lifetimes_of(program);
-  state->signature = signature_of(program);
-  state->decide(
-      programs::hold_constant(state->signature, options.constants, "load_exported", program.file));
-  state->inputs = programs::described_inputs(state->signature);
-  state->outputs = outputs_of(program);
-  std::map<std::string, Tensor> tensors = exported::read_tensors(archive);
-  std::unique_ptr<ExportedModule> module(new ExportedModule(std::move(state)));
-  std::set<std::string_view> parameters;  // that are registered
-  for (const Input& input : program.inputs) {
-    if (input.kind == Input::Kind::user || input.kind == Input::Kind::held) continue;
-    auto found = tensors.find(input.name);
-    require(found != tensors.end(), "[load_exported] ", program.file, ": has no tensor \"",
-            excerpt(input.name), "\", which its program uses");
-    Tensor& tensor = module->state_->tensors.emplace_back(found->second);
-    Shape wanted;
-    for (const auto& size : input.facts.sizes)
-      wanted.push_back(programs::evaluate(size, {}).value_or(-1));
-    require(tensor.dtype() == input.facts.dtype && tensor.shape() == wanted, "[load_exported] ",
-            program.file, ": tensor \"", excerpt(input.name), "\" is ", tensor.dtype(), " [",
-            tensor.shape(), "]; its program has it as ", input.facts.dtype, " [", wanted, "]");
-    const bool is_parameter = input.kind == Input::Kind::parameter;
-    if (!is_parameter) module->register_buffer(tensor);
-    if (is_parameter && parameters.insert(input.name).second)
-      module->register_parameter(input.name, tensor);
-    if (input.kind == Input::Kind::buffer) module->state_->buffers.emplace(input.name, &tensor);
-  }
-  return module;
+                                              const ExportedOptions& options,
+                                              std::source_location w) {
+  return graph::of_user_call("load_exported", w, [&] {
+    Archive archive = Archive::open(path, options.reading);
+    auto state = std::make_unique<ExportedModule::State>();
+    state->program = program_of(archive);
+    const Program& program = state->program;
+    state->operators = operators_of(program);
+    programs::require_known(state->operators, "load_exported", program.file,
+                            hint_of(state->operators), {});
+    exported::require_no_writes_to_copies(program);
+    for (const Node& node : program.nodes)
+      state->functions.push_back(*exported::find_operator(node.target));
+    state->writes = std::ranges::any_of(state->functions, &NamedOperator::writes);
+    state->lifetimes = lifetimes_of(program);
+    state->signature = signature_of(program);
+    state->decide(programs::hold_constant(state->signature, options.constants, "load_exported",
+                                          program.file));
+    state->inputs = programs::described_inputs(state->signature);
+    state->outputs = outputs_of(program);
+    std::map<std::string, Tensor> tensors = exported::read_tensors(archive);
+    std::unique_ptr<ExportedModule> module(new ExportedModule(std::move(state)));
+    std::set<std::string_view> parameters;  // that are registered
+    for (const Input& input : program.inputs) {
+      if (input.kind == Input::Kind::user || input.kind == Input::Kind::held) continue;
+      auto found = tensors.find(input.name);
+      require(found != tensors.end(), "[load_exported] ", program.file, ": has no tensor \"",
+              excerpt(input.name), "\", which its program uses");
+      Tensor& tensor = module->state_->tensors.emplace_back(found->second);
+      Shape wanted;
+      for (const auto& size : input.facts.sizes)
+        wanted.push_back(programs::evaluate(size, {}).value_or(-1));
+      require(tensor.dtype() == input.facts.dtype && tensor.shape() == wanted, "[load_exported] ",
+              program.file, ": tensor \"", excerpt(input.name), "\" is ", tensor.dtype(), " [",
+              tensor.shape(), "]; its program has it as ", input.facts.dtype, " [", wanted, "]");
+      const bool is_parameter = input.kind == Input::Kind::parameter;
+      if (!is_parameter) module->register_buffer(tensor);
+      if (is_parameter && parameters.insert(input.name).second)
+        module->register_parameter(input.name, tensor);
+      if (input.kind == Input::Kind::buffer) module->state_->buffers.emplace(input.name, &tensor);
+    }
+    return module;
+  });
 }
 
 ProgramSummary inspect_exported(const std::filesystem::path& path, const ExportedOptions& options) {

@@ -26,6 +26,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -63,7 +64,8 @@ class ExportedModule : public ProgramModule {
 
  private:
   friend std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
-                                                       const ExportedOptions& options);
+                                                       const ExportedOptions& options,
+                                                       std::source_location w);
   struct State;
   explicit ExportedModule(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
@@ -71,8 +73,9 @@ class ExportedModule : public ProgramModule {
 
 // Raises `Error` "[load_exported] PATH: ..." for faults of the file, and for a program with unknown
 // operators: all of them, with how often each occurs and where first.
-std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
-                                              const ExportedOptions& options = {});
+std::unique_ptr<ExportedModule> load_exported(
+    const std::filesystem::path& path, const ExportedOptions& options = {},
+    std::source_location w = std::source_location::current());
 
 // Summarises a file's program, even if some of its operators are unknown.
 ProgramSummary inspect_exported(const std::filesystem::path& path,

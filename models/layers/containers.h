@@ -17,6 +17,7 @@
 #include "graph/tensor/guarded.h"
 #include "models/layers/module.h"
 #include "models/layers/repeated_blocks.h"
+#include "runtime/base/error.h"
 
 namespace tilewright {
 
@@ -78,7 +79,12 @@ class ModuleList : public Module {
   Guarded<std::size_t> count_{0, "the number of layers"};
 };
 
-// Modules of any types with `Tensor forward(const Tensor&)`, one after the other.
+// Modules of any types with `Tensor forward(const Tensor&)`, one after the other:
+//
+//   Sequential net;
+//   net.add<Conv2d>(3, 16, 7, {.stride = 2, .padding = 3});
+//   net.add<BatchNorm2d>(16);
+//   net.add<Relu>();
 class Sequential : public Module {
  public:
   Sequential() = default;
@@ -104,6 +110,25 @@ class Sequential : public Module {
     return added;
   }
 
+  // For options in braces, which have a type only where the layer says which.
+  template <std::derived_from<Module> Layer, typename A>
+  Layer& add(A&& a, const typename Layer::Options& options) {
+    return add<Layer, A, const typename Layer::Options&>(std::forward<A>(a), options);
+  }
+  template <std::derived_from<Module> Layer, typename A, typename B, typename C>
+  Layer& add(A&& a, B&& b, C&& c, const typename Layer::Options& options) {
+    return add<Layer, A, B, C, const typename Layer::Options&>(
+        std::forward<A>(a), std::forward<B>(b), std::forward<C>(c), options);
+  }
+
+  // Layer i, which is of that type; `Error` where it is not, or is not there.
+  template <std::derived_from<Module> Layer>
+  Layer& get(std::size_t i, std::source_location w = std::source_location::current()) const {
+    Layer* layer = i < layers_.size() ? dynamic_cast<Layer*>(layers_[i].get()) : nullptr;
+    require(layer != nullptr, "[Sequential] there is no layer ", i, " of that type among ",
+            layers_.size(), " (at ", describe(w), "); name one that was added, and its type");
+    return *layer;
+  }
   std::size_t size(std::source_location w = std::source_location::current()) const {
     if (detail::captures.load(std::memory_order_relaxed) != 0) [[unlikely]]
       detail::leave_list(*this);

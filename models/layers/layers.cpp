@@ -121,6 +121,11 @@ Norm::Norm(NormKind kind, std::int64_t width, double eps, LayerOptions options, 
   register_parameter("bias", bias);
 }
 
+RmsNorm::RmsNorm(std::int64_t width, std::optional<double> eps, LayerOptions options,
+                 source_location w)
+    : Norm(NormKind::rms, width, eps.value_or(std::ldexp(1.0, 1 - digits(options.dtype))), options,
+           w) {}
+
 Tensor Norm::forward(const Tensor& x, source_location w) const {
   require_width(name_of(kind_), path(), x, width_, w);
   TensorOperand rows(x, w);

@@ -106,11 +106,11 @@ class Norm : public Module {
   std::int64_t width_;
 };
 
+// Without an eps it is the step of the dtype above 1, as in PyTorch.
 class RmsNorm : public Norm {
  public:
-  explicit RmsNorm(std::int64_t width, double eps = 1e-6, LayerOptions options = {},
-                   std::source_location w = std::source_location::current())
-      : Norm(NormKind::rms, width, eps, options, w) {}
+  explicit RmsNorm(std::int64_t width, std::optional<double> eps = {}, LayerOptions options = {},
+                   std::source_location w = std::source_location::current());
 };
 
 class LayerNorm : public Norm {

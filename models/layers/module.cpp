@@ -116,6 +116,17 @@ void Module::to(const Device& device) {
     if (buffer->defined()) buffer->move_to(device);
 }
 
+void Module::to(DType dtype, std::source_location w) {
+  require(is_floating(dtype), "[to] a module is to be of ", dtype, " (at ", describe(w),
+          "); a dtype of floats is wanted");
+  std::vector<Tensor*> all;
+  auto parameters = named_parameters();
+  for (NamedParameter& parameter : parameters) all.push_back(&parameter.tensor);
+  collect_buffers(all);
+  for (Tensor* tensor : all)
+    if (tensor->defined() && is_floating(tensor->dtype())) *tensor = tensor->to(dtype, w);
+}
+
 void Module::train(bool is_training) {
   for (auto& [name, part] : parts_) part->train(is_training);
 }

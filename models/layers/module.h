@@ -76,6 +76,9 @@ class Module {
   // Moves parameters and buffers, of the parts too, to a device. A function compiled from this
   // module follows: it is compiled for that device at its next call.
   void to(const Device& device);
+  // Converts floating parameters and buffers, of the parts too, to this floating dtype. They become
+  // other tensors.
+  void to(DType dtype, std::source_location w = std::source_location::current());
 
   // Sets whether the module and its parts are trained, as they are at first, or evaluated: dropout
   // depends on it. A function compiled from the module follows at its next call.

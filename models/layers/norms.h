@@ -31,6 +31,7 @@ struct BatchNormLayerOptions {
 // "running_mean", "running_var" and "num_batches_tracked".
 class BatchNorm : public Module {
  public:
+  using Options = BatchNormLayerOptions;
   explicit BatchNorm(std::int64_t channels, const BatchNormLayerOptions& options = {},
                      std::source_location w = std::source_location::current());
   Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const;

@@ -88,6 +88,7 @@ class Softmax : public Apply {
 // Pools over the last two axes of [N, C, height, width]; a stride that is not given is the kernel.
 class MaxPool2d : public Apply {
  public:
+  using Options = MaxPoolOptions;
   explicit MaxPool2d(Shape kernel, MaxPoolOptions options = {})
       : Apply([=](const Tensor& x) { return max_pool2d(x, kernel, options); }) {}
   explicit MaxPool2d(std::int64_t kernel, MaxPoolOptions options = {})
@@ -95,6 +96,7 @@ class MaxPool2d : public Apply {
 };
 class AvgPool2d : public Apply {
  public:
+  using Options = AveragePoolOptions;
   explicit AvgPool2d(Shape kernel, AveragePoolOptions options = {})
       : Apply([=](const Tensor& x) { return avg_pool2d(x, kernel, options); }) {}
   explicit AvgPool2d(std::int64_t kernel, AveragePoolOptions options = {})

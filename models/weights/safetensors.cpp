@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/user_call.h"
 #include "models/files/reader.h"
 #include "models/weights/convert.h"
 #include "models/weights/fill.h"
@@ -46,8 +47,11 @@ weights::SafetensorsHeader read_header(const ForeignFile& file) {
 
 }  // namespace
 
-Safetensors Safetensors::open(const std::filesystem::path& path, SafetensorsOptions options) {
-  return of(ForeignFile::open(path, safetensors_operation), options);
+Safetensors Safetensors::open(const std::filesystem::path& path, SafetensorsOptions options,
+                              std::source_location w) {
+  return graph::of_user_call(safetensors_operation, w, [&] {
+    return of(ForeignFile::open(path, safetensors_operation), options);
+  });
 }
 
 Safetensors Safetensors::of(std::shared_ptr<ForeignFile> file, SafetensorsOptions options) {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,8 @@ struct SafetensorsOptions {
 class Safetensors {
  public:
   // Raises `Error` "[load_safetensors] PATH: ..." for whatever is wrong with the file.
-  static Safetensors open(const std::filesystem::path& path, SafetensorsOptions options = {});
+  static Safetensors open(const std::filesystem::path& path, SafetensorsOptions options = {},
+                          std::source_location w = std::source_location::current());
   // Reads a file that is open, and keeps it.
   static Safetensors of(std::shared_ptr<ForeignFile> file, SafetensorsOptions options = {});
 

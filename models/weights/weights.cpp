@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/ir/user_call.h"
 #include "models/files/model_file.h"
 #include "models/files/reader.h"
 #include "models/weights/convert.h"
@@ -15,35 +16,39 @@ using weights::weights_operation;
 
 namespace {}  // namespace
 
-Weights Weights::open(const std::filesystem::path& folder, WeightsOptions options) {
-  constexpr const char* single = "model.safetensors";
-  constexpr const char* index_name = "model.safetensors.index.json";
-  ModelFileOptions files{options.links_may_leave, options.refuse_hard_links};
-  auto open_file = [&](const std::string& name) {
-    return Safetensors::of(open_model_file(folder, name, weights_operation, files), options.files);
-  };
-  std::error_code ignored;
-  if (std::filesystem::exists(folder / single, ignored)) return of(open_file(single));
-  require(std::filesystem::exists(folder / index_name, ignored), "[", weights_operation, "] ",
-          folder.string(), ": holds neither ", single, " nor ", index_name);
-  auto index_file = open_model_file(folder, index_name, weights_operation, files);
-  auto index = weights::parse_shard_index(
-      index_file->text(weights::max_index_bytes, weights_operation), index_file->name());
-  Weights result;
-  for (const auto& [name, count] : index.files) {
-    auto file = std::make_shared<const Safetensors>(open_file(name));
-    std::string path = (folder / concat(json::excerpt(name))).string();
-    for (const SafetensorsEntry& entry : file->entries()) {
-      auto placed = index.file_of.find(entry.name);
-      require(placed != index.file_of.end() && placed->second == name, "[", weights_operation, "] ",
-              path, ": holds tensor \"", json::excerpt(entry.name), "\", which the index ",
-              placed == index.file_of.end() ? "does not name" : "places in another file");
+Weights Weights::open(const std::filesystem::path& folder, WeightsOptions options,
+                      std::source_location w) {
+  return graph::of_user_call(weights_operation, w, [&]() -> Weights {
+    constexpr const char* single = "model.safetensors";
+    constexpr const char* index_name = "model.safetensors.index.json";
+    ModelFileOptions files{options.links_may_leave, options.refuse_hard_links};
+    auto open_file = [&](const std::string& name) {
+      return Safetensors::of(open_model_file(folder, name, weights_operation, files),
+                             options.files);
+    };
+    std::error_code ignored;
+    if (std::filesystem::exists(folder / single, ignored)) return of(open_file(single));
+    require(std::filesystem::exists(folder / index_name, ignored), "[", weights_operation, "] ",
+            folder.string(), ": holds neither ", single, " nor ", index_name);
+    auto index_file = open_model_file(folder, index_name, weights_operation, files);
+    auto index = weights::parse_shard_index(
+        index_file->text(weights::max_index_bytes, weights_operation), index_file->name());
+    Weights result;
+    for (const auto& [name, count] : index.files) {
+      auto file = std::make_shared<const Safetensors>(open_file(name));
+      std::string path = (folder / concat(json::excerpt(name))).string();
+      for (const SafetensorsEntry& entry : file->entries()) {
+        auto placed = index.file_of.find(entry.name);
+        require(placed != index.file_of.end() && placed->second == name, "[", weights_operation,
+                "] ", path, ": holds tensor \"", json::excerpt(entry.name), "\", which the index ",
+                placed == index.file_of.end() ? "does not name" : "places in another file");
+      }
+      require(file->entries().size() == count, "[", weights_operation, "] ", path, ": holds ",
+              file->entries().size(), " tensors; the index places ", count, " there");
+      result.add(std::move(file));
     }
-    require(file->entries().size() == count, "[", weights_operation, "] ", path, ": holds ",
-            file->entries().size(), " tensors; the index places ", count, " there");
-    result.add(std::move(file));
-  }
-  return result;
+    return result;
+  });
 }
 
 Weights Weights::of(const Safetensors& file) {

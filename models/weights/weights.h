@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +35,8 @@ class Weights {
  public:
   Weights() = default;
   // Raises `Error` "[load_weights] ..." for a folder that holds neither file, or a bad index.
-  static Weights open(const std::filesystem::path& folder, WeightsOptions options = {});
+  static Weights open(const std::filesystem::path& folder, WeightsOptions options = {},
+                      std::source_location w = std::source_location::current());
   static Weights of(const Safetensors& file);
   static Weights of(const std::map<std::string, Tensor>& tensors);
 
