@@ -180,6 +180,8 @@ class ModelReader {
   }
 
   void add_input(SignatureInput input, Graph& graph) {
+    place_.expect(input_names_.insert(input.name).second, "two inputs have the name \"",
+                  excerpt(input.name), '"');
     auto& scope = context_.scopes.back();
     if (auto found = scope.find(input.name); found != scope.end()) {
       program_.defaults.push_back({std::move(input), found->second});
@@ -415,7 +417,7 @@ class ModelReader {
   Context context_;
   std::vector<const OwnFunction*> calls_;  // that are being read
   std::unordered_set<const OwnFunction*> called_;
-  std::unordered_set<std::string> initializer_names_;
+  std::unordered_set<std::string> initializer_names_, input_names_;
   ValueId next_id_ = 0;
   std::size_t nodes_ = 0, called_nodes_ = 0, depth_ = 0, repeated_bytes_ = 0;
   bool has_opset_ = false;

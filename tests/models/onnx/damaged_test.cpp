@@ -175,6 +175,12 @@ std::vector<Damage> damages() {
       {"two tensors of one name",
        model(graph_of({{}, {tensor("w", {2}, eight), tensor("w", {2}, eight)}, {}, {}})),
        "have the name \"w\""},
+      {"two inputs of one name",
+       model(graph_of({{}, {}, {value("z", {"2"}), value("z", {"2"})}, {}})),
+       "two inputs have the name \"z\""},
+      {"two inputs of the name of a tensor",
+       model(graph_of({{}, {tensor("w", {2}, eight)}, {value("w", {"2"}), value("w", {"2"})}, {}})),
+       "two inputs have the name \"w\""},
       {"a sparse tensor", model(graph_of(relu_parts()) + bytes(15, "")), "has sparse tensors"},
 
       {"an input without a type", with_input(bytes(1, "z")), "has no type"},
