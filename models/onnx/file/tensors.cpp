@@ -148,8 +148,11 @@ NamedTensor TensorFiles::read(Fields message) {
                 " and has elements in a list of another type");
   if (d.is_external) return {d.name, from_file(d)};
   if (!d.raw) return {d.name, from_numbers(d)};
-  place_.expect(static_cast<std::int64_t>(d.raw->size()) == d.size_bytes && d.numbers.empty(),
-                "tensor \"", excerpt(d.name), "\" is ", d.dtype, " [", d.shape, "], ", d.size_bytes,
+  place_.expect(d.numbers.empty(), "tensor \"", excerpt(d.name),
+                "\" has its elements twice, as bytes (raw_data) and as a list of numbers; one of "
+                "both is wanted");
+  place_.expect(static_cast<std::int64_t>(d.raw->size()) == d.size_bytes, "tensor \"",
+                excerpt(d.name), "\" is ", d.dtype, " [", d.shape, "], ", d.size_bytes,
                 " bytes; the file has ", d.raw->size(), " for it");
   return {d.name, from_bytes(*d.raw, file_, d)};
 }

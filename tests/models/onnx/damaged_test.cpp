@@ -164,7 +164,7 @@ std::vector<Damage> damages() {
       {"a list of another type", with_tensor(numbers(1, {2}) + number(2, 1) + numbers(7, {1, 2})),
        "in a list of another type"},
       {"bytes and a list", with_tensor(tensor("w", {2}, eight) + bytes(4, eight)),
-       "the file has 8 for it"},
+       "has its elements twice, as bytes (raw_data) and as a list of numbers"},
       {"segments", with_tensor(tensor("w", {2}, eight) + bytes(3, "")), "is in segments"},
       {"a list in many pieces", with_tensor(number(2, 1) + repeated(bytes(4, ""), 70'000)),
        "in more than 65536 pieces"},
