@@ -20,15 +20,17 @@ Tensor by_channel(const Tensor& values, int rank) {
 }
 
 // Where it trains, by the statistics of this batch, with which the running ones are mixed.
+// Parameters may be wider than x; all is computed in the wider type and rounded once. A list is a
+// batch of one channel.
 Results batch_normalised(const Call& call) {
-  Tensor x = call.tensor(0), weight = call.tensor(1), bias = call.tensor(2), mean_ = call.tensor(3),
-         variance = call.tensor(4);
+  const Tensor given = call.tensor(0), weight = call.tensor(1), bias = call.tensor(2),
+               mean_ = call.tensor(3), variance = call.tensor(4);
   double eps = call.number("epsilon", 1e-5), momentum = call.number("momentum", 0.9);
-  require(x.rank() >= 2, "[onnx] [", x.shape(), "] has no channels; at least two axes are wanted");
+  require(given.rank() >= 1, "[onnx] [] has no channels; at least one axis is wanted");
+  const Tensor x = given.rank() == 1 ? given.reshape({given.count(), 1}) : given;
   if (call.opset() < 9 && !call.flag("spatial", true)) call.refuse("spatial", "is not supported");
   if (!call.flag("training_mode", false))
-    return {batch_norm_inference(x, mean_.to(x.dtype()), variance.to(x.dtype()),
-                                 weight.to(x.dtype()), bias.to(x.dtype()), eps)};
+    return {batch_norm_inference(x, mean_, variance, weight, bias, eps).reshape(given.shape())};
   std::vector<int> axes = {0};
   for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
   auto [spread, centre] = var_mean(x.to(accumulator(x.dtype())), axes, 0);
@@ -37,7 +39,7 @@ Results batch_normalised(const Call& call) {
   auto mixed = [&](const Tensor& running, const Tensor& now) {
     return (running * momentum + now * (1 - momentum)).to(running.dtype());
   };
-  return {y.to(x.dtype()), mixed(mean_, centre), mixed(variance, spread)};
+  return {y.to(x.dtype()).reshape(given.shape()), mixed(mean_, centre), mixed(variance, spread)};
 }
 
 Results layer_normalised(const Call& call) {

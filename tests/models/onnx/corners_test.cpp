@@ -1,0 +1,107 @@
+// Corner cases of ONNX operators: values beyond a narrow type, NaN, ties, and axes that are empty
+// or missing. Unless a test says otherwise, the results are those of ONNX Runtime 1.32.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "graph/compile/compile.h"
+#include "models/onnx/onnx_module.h"
+#include "tests/errors.h"
+#include "tests/models/onnx/files.h"
+#include "tests/scratch_folder.h"
+
+namespace tilewright::onnx_corners_test {
+namespace {
+
+using namespace testing::onnx;
+using ::testing::ElementsAreArray;
+using Floats = std::vector<float>;
+using Integers = std::vector<std::int64_t>;
+using Doubles = std::vector<double>;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+const double nan = std::numeric_limits<double>::quiet_NaN();
+
+Tensor floats_of(const Floats& elements, DType dtype = f32) {
+  return Tensor::from(elements, {std::ssize(elements)}).to(dtype);
+}
+Tensor integers_of(const Integers& elements, DType dtype = i64) {
+  return Tensor::from(elements, {std::ssize(elements)}).to(dtype);
+}
+
+int number_of(DType dtype) {
+  for (const auto& [each, number] : {std::pair{f32, 1}, std::pair{u8, 2}, std::pair{i8, 3},
+                                     std::pair{i32, 6}, std::pair{i64, 7}, std::pair{f16, 10}})
+    if (each == dtype) return number;
+  return 11;  // f64
+}
+
+// A model of one node, whose inputs are those of the graph. An undefined one is left out.
+struct OneNode {
+  const char* op;
+  std::vector<Tensor> inputs;
+  std::string attributes = {};
+  std::int64_t set = 21;
+};
+std::string model_of(const OneNode& one, std::size_t outputs) {
+  GraphParts parts;
+  std::vector<std::string> names, results;
+  for (const Tensor& input : one.inputs) {
+    names.push_back(input.defined() ? concat("x", names.size()) : "");
+    if (!input.defined()) continue;
+    std::vector<std::string> sizes;
+    for (std::int64_t size : input.shape()) sizes.push_back(std::to_string(size));
+    parts.inputs.push_back(value(names.back(), sizes, number_of(input.dtype())));
+  }
+  for (std::size_t i = 0; i < outputs; ++i) {
+    results.push_back(concat("y", i));
+    parts.outputs.push_back(bytes(1, results.back()));
+  }
+  parts.nodes = {node(one.op, names, results, one.attributes)};
+  return model(graph_of(parts), one.set);
+}
+
+// An output, integers exactly.
+struct Right {
+  Shape shape;
+  Doubles elements;
+};
+void expect_equal(const Tensor& actual, const Right& right, double tolerance) {
+  EXPECT_EQ(actual.shape(), right.shape);
+  std::vector<::testing::Matcher<double>> elements;
+  for (double each : right.elements)
+    elements.push_back(::testing::NanSensitiveDoubleNear(each, tolerance));
+  EXPECT_THAT(actual.to(f64).to_vector<double>(), ElementsAreArray(elements));
+}
+// Of the node by itself and compiled.
+void expect(const OneNode& one, const std::vector<Right>& right, double tolerance = 0) {
+  SCOPED_TRACE(concat(one.op, " of operator set ", one.set));
+  ScratchFolder folder;
+  const auto module = load_onnx(folder.write("model.onnx", model_of(one, right.size())));
+  std::vector<Tensor> given;
+  for (const Tensor& input : one.inputs)
+    if (input.defined()) given.push_back(input);
+  auto fast = compile(*module, {.tell_breaks = false});
+  for (const std::vector<Tensor>& results : {module->forward(given), fast(given)}) {
+    ASSERT_EQ(results.size(), right.size());
+    for (std::size_t i = 0; i < right.size(); ++i) expect_equal(results[i], right[i], tolerance);
+  }
+}
+
+TEST(OnnxCorners, ParametersOfBatchNormalizationAreNotRoundedToItsInput) {
+  expect({"BatchNormalization",
+          {floats_of({1, 2, 3, 4}, f16).reshape({2, 2}), floats_of({1e-6F, 1000}),
+           floats_of({0, 0}), floats_of({0, 0}), floats_of({1e-8F, 1e5F})},
+          real("epsilon", 1e-12F),
+          15},
+         {{{2, 2}, {0.01000213623046875, 6.32421875, 0.029998779296875, 12.6484375}}});
+}
+TEST(OnnxCorners, BatchNormalizationOfAListHasOneChannel) {
+  const Tensor x = floats_of({1, 2, 3});
+  std::vector<Tensor> inputs = {x, floats_of({2}), floats_of({1}), floats_of({1}), floats_of({4})};
+  expect({"BatchNormalization", inputs, real("epsilon", 0), 15}, {{{3}, {1, 2, 3}}}, 1e-6);
+}
+}  // namespace
+}  // namespace tilewright::onnx_corners_test
