@@ -4,6 +4,7 @@
 
 #include "graph/functions/indexing/numbered.h"
 #include "graph/functions/indexing/scatters.h"
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "models/onnx/operators/table.h"
 #include "models/onnx/operators/windows.h"
@@ -84,13 +85,20 @@ std::vector<Tensor> greatest_of(const Call& call, const Tensor& x) {
     }
   }
   Tensor numbers = padded(numbers_of(x.shape(), strides), sides, -1);
-  Tensor cells = all_places(around, frame.windows);
-  auto [values, places] = max(cells, -2);
-  Tensor each = arange(0, cells.size(-2)).reshape({cells.size(-2), 1});
-  Tensor met = where(each == places.unsqueeze(-2), all_places(numbers, frame.windows), 0);
+  // The first place with the greatest value, or with a NaN. Padding may have this value too, and is
+  // never meant.
+  const Tensor cells = all_places(around, frame.windows),
+               elements = all_places(numbers, frame.windows), values = amax(cells, {-2}, true);
+  const std::int64_t places = cells.size(-2);
+  Tensor is_met = cells == values;
+  if (is_floating(x.dtype())) is_met = logical_or(is_met, isnan(cells));
+  is_met = logical_and(is_met, elements >= 0);
+  const Tensor each = arange(0, places).reshape({places, 1}),
+               first = amin(where(is_met, each, places), {-2}, true);
+  const Tensor met = amax(where(each == first, elements, -1), {-2});
   Shape sizes = {x.size(0), x.size(1)};
   sizes.insert(sizes.end(), frame.counts.begin(), frame.counts.end());
-  return {values.reshape(sizes), sum(met, {-2}).reshape(sizes)};
+  return {values.reshape(sizes), met.reshape(sizes)};
 }
 
 std::vector<Tensor> greatest(const Call& call) { return greatest_of(call, call.tensor(0)); }

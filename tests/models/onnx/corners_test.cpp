@@ -103,5 +103,25 @@ TEST(OnnxCorners, BatchNormalizationOfAListHasOneChannel) {
   std::vector<Tensor> inputs = {x, floats_of({2}), floats_of({1}), floats_of({1}), floats_of({4})};
   expect({"BatchNormalization", inputs, real("epsilon", 0), 15}, {{{3}, {1, 2, 3}}}, 1e-6);
 }
+
+TEST(OnnxCorners, PlacesOfMaximaAreNeverInThePadding) {
+  const std::string windows = integers("kernel_shape", {2, 2}) + integers("pads", {1, 1, 0, 0});
+  const Tensor black = zeros({1, 1, 3, 3}, u8);
+  const Right values = {{1, 1, 3, 3}, Doubles(9)};
+  expect({"MaxPool", {black}, windows}, {values, {{1, 1, 3, 3}, {0, 0, 1, 0, 0, 1, 3, 3, 4}}});
+  expect({"MaxPool", {black}, windows + attribute("storage_order", 1)},
+         {values, {{1, 1, 3, 3}, {0, 0, 3, 0, 0, 3, 1, 1, 4}}});
+  const std::string pairs = integers("kernel_shape", {2}) + integers("pads", {1, 0});
+  expect({"MaxPool", {integers_of({-128, -128, -128}, i8).reshape({1, 1, 3})}, pairs},
+         {{{1, 1, 3}, {-128, -128, -128}}, {{1, 1, 3}, {0, 0, 1}}});
+  expect({"MaxPool", {full({1, 1, 3}, -infinity)}, pairs},
+         {{{1, 1, 3}, {-infinity, -infinity, -infinity}}, {{1, 1, 3}, {0, 0, 1}}});
+}
+// PyTorch, too, gives the place of a NaN.
+TEST(OnnxCorners, PlacesOfMaximaAreThoseOfNaNs) {
+  const Tensor x = floats_of({1, 2, NAN, 4}).reshape({1, 1, 4});
+  expect({"MaxPool", {x}, integers("kernel_shape", {3}) + integers("pads", {1, 1})},
+         {{{1, 1, 4}, {2, nan, nan, nan}}, {{1, 1, 4}, {1, 2, 2, 2}}});
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
