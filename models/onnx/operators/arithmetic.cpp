@@ -1,6 +1,8 @@
 // Operators of two operands or more, element by element.
 #include "graph/functions/pointwise/arithmetic.h"
 
+#include <cmath>
+
 #include "graph/functions/pointwise/elementary.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
@@ -47,15 +49,33 @@ Tensor remaining(const Call& call) {
   if (!has_sign_of_dividend && is_floating(a.dtype())) call.refuse("fmod", "must be 1 for floats");
   return has_sign_of_dividend ? fmod(a, b) : remainder(a, b);
 }
-// In the dtype of the base.
 // A number where the host knows it: squares and roots take a few instructions, other powers many.
 TensorOperand exponent_of(const Call& call) {
   const Known* known = call.known(1);
   if (known == nullptr || call.rank(1) != 0) return call.tensor(1);
   return {known->elements[0].as_double(), std::source_location::current()};
 }
+// Integers to floats, as exact as f64 and cut off. The logarithm of a power and with it the power
+// has an error of some units of its last place: one as near as this to an integer is meant to be
+// it, and those with whole exponents are computed as integers where these hold them.
+Tensor power_of_integers(const Tensor& base, const TensorOperand& given) {
+  if (const double number = given.is_number ? given.number.as_double() : -1;
+      number >= 0 && number < 64 && std::floor(number) == number)
+    return pow(base.to(i64), static_cast<std::int64_t>(number)).to(base.dtype());
+  const Tensor exponent = given.is_number ? full({}, given.number, f64) : given.tensor.to(f64),
+               power = pow(base.to(f64), exponent), nearest = round(power);
+  const Tensor is_near = abs(power - nearest) <= abs(power) * 0x1p-46;
+  const Tensor is_whole = logical_and(floor(exponent) == exponent, exponent >= 0.0),
+               is_exact = logical_and(is_whole, abs(power) < 0x1p62);
+  return where(is_exact, pow(base.to(i64), where(is_exact, exponent, 0.0).to(i64)),
+               where(is_near, nearest, power).to(i64))
+      .to(base.dtype());
+}
+// In the dtype of the base.
 Tensor power(const Call& call) {
   Tensor base = call.tensor(0), exponent = call.tensor(1);
+  if (is_integer(base.dtype()) && is_floating(exponent.dtype()))
+    return power_of_integers(base, exponent_of(call));
   if (is_floating(base.dtype()) || is_floating(exponent.dtype())) {
     DType wide = base.dtype() == f64 || exponent.dtype() == f64 ? f64 : f32;
     if (base.dtype() == exponent.dtype()) return pow(base, exponent_of(call));

@@ -123,5 +123,35 @@ TEST(OnnxCorners, PlacesOfMaximaAreThoseOfNaNs) {
   expect({"MaxPool", {x}, integers("kernel_shape", {3}) + integers("pads", {1, 1})},
          {{{1, 1, 4}, {2, nan, nan, nan}}, {{1, 1, 4}, {1, 2, 2, 2}}});
 }
+
+TEST(OnnxCorners, PowersOfIntegersAreExact) {
+  const Integers bases = {5, 6, 10, -3, 2, 7, 4, 2, 10},
+                 right = {25, 36, 100, -27, 0, 2, 2, 1, 1000000000000000000};
+  const Floats exponents = {2, 2, 2, 3, -1, 0.5, 0.5, 0, 18};
+  for (DType of_exponent : {f64, f32}) {
+    ScratchFolder folder;
+    const OneNode one{"Pow", {integers_of(bases), floats_of(exponents, of_exponent)}};
+    const auto module = load_onnx(folder.write("model.onnx", model_of(one, 1)));
+    EXPECT_EQ(module->forward(one.inputs)[0].to_vector<std::int64_t>(), right);
+    EXPECT_EQ(compile(*module)(one.inputs)[0].to_vector<std::int64_t>(), right);
+  }
+}
+
+TEST(OnnxCorners, PowersOfIntegersByAKnownFloatAreExact) {
+  const Tensor x = integers_of({5, -6, 1});
+  const auto raised = [&](float exponent) {
+    ScratchFolder folder;
+    const auto module = load_onnx(folder.write(
+        "model.onnx", model(graph_of({{node("Constant", {}, {"e"}, real("value_float", exponent)),
+                                       node("Pow", {"x", "e"}, {"y"})},
+                                      {},
+                                      {value("x", {"3"}, is_int64)},
+                                      {bytes(1, "y")}}))));
+    return module->forward({x})[0].to_vector<std::int64_t>();
+  };
+  EXPECT_EQ(raised(2), (Integers{25, 36, 1}));
+  EXPECT_EQ(raised(3), (Integers{125, -216, 1}));
+  EXPECT_EQ(raised(-1), (Integers{0, 0, 1}));
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
