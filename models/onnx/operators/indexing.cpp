@@ -144,6 +144,12 @@ Tensor compressed(const Call& call) {
   return tilewright::index(x, along(axis, constant_of(places, {std::ssize(places)})));
 }
 
+// -1, 0 or 1; NaNs are equal to each other and above all numbers.
+template <typename T>
+int ordered(T a, T b) {
+  if (a < b || b < a) return a < b ? -1 : 1;
+  return static_cast<int>(a != a) - static_cast<int>(b != b);
+}
 // Rows of a matrix compared element by element, read on the host.
 struct RowsOfHost {
   std::vector<Number> elements;
@@ -151,11 +157,9 @@ struct RowsOfHost {
   int compare(std::size_t a, std::size_t b) const {
     for (std::size_t i = 0; i < width; ++i) {
       const Number &x = elements[a * width + i], &y = elements[b * width + i];
-      bool is_less =
-          x.is_integral() ? x.as_integer() < y.as_integer() : x.as_double() < y.as_double();
-      bool is_more =
-          x.is_integral() ? x.as_integer() > y.as_integer() : x.as_double() > y.as_double();
-      if (is_less || is_more) return is_less ? -1 : 1;
+      const auto order = x.is_integral() ? ordered(x.as_integer(), y.as_integer())
+                                         : ordered(x.as_double(), y.as_double());
+      if (order != 0) return order;
     }
     return 0;
   }

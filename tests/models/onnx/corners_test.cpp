@@ -153,5 +153,15 @@ TEST(OnnxCorners, PowersOfIntegersByAKnownFloatAreExact) {
   EXPECT_EQ(raised(3), (Integers{125, -216, 1}));
   EXPECT_EQ(raised(-1), (Integers{0, 0, 1}));
 }
+
+// As ONNX's reference and NumPy have it, where all NaNs are one.
+TEST(OnnxCorners, NaNsAreOneUniqueElementAboveNumbers) {
+  expect({"Unique", {floats_of({2, 1, NAN, 1, 3, NAN, -0.F, 0})}}, {{{5}, {0, 1, 2, 3, nan}},
+                                                                    {{5}, {6, 1, 0, 4, 2}},
+                                                                    {{8}, {2, 1, 4, 1, 3, 4, 0, 0}},
+                                                                    {{5}, {2, 2, 1, 1, 2}}});
+  expect({"Unique", {floats_of({5, NAN, 1, 5, 0})}, attribute("sorted", 0)},
+         {{{4}, {5, nan, 1, 0}}, {{4}, {0, 1, 2, 4}}, {{5}, {0, 1, 2, 0, 3}}, {{4}, {2, 1, 1, 1}}});
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
