@@ -115,10 +115,10 @@ Tensor by_neighbours(const Call& call) {
 }
 
 Tensor centred_and_scaled(const Call& call) {
-  Tensor x = call.tensor(0);
+  const Tensor x = call.tensor(0), wide = x.to(accumulator(x.dtype()));
   std::vector<int> axes = call.has("axes") ? call.axes("axes") : std::vector<int>{0, 2, 3};
-  Tensor centre = mean(x, axes, true), squares = mean(x * x, axes, true);
-  return (x - centre) / (sqrt(squares - centre * centre) + 1e-9);
+  auto [spread, centre] = var_mean(wide, axes, 0, true);
+  return ((wide - centre) / (sqrt(spread) + 1e-9)).to(x.dtype());
 }
 Tensor length_one(const Call& call) {
   Tensor x = call.tensor(0);

@@ -163,5 +163,12 @@ TEST(OnnxCorners, NaNsAreOneUniqueElementAboveNumbers) {
   expect({"Unique", {floats_of({5, NAN, 1, 5, 0})}, attribute("sorted", 0)},
          {{{4}, {5, nan, 1, 0}}, {{4}, {0, 1, 2, 4}}, {{5}, {0, 1, 2, 0, 3}}, {{4}, {2, 1, 1, 1}}});
 }
+
+TEST(OnnxCorners, VariancesAreThoseOfDeviations) {
+  const Right right = {{1, 1, 2, 2}, {-1.3416407, -0.4472136, 0.4472136, 1.3416407}};
+  const Tensor far = floats_of({10000, 10001, 10002, 10003}), large = floats_of({1, 2, 3, 4}) * 1e4;
+  expect({"MeanVarianceNormalization", {far.reshape({1, 1, 2, 2})}}, {right}, 1e-6);
+  expect({"MeanVarianceNormalization", {large.to(f16).reshape({1, 1, 2, 2})}}, {right}, 1e-3);
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
