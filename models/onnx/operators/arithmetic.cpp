@@ -90,8 +90,10 @@ Tensor shifted(const Call& call) {
   return shift_right(call.tensor(0), call.tensor(1));
 }
 Tensor mean_of(const Call& call) {
-  Tensor sum = of_all<sum_of>(call);
-  return sum / static_cast<double>(call.count());
+  const DType own = call.dtype(0);
+  Tensor sum = call.tensor(0).to(accumulator(own));
+  for (std::size_t i = 1; i < call.count(); ++i) sum = sum + call.tensor(i);
+  return (sum / static_cast<double>(call.count())).to(own);
 }
 
 constexpr Operator rows[] = {

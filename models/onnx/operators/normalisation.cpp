@@ -106,12 +106,14 @@ Tensor by_neighbours(const Call& call) {
   Shape before(static_cast<std::size_t>(x.rank()) - 1, 0), after = before;
   before[0] = (size - 1) / 2;
   after[0] = size / 2;
-  Tensor around = graph::padded(x * x, graph::pads(before, after), 0.0), total;
+  const Tensor wide = x.to(accumulator(x.dtype())),
+               around = graph::padded(wide * wide, graph::pads(before, after), 0.0);
+  Tensor total;
   for (std::int64_t i = 0; i < size; ++i) {
     Tensor part = around.slice(1, i, i + x.size(1));
     total = total.defined() ? total + part : part;
   }
-  return x / pow(total * (alpha / static_cast<double>(size)) + bias, beta);
+  return (wide / pow(total * (alpha / static_cast<double>(size)) + bias, beta)).to(x.dtype());
 }
 
 Tensor centred_and_scaled(const Call& call) {
@@ -121,11 +123,11 @@ Tensor centred_and_scaled(const Call& call) {
   return ((wide - centre) / (sqrt(spread) + 1e-9)).to(x.dtype());
 }
 Tensor length_one(const Call& call) {
-  Tensor x = call.tensor(0);
+  const Tensor x = call.tensor(0), wide = x.to(accumulator(x.dtype()));
   int axis = call.axis_within("axis", -1, x.rank());
   const Tensor norm =
-      linalg_vector_norm(x, static_cast<double>(call.integer("p", 2)), {axis}, true);
-  return where(norm == 0, 0, x / norm).to(x.dtype());  // zeros alone stay such
+      linalg_vector_norm(wide, static_cast<double>(call.integer("p", 2)), {axis}, true);
+  return where(norm == 0, 0, wide / norm).to(x.dtype());  // zeros alone stay such
 }
 
 constexpr Operator rows[] = {

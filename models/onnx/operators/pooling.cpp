@@ -114,14 +114,16 @@ Tensor lengths(const Call& call) {
   Frame frame = frame_of(call, x.shape());
   auto order = static_cast<double>(call.integer("p", 2));
   require(order >= 1, "[onnx] a length of order ", order, "; 1 or more is wanted");
-  Tensor around = padded(pow(abs(x), order), pads(frame.before, frame.after), 0.0);
+  const Tensor powers = pow(abs(x.to(accumulator(x.dtype()))), order),
+               around = padded(powers, pads(frame.before, frame.after), 0.0);
   return pow(total(around, frame.windows), 1 / order).to(x.dtype());
 }
 
 Tensor length_of_all(const Call& call) {
   Tensor x = call.tensor(0);
   auto order = static_cast<double>(call.integer("p", 2));
-  return pow(sum(pow(abs(x), order), places_of(x), true), 1 / order).to(x.dtype());
+  const Tensor powers = pow(abs(x.to(accumulator(x.dtype()))), order);
+  return pow(sum(powers, places_of(x), true), 1 / order).to(x.dtype());
 }
 
 // Each element where its number says, among those of the result.

@@ -37,7 +37,8 @@ Tensor mean_of(const Tensor& x, std::vector<int> axes, bool keeps) {
   return mean(x.to(is_floating(x.dtype()) ? x.dtype() : f64), std::move(axes), keeps).to(x.dtype());
 }
 Tensor squares_of(const Tensor& x, std::vector<int> axes, bool keeps) {
-  return sum(x * x, std::move(axes), keeps).to(x.dtype());
+  const Tensor wide = x.to(accumulator(x.dtype()));
+  return sum(wide * wide, std::move(axes), keeps).to(x.dtype());
 }
 Tensor magnitudes_of(const Tensor& x, std::vector<int> axes, bool keeps) {
   return sum(abs(x), std::move(axes), keeps).to(x.dtype());

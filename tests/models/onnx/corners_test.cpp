@@ -170,5 +170,23 @@ TEST(OnnxCorners, VariancesAreThoseOfDeviations) {
   expect({"MeanVarianceNormalization", {far.reshape({1, 1, 2, 2})}}, {right}, 1e-6);
   expect({"MeanVarianceNormalization", {large.to(f16).reshape({1, 1, 2, 2})}}, {right}, 1e-3);
 }
+TEST(OnnxCorners, SumsOfPowersMayLeaveNarrowTypes) {
+  const Tensor x = floats_of({1000, -2000, 3000, 60000}, f16).reshape({1, 1, 4});
+  expect({"GlobalLpPool", {x}}, {{{1, 1, 1}, {60128}}});
+  expect({"LpPool", {x}, integers("kernel_shape", {2})}, {{{1, 1, 3}, {2236, 3606, 60064}}});
+  expect({"LpNormalization", {x}, attribute("p", 1)},
+         {{{1, 1, 4}, {0.01515198, -0.03030396, 0.04544067, 0.9091797}}}, 1e-6);
+  expect({"LpNormalization", {x}}, {{{1, 1, 4}, {0.01663208, -0.03326416, 0.04989624, 0.9980469}}},
+         1e-6);
+  expect({"ReduceSumSquare", {floats_of({0.1F, 0.2F, 0.3F, 100.1F}, f16), integers_of({0})}},
+         {{{1}, {10024}}});
+  expect({"Mean", {floats_of({60000}, f16), floats_of({60000}, f16)}}, {{{1}, {60000}}});
+}
+// x / (1 + 0.1 times the squares of three channels)^0.5, in f64.
+TEST(OnnxCorners, ResponsesOfNeighboursMayLeaveNarrowTypes) {
+  const std::string settings = attribute("size", 3) + real("alpha", 0.3F) + real("beta", 0.5F);
+  expect({"LRN", {floats_of({300, -400, 500, 6}, f16).reshape({1, 4, 1})}, settings},
+         {{{1, 4, 1}, {1.897, -1.789, 2.469, 0.03794}}}, 2e-3);
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
