@@ -15,15 +15,17 @@ namespace {
 
 using Reduction = Tensor (*)(const Tensor& x, std::vector<int> axes, bool keep_dims);
 
-// The axes are an attribute, or the second input; without any all axes, or none.
-template <Reduction reduction>
+// The axes are an attribute, or the second input; without any all axes, or none. Over none each
+// element is reduced by itself, which leaves it as it is but for some reductions.
+template <Reduction reduction, bool leaves_single = true>
 Tensor reduced(const Call& call) {
   Tensor x = call.tensor(0);
   bool keeps = call.flag("keepdims", true);
   bool leaves = call.flag("noop_with_empty_axes", false);
   std::vector<int> axes = call.has(1) ? call.axes(1) : call.axes("axes");
   for (int& axis : axes) axis = call.within(axis, x.rank());
-  if (axes.empty() && leaves) return x;
+  if (axes.empty() && leaves)
+    return leaves_single ? x : reduction(x.unsqueeze(x.rank()), {x.rank()}, false);
   return reduction(x, axes, keeps);
 }
 
@@ -126,16 +128,16 @@ constexpr Operator rows[] = {
     {"ArgMax", 1, by<place_of<argmax>>},
     {"ArgMin", 1, by<place_of<argmin>>},
     {"CumSum", 11, by<running_sum>},
-    {"ReduceL1", 1, by<reduced<magnitudes_of>>},
-    {"ReduceL2", 1, by<reduced<length_of>>},
-    {"ReduceLogSum", 1, by<reduced<logarithm_of>>},
+    {"ReduceL1", 1, by<reduced<magnitudes_of, false>>},
+    {"ReduceL2", 1, by<reduced<length_of, false>>},
+    {"ReduceLogSum", 1, by<reduced<logarithm_of, false>>},
     {"ReduceLogSumExp", 1, by<reduced<exponentials_of>>},
     {"ReduceMax", 1, by<reduced<greatest_of>>},
     {"ReduceMean", 1, by<reduced<mean_of>>},
     {"ReduceMin", 1, by<reduced<least_of>>},
     {"ReduceProd", 1, by<reduced<product_of>>},
     {"ReduceSum", 1, by<reduced<sum_of>>},
-    {"ReduceSumSquare", 1, by<reduced<squares_of>>},
+    {"ReduceSumSquare", 1, by<reduced<squares_of, false>>},
     {"TopK", 1, by<foremost>},
 };
 

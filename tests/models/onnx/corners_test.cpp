@@ -188,5 +188,20 @@ TEST(OnnxCorners, ResponsesOfNeighboursMayLeaveNarrowTypes) {
   expect({"LRN", {floats_of({300, -400, 500, 6}, f16).reshape({1, 4, 1})}, settings},
          {{{1, 4, 1}, {1.897, -1.789, 2.469, 0.03794}}}, 2e-3);
 }
+
+TEST(OnnxCorners, ReductionsOverNoAxesAreOfEachElement) {
+  const Tensor x = floats_of({1, -2, 3, 4}).reshape({2, 2}), none = Tensor::empty({0}, i64);
+  const std::string noop = attribute("noop_with_empty_axes", 1);
+  for (const auto& [op, right] :
+       {std::pair{"ReduceL1", Doubles{1, 2, 3, 4}}, std::pair{"ReduceL2", Doubles{1, 2, 3, 4}},
+        std::pair{"ReduceSumSquare", Doubles{1, 4, 9, 16}},
+        std::pair{"ReduceLogSum", Doubles{0, nan, 1.0986123, 1.3862944}},
+        std::pair{"ReduceLogSumExp", Doubles{1, -2, 3, 4}},
+        std::pair{"ReduceMean", Doubles{1, -2, 3, 4}}}) {
+    expect({op, {x, none}, noop}, {{{2, 2}, right}}, 1e-6);
+    expect({op, {x}, noop}, {{{2, 2}, right}}, 1e-6);
+  }
+  expect({"ReduceSumSquare", {integers_of({3, -4}, i32), none}, noop}, {{{2}, {9, 16}}});
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
