@@ -35,6 +35,18 @@ Tensor transformed(const Tensor& x, int axis, std::int64_t points, std::int64_t 
   return view_as_real(y).slice(axis, 0, bins);
 }
 
+// x [.., 1 or 2], of which the first half of the points is given -> the real results [.., 1].
+Tensor real_inverse(const Tensor& x, int axis, std::int64_t points) {
+  const int last = x.rank() - 1;
+  const Tensor half = of_size(x, axis, points / 2 + 1), real = half.select(last, 0);
+  const Tensor imaginary =
+      x.size(last) == 1 ? zeros(real.shape(), real.dtype()) : half.select(last, 1);
+  return real_fourier({real, imaginary}, axis, points,
+                      {FourierSign::inverse, 1 / static_cast<double>(points)})
+      .unsqueeze(last);
+}
+
+// An inverse one of one side takes half of the spectrum of a real signal, and gives the signal.
 Tensor transform_along(const Call& call, std::int64_t axis_given) {
   Tensor x = call.tensor(0);
   require(x.rank() >= 3 && (x.size(-1) == 1 || x.size(-1) == 2), "[onnx] a signal [", x.shape(),
@@ -43,10 +55,14 @@ Tensor transform_along(const Call& call, std::int64_t axis_given) {
   require(axis < x.rank() - 1,
           "[onnx] a transform over the axis of real and imaginary parts; another than the last is "
           "wanted");
-  std::int64_t points = call.has(1) ? call.scalar(1).as_integer() : x.size(axis);
   bool is_inverse = call.flag("inverse", false), is_onesided = call.flag("onesided", false);
+  const bool is_of_half = is_inverse && is_onesided;
+  const std::int64_t points = call.has(1)  ? call.scalar(1).as_integer()
+                              : is_of_half ? 2 * (x.size(axis) - 1)
+                                           : x.size(axis);
   require(points > 0 && points <= most_fourier_points, "[onnx] a transform of ", points,
           " points; there are from 1 to ", most_fourier_points);
+  if (is_of_half) return real_inverse(x, axis, points);
   return transformed(x, axis, points, is_onesided ? points / 2 + 1 : points, is_inverse);
 }
 

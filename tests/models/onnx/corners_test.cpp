@@ -203,5 +203,20 @@ TEST(OnnxCorners, ReductionsOverNoAxesAreOfEachElement) {
   }
   expect({"ReduceSumSquare", {integers_of({3, -4}, i32), none}, noop}, {{{2}, {9, 16}}});
 }
+
+// As ONNX's reference and numpy.fft.irfft have it; ONNX Runtime differs where zeros are added.
+TEST(OnnxCorners, AnInverseTransformOfOneSideIsReal) {
+  const Tensor x = floats_of({1, 2, 3, -4, 0.5, 1, 2, 0}).reshape({1, 4, 2}),
+               six = Tensor::scalar<std::int64_t>(6), eight = Tensor::scalar<std::int64_t>(8);
+  const std::string inverse = attribute("inverse", 1) + attribute("onesided", 1);
+  const Right right = {{1, 6, 1}, {1.6666667, 1.1160254, 1.3600423, -1, -1.526709, -0.61602539}};
+  expect({"DFT", {x, six}, inverse, 20}, {right}, 1e-6);
+  expect({"DFT", {x}, inverse, 20}, {right}, 1e-6);
+  expect({"DFT", {x, six}, inverse, 17}, {right}, 1e-6);
+  expect({"DFT", {x, eight}, inverse, 20},
+         {{{1, 8, 1}, {1.5, 0.75888348, 1, 0.90533006, -1, -1.0088835, -1, -0.15533006}}}, 1e-6);
+  expect({"DFT", {x.slice(2, 0, 1).contiguous(), six}, inverse, 20},
+         {{{1, 6, 1}, {1.6666667, 0.25, -0.083333336, -1, -0.083333336, 0.25}}}, 1e-6);
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
