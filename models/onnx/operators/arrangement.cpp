@@ -130,9 +130,15 @@ Tensor framed(const Tensor& x, const std::vector<int>& axes, const Shape& pads, 
             "] is padded by ", before[axis], " and ", after[axis],
             "; elements are wanted to pad with, and a result of 1 to ", INT32_MAX - 1);
     std::vector<std::int64_t> places;
+    // Elements that are cut off are not repeated at the other end.
+    const std::int64_t cut =
+        mode == PadMode::circular ? std::max<std::int64_t>(-before[axis], 0) : 0;
     std::int64_t period = mode == PadMode::reflect ? std::max<std::int64_t>(2 * size - 2, 1) : size;
+    if (mode == PadMode::circular) period -= cut + std::max<std::int64_t>(-after[axis], 0);
+    require(period > 0, "[onnx] axis ", axis, " of [", x.shape(), "] is cut by ", before[axis],
+            " and ", after[axis], "; elements must remain to be repeated");
     for (std::int64_t i = -before[axis]; i < size + after[axis]; ++i) {
-      std::int64_t at = ((i % period) + period) % period;
+      std::int64_t at = cut + (((i - cut) % period) + period) % period;
       if (mode == PadMode::replicate) at = std::clamp<std::int64_t>(i, 0, size - 1);
       places.push_back(at < size ? at : period - at);
     }

@@ -218,5 +218,13 @@ TEST(OnnxCorners, AnInverseTransformOfOneSideIsReal) {
   expect({"DFT", {x.slice(2, 0, 1).contiguous(), six}, inverse, 20},
          {{{1, 6, 1}, {1.6666667, 0.25, -0.083333336, -1, -0.083333336, 0.25}}}, 1e-6);
 }
+
+TEST(OnnxCorners, ElementsThatAreCutOffDoNotWrapAround) {
+  const Tensor x = floats_of({0, 1, 2, 3});
+  const std::string wrap = text("mode", "wrap");
+  expect({"Pad", {x, integers_of({-1, 2})}, wrap}, {{{5}, {1, 2, 3, 1, 2}}});
+  expect({"Pad", {x, integers_of({-2, 2})}, wrap}, {{{4}, {2, 3, 2, 3}}});
+  expect({"Pad", {x, integers_of({2, -2})}, wrap}, {{{4}, {0, 1, 0, 1}}});
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
