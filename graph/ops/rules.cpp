@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "graph/ops/family.h"
 
 namespace tilewright::graph {
@@ -60,8 +62,12 @@ ValueType infer_by_rule(const Application& a) {
 }  // namespace
 
 std::int64_t count_of_range(std::int64_t start, std::int64_t end, std::int64_t step) {
-  std::int64_t span = step > 0 ? end - start : start - end, pace = step > 0 ? step : -step;
-  return span <= 0 ? 0 : (span + pace - 1) / pace;
+  if (step > 0 ? end <= start : end >= start) return 0;
+  // Unsigned, since both may be at opposite ends of i64.
+  const auto from = static_cast<std::uint64_t>(start), to = static_cast<std::uint64_t>(end),
+             by = static_cast<std::uint64_t>(step);
+  const std::uint64_t count = step > 0 ? (to - from - 1) / by + 1 : (from - to - 1) / (0 - by) + 1;
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX));
 }
 
 ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& attributes,

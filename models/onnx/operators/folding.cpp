@@ -6,6 +6,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "graph/ir/shape_rules.h"
 #include "models/onnx/operators/sizes.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
@@ -264,7 +265,11 @@ Folded filled(const Call& call) {
 Folded range(const Call& call) {
   DType dtype = call.dtype(0);
   Number start = call.scalar(0), limit = call.scalar(1), step = call.scalar(2);
-  double count = std::ceil((limit.as_double() - start.as_double()) / step.as_double());
+  if (is_integer(dtype) && step.as_integer() == 0) return std::nullopt;
+  const double count = is_integer(dtype)
+                           ? static_cast<double>(graph::count_of_range(
+                                 start.as_integer(), limit.as_integer(), step.as_integer()))
+                           : std::ceil((limit.as_double() - start.as_double()) / step.as_double());
   if (!(count <= static_cast<double>(most_known))) return std::nullopt;
   Known known{dtype, {}, {}};
   for (std::int64_t i = 0; static_cast<double>(i) < count; ++i)

@@ -140,8 +140,9 @@ Tensor written_as_formula(const Known& known) {
   if (are_equal) return full(known.shape, first, known.dtype);
   constexpr std::int64_t most = std::int64_t{1} << 31;
   if (known.dtype != i32 && known.dtype != i64) return {};
-  const std::int64_t start = first.as_integer(), step = known.elements[1].as_integer() - start;
-  if (start < -most || start > most || step < 1 || step > most) return {};
+  const std::int64_t start = first.as_integer(), second = known.elements[1].as_integer();
+  if (start < -most || start > most || second <= start || second - most > start) return {};
+  const std::int64_t step = second - start;
   std::int64_t next = start;
   for (const Number& each : known.elements) {
     if (each.as_integer() != next) return {};

@@ -226,5 +226,32 @@ TEST(OnnxCorners, ElementsThatAreCutOffDoNotWrapAround) {
   expect({"Pad", {x, integers_of({-2, 2})}, wrap}, {{{4}, {2, 3, 2, 3}}});
   expect({"Pad", {x, integers_of({2, -2})}, wrap}, {{{4}, {0, 1, 0, 1}}});
 }
+
+TEST(OnnxCorners, RangesMayGoOverAllIntegers) {
+  constexpr std::int64_t least = INT64_MIN, most = INT64_MAX, quarter = std::int64_t{1} << 62;
+  struct Case {
+    std::int64_t start, limit, step;
+    Integers right;
+  };
+  const Case cases[] = {{least, most, quarter, {least, -quarter, 0, quarter}},
+                        {most, least, -quarter, {most, quarter - 1, -1, -quarter - 1}},
+                        {quarter, quarter + 3, 2, {quarter, quarter + 2}},
+                        {most, least, 1, {}}};
+  for (const Case& c : cases) {
+    const std::vector<Tensor> given = {Tensor::scalar(c.start), Tensor::scalar(c.limit),
+                                       Tensor::scalar(c.step)};
+    ScratchFolder folder;
+    const auto of_inputs = load_onnx(folder.write("inputs.onnx", model_of({"Range", given}, 1)));
+    EXPECT_EQ(of_inputs->forward(given)[0].to_vector<std::int64_t>(), c.right);
+    GraphParts parts;
+    for (const auto& [name, number] :
+         {std::pair{"a", c.start}, std::pair{"b", c.limit}, std::pair{"c", c.step}})
+      parts.nodes.push_back(node("Constant", {}, {name}, attribute("value_int", number)));
+    parts.nodes.push_back(node("Range", {"a", "b", "c"}, {"y"}));
+    parts.outputs = {bytes(1, "y")};
+    const auto of_constants = load_onnx(folder.write("constants.onnx", model(graph_of(parts), 21)));
+    EXPECT_EQ(of_constants->forward({})[0].to_vector<std::int64_t>(), c.right);
+  }
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
