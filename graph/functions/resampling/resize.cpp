@@ -206,6 +206,12 @@ int turn_of(const Axis& axis, int rank) {
   return axis.axis == rank - 1 ? 1 : 2;
 }
 
+// Half away from 0.
+Tensor to_nearest(const Tensor& x) {
+  const Tensor magnitude = floor(abs(x) + 0.5);
+  return where(x < 0.0, -magnitude, magnitude);
+}
+
 Tensor resized_all(const Tensor& x, std::vector<Axis> axes, const Resizing& how) {
   std::ranges::stable_sort(axes, {}, [&](const Axis& axis) { return turn_of(axis, x.rank()); });
   bool is_exact = how.method == Method::nearest;
@@ -222,7 +228,10 @@ Tensor resized_all(const Tensor& x, std::vector<Axis> axes, const Resizing& how)
     if (axis.wanted != axis.size || axis.scale != 1 || !is_whole)
       result = resized(result, axis, how);
   }
-  return result.to(x.dtype());
+  // Integers that are interpolated linearly are cut off, as ONNX Runtime does.
+  const bool is_rounded =
+      !is_exact && is_integer(x.dtype()) && (how.smooths || how.method == Method::cubic);
+  return (is_rounded ? to_nearest(result) : result).to(x.dtype());
 }
 
 }  // namespace

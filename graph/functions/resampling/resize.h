@@ -42,7 +42,8 @@ struct ResizedAxis {
   double scale;               // of places, about the size over the present one
   double start = 0, end = 1;  // the part that tf_crop_and_resize takes, of the axis' length
 };
-// Computed in f32 but for the nearest elements, and rounded once to x's dtype.
+// Computed in f32 but for the nearest elements, and rounded once to x's dtype; integers to nearest
+// with `smooths` and of the cubic method, as ONNX Runtime and PyTorch do, else towards 0.
 Tensor resize(const TensorOperand& x, const std::vector<ResizedAxis>& axes,
               const ResizeOptions& options = {});
 

@@ -253,5 +253,19 @@ TEST(OnnxCorners, RangesMayGoOverAllIntegers) {
     EXPECT_EQ(of_constants->forward({})[0].to_vector<std::int64_t>(), c.right);
   }
 }
+
+// Halves of i32 as ONNX Runtime has them, away from 0.
+TEST(OnnxCorners, ResizedIntegersAreRounded) {
+  const std::string smooth = attribute("antialias", 1) + text("mode", "linear"),
+                    cubic = text("mode", "cubic");
+  const auto sizes = [](std::int64_t wanted) { return integers_of({1, 1, 1, wanted}); };
+  const Tensor x = integers_of({0, 50, 100, 200, 255}, u8).reshape({1, 1, 1, 5}),
+               halves = integers_of({-1, -2, -2, -3}, i32).reshape({1, 1, 1, 4});
+  expect({"Resize", {x, {}, {}, sizes(3)}, smooth, 19}, {{{1, 1, 1, 3}, {19, 111, 234}}});
+  expect({"Resize", {halves, {}, {}, sizes(2)}, smooth, 19}, {{{1, 1, 1, 2}, {-2, -3}}});
+  // Those of ONNX's reference, since ONNX Runtime has no cubic ones of integers.
+  const Tensor y = integers_of({0, -50, -100, -100, -125}, i8).reshape({1, 1, 1, 5});
+  expect({"Resize", {y, {}, {}, sizes(4)}, cubic, 19}, {{{1, 1, 1, 4}, {-5, -74, -101, -122}}});
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
