@@ -267,5 +267,20 @@ TEST(OnnxCorners, ResizedIntegersAreRounded) {
   const Tensor y = integers_of({0, -50, -100, -100, -125}, i8).reshape({1, 1, 1, 5});
   expect({"Resize", {y, {}, {}, sizes(4)}, cubic, 19}, {{{1, 1, 1, 4}, {-5, -74, -101, -122}}});
 }
+
+TEST(OnnxCorners, NaNsInAGridAreTheFirstElement) {
+  const Tensor x = arange(1, 10).to(f32).reshape({1, 1, 3, 3}),
+               grid = floats_of({NAN, 0, 0, NAN, 0.7F, NAN, NAN, NAN}).reshape({1, 1, 4, 2});
+  const auto sampled = [&](const char* mode, const char* padding, const Doubles& right) {
+    expect({"GridSample", {x, grid}, text("mode", mode) + text("padding_mode", padding), 20},
+           {{{1, 1, 1, 4}, right}}, 1e-5);
+  };
+  for (const char* padding : {"border", "reflection"}) {
+    sampled("linear", padding, {4, 2, 3, 1});
+    sampled("nearest", padding, {4, 2, 3, 1});
+  }
+  sampled("cubic", "border", {3.90625, 1.71875, 2.7525935, 0.625});
+  sampled("linear", "zeros", {2, 1, 1.4249997, 0.25});
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
