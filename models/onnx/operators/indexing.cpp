@@ -73,7 +73,7 @@ Tensor scattered_elements(const Call& call) {
 // along.
 std::vector<Tensor> tuples(const Tensor& x, const Tensor& index, int batch) {
   require(index.rank() > batch && index.size(-1) <= x.rank() - batch, "[onnx] an index [",
-          index.shape(), "] does not fit [", x.shape(), "]; its last axis must have 1 to ",
+          index.shape(), "] does not fit [", x.shape(), "]; its last axis must have 0 to ",
           x.rank() - batch, " numbers, behind ", batch, " axes of the batch");
   std::vector<Tensor> indices;
   Shape lead(index.shape().begin(), index.shape().end() - 1);
@@ -86,14 +86,43 @@ std::vector<Tensor> tuples(const Tensor& x, const Tensor& index, int batch) {
     indices.push_back(index.select(index.rank() - 1, i).contiguous());
   return indices;
 }
+// [.., x's sizes], a copy of x for each tuple of no numbers.
+Shape sizes_of_wholes(const Tensor& x, const Tensor& index) {
+  Shape sizes(index.shape().begin(), index.shape().end() - 1);
+  sizes.insert(sizes.end(), x.shape().begin(), x.shape().end());
+  return sizes;
+}
 Tensor gathered_tuples(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1).to(i64);
-  return tilewright::index(x, tuples(x, index, call.axis("batch_dims", 0)));
+  const std::vector<Tensor> indices = tuples(x, index, call.axis("batch_dims", 0));
+  return indices.empty() ? x.expand(sizes_of_wholes(x, index)) : tilewright::index(x, indices);
+}
+// By tuples of no numbers: each update is of all of x, the last one remaining without a reduction.
+Tensor scattered_wholes(const Tensor& x, const Tensor& index, const Tensor& from,
+                        std::optional<ScatterReduction> reduction) {
+  const Shape wanted = sizes_of_wholes(x, index);
+  require(from.shape() == wanted, "[onnx] updates [", from.shape(), "] of [", x.shape(),
+          "] by an index [", index.shape(), "]; [", wanted, "] is wanted");
+  const std::int64_t count = element_count(Shape(index.shape().begin(), index.shape().end() - 1));
+  Shape sizes = x.shape();
+  sizes.insert(sizes.begin(), count);
+  const Tensor updates = from.reshape(sizes);
+  if (!reduction) return count == 0 ? x : updates.select(0, count - 1);
+  const Tensor all = cat({x.unsqueeze(0), updates}, 0);
+  switch (*reduction) {
+    case ScatterReduction::sum: return sum(all, {0}).to(x.dtype());
+    case ScatterReduction::prod: return prod(all, {0}).to(x.dtype());
+    case ScatterReduction::mean: return mean(all, {0}).to(x.dtype());
+    case ScatterReduction::amax: return amax(all, {0});
+    case ScatterReduction::amin: return amin(all, {0});
+  }
+  __builtin_unreachable();
 }
 Tensor scattered_tuples(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1).to(i64), from = call.tensor(2);
   auto reduction = reduction_of(call);
   const std::vector<Tensor> indices = tuples(x, index, 0);
+  if (indices.empty()) return scattered_wholes(x, index, from, reduction);
   if (!reduction || *reduction == ScatterReduction::sum)
     return index_put(x, indices, from, reduction.has_value());
   // Others are of elements along one axis: of the rows that tuples name, by their numbers.

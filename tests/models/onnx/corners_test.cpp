@@ -282,5 +282,16 @@ TEST(OnnxCorners, NaNsInAGridAreTheFirstElement) {
   sampled("cubic", "border", {3.90625, 1.71875, 2.7525935, 0.625});
   sampled("linear", "zeros", {2, 1, 1.4249997, 0.25});
 }
+
+TEST(OnnxCorners, TuplesOfNoNumbersNameTheWhole) {
+  const Tensor x = floats_of({1, 2, 3}), index = Tensor::empty({2, 0}, i64),
+               updates = floats_of({7, 8, 9, -1, 0, 4}).reshape({2, 3});
+  expect({"GatherND", {x, index}}, {{{2, 3}, {1, 2, 3, 1, 2, 3}}});
+  for (const auto& [reduction, right] :
+       {std::pair{"none", Doubles{-1, 0, 4}}, std::pair{"add", Doubles{7, 10, 16}},
+        std::pair{"mul", Doubles{-7, 0, 108}}, std::pair{"max", Doubles{7, 8, 9}},
+        std::pair{"min", Doubles{-1, 0, 3}}})
+    expect({"ScatterND", {x, index, updates}, text("reduction", reduction)}, {{{3}, right}});
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
