@@ -35,6 +35,8 @@ Value constant(const Call& call) {
     for (std::int64_t each : call.integers("value_ints")) elements.emplace_back(each);
     return list(i64, elements);
   }
+  for (const char* name : {"value_string", "value_strings"})
+    if (call.has(name)) call.refuse(name, "is text; tensors of texts are not supported");
   for (double each : call.numbers("value_floats")) elements.emplace_back(each);
   return list(f32, elements);
 }
