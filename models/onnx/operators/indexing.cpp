@@ -4,6 +4,7 @@
 
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/gathering.h"
+#include "graph/functions/indexing/numbered.h"
 #include "graph/functions/indexing/scattering.h"
 #include "graph/functions/indexing/scatters.h"
 #include "models/onnx/operators/table.h"
@@ -39,8 +40,9 @@ Tensor gathered(const Call& call) {
   return tilewright::index(x, along(axis, index));
 }
 
-// The places counted from the front.
+// The places counted from the front; errors name those that are given.
 Tensor from_front(const Tensor& index, std::int64_t size) {
+  graph::require_inside(index, -size, size, "onnx", std::source_location::current());
   return where(index < 0, index + size, index);
 }
 Tensor gathered_elements(const Call& call) {

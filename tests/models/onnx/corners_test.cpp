@@ -293,5 +293,22 @@ TEST(OnnxCorners, TuplesOfNoNumbersNameTheWhole) {
         std::pair{"min", Doubles{-1, 0, 3}}})
     expect({"ScatterND", {x, index, updates}, text("reduction", reduction)}, {{{3}, right}});
 }
+
+// The errors of a node at once and compiled.
+std::vector<std::string> errors_of(const OneNode& one) {
+  ScratchFolder folder;
+  const auto module = load_onnx(folder.write("model.onnx", model_of(one, 1)));
+  auto fast = compile(*module, {.tell_breaks = false});
+  return {error_of([&] { module->forward(one.inputs); }), error_of([&] { fast(one.inputs); })};
+}
+TEST(OnnxCorners, MessagesNameTheIndexThatIsGiven) {
+  const Tensor x = floats_of({1, 2, 3, 4, 5, 6}).reshape({2, 3}),
+               below = integers_of({-4}).reshape({1, 1});
+  for (const std::string& error : errors_of({"GatherElements", {x, below}}))
+    expect_contains(error, "index -4 is outside 2 places");
+  const Tensor update = floats_of({1}).reshape({1, 1});
+  for (const std::string& error : errors_of({"ScatterElements", {x, below, update}}))
+    expect_contains(error, "index -4 is outside 2 places");
+}
 }  // namespace
 }  // namespace tilewright::onnx_corners_test
