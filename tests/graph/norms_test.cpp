@@ -202,5 +202,26 @@ TEST(Norms, SoftmaxConvertsAndSoftminTurns) {
   expect_near(softmin(x, 0), {0.7053845, 0.2594965, 0.0351190}, 1e-6);
 }
 
+// PyTorch 2.15 adds the step of the dtype in which it computes.
+TEST(Norms, OfRootMeanSquaresAddTheStepOfTheAccumulator) {
+  const Floats x = {1e-4F, -2e-4F, 3e-4F, 4e-4F};
+  const std::vector<double> wanted = {0.2269159406, -0.4538318813, 0.6807478666, 0.9076637626};
+  Tensor line = Tensor::from(x, {1, 4});
+  expect_near(rms_norm(line, Shape{4}), wanted);
+  expect_near(rms_norm(line.to(f16), Shape{4}).to(f32), wanted, 1e-3);
+  expect_near(rms_norm(line.to(bf16), Shape{4}).to(f32), wanted, 4e-3);
+  Tensor small = Tensor::from<double>({1e-9, -2e-9, 3e-9, 4e-9}, {1, 4});
+  expect_near(rms_norm(small, Shape{4}).to(f32),
+              {0.0660034224, -0.1320068448, 0.1980102672, 0.2640136896});
+}
+
+TEST(Norms, OfEmptyRowsAreEmpty) {
+  for (const auto& function : {+[](const Tensor& t) { return layer_norm(t, Shape{0}); },
+                               +[](const Tensor& t) { return rms_norm(t, Shape{0}); }}) {
+    EXPECT_EQ(function(zeros({3, 0})).shape(), Shape({3, 0}));
+    EXPECT_EQ(compile(function)(zeros({3, 0})).shape(), Shape({3, 0}));
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::norms_test

@@ -184,7 +184,7 @@ Tensor rms_norm(const TensorOperand& x, const Shape& normalized_shape, const Ten
   NormOperand site("rms_norm", x);
   const Shape table = with_last_as_one(site.x.shape(), leading_axes(site, normalized_shape));
   site.require_shape(weight, normalized_shape, "weight");
-  const double step = std::ldexp(1.0, 1 - digits(site.x.dtype()));
+  const double step = std::ldexp(1.0, 1 - digits(site.statistics()));
   if (weight.defined() && weight.dtype() != site.x.dtype()) {
     Formula rows = site.reshaped(site.wide(site.x).tensor(), table);
     Formula square = site.term(mean({(rows * rows).tensor(), x.where}, {-1}, true));
