@@ -221,5 +221,25 @@ TEST(Reductions, GiveTheStandardDeviationWithTheMean) {
   EXPECT_EQ(middle.item<float>(), 3);
 }
 
+// From PyTorch 2.15. The variances are beyond the range of the dtype, their roots are not.
+TEST(Reductions, TakeRootsOfVariancesBeforeTheyAreRounded) {
+  const Tensor wide =
+      Tensor::from(Floats{300, -200, 400, -500, 1e-4F, -2e-4F, 3e-4F, 5e-4F}, {2, 4});
+  const Tensor huge =
+      Tensor::from(Floats{1e20F, -2e20F, 3e20F, 0, 1e-24F, -2e-24F, 3e-24F, 0}, {2, 4});
+  for (bool is_compiled : {false, true}) {
+    auto deviations = [&](const Tensor& x) {
+      auto function = [](const Tensor& t) { return std_mean(t, {1}).first; };
+      return (is_compiled ? compile(function)(x) : function(x)).to(f64).to_vector<double>();
+    };
+    EXPECT_EQ(deviations(wide.to(f16)), (std::vector<double>{424.25, 0.0002987384796142578}));
+    EXPECT_EQ(deviations(wide.to(bf16)), (std::vector<double>{424, 0.0002994537353515625}));
+    const std::vector<double> got = deviations(huge);
+    EXPECT_NEAR(got[0], 2.0816659583715613e20, 1e14);
+    EXPECT_NEAR(got[1], 2.0816660754350628e-24, 1e-30);
+  }
+  EXPECT_NEAR(stddev(huge, {1}, 1.5).to_vector<float>()[0], 2.2803508e20F, 1e15F);
+}
+
 }  // namespace
 }  // namespace tilewright::reductions_test

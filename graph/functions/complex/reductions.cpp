@@ -1,6 +1,7 @@
 #include "graph/functions/complex/reductions.h"
 
 #include "graph/functions/complex/arithmetic.h"
+#include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/functions/reducing/reductions.h"
 #include "runtime/base/error.h"
@@ -73,7 +74,8 @@ Tensor var(const ComplexTensor& z, const std::vector<int>& axes, double correcti
 }
 Tensor stddev(const ComplexTensor& z, const std::vector<int>& axes, double correction,
               bool keep_dims) {
-  return sqrt(var(z, axes, correction, keep_dims));
+  const Tensor of_real = stddev(z.real(), axes, correction, keep_dims);
+  return z.is_real() ? of_real : hypot(of_real, stddev(z.imag(), axes, correction, keep_dims));
 }
 std::pair<Tensor, ComplexTensor> var_mean(const ComplexTensor& z, const std::vector<int>& axes,
                                           double correction, bool keep_dims) {

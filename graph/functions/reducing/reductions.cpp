@@ -75,10 +75,22 @@ std::pair<Tensor, Tensor> corrected_var_mean(const TensorOperand& x, const Axes&
   return {terms.result(variance), middle.to(terms.dtype, x.where)};
 }
 
+Tensor corrected_stddev(const TensorOperand& x, const Axes& axes, double correction,
+                        bool keep_dims) {
+  require_floating("stddev", term_of(x, "stddev"));
+  if (std::abs(correction) < 0x1p53 && std::trunc(correction) == correction)
+    return stddev(x, axes, static_cast<std::int64_t>(correction), keep_dims);
+  Formula spread(stddev(operand_of(graph::widened("stddev", {&x})[0]), axes, 0, keep_dims),
+                 x.where);
+  const auto count = static_cast<double>(x.tensor.count()) /
+                     static_cast<double>(std::max<std::int64_t>(spread.tensor().count(), 1));
+  const double factor = std::sqrt(count / std::max(count - correction, 0.0));
+  return (spread * factor).to(x.tensor.dtype()).tensor();
+}
+
 std::pair<Tensor, Tensor> std_mean(const TensorOperand& x, const Axes& axes,
                                    std::int64_t correction, bool keep_dims) {
-  auto [spread, middle] = var_mean(x, axes, correction, keep_dims);
-  return {sqrt({spread, x.where}), middle};
+  return {stddev(x, axes, correction, keep_dims), var_mean(x, axes, correction, keep_dims).second};
 }
 
 namespace {

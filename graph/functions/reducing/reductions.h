@@ -16,6 +16,8 @@ namespace tilewright {
 // The variance over n - correction, and the mean.
 std::pair<Tensor, Tensor> corrected_var_mean(const TensorOperand& x, const Axes& axes,
                                              double correction, bool keep_dims);
+Tensor corrected_stddev(const TensorOperand& x, const Axes& axes, double correction,
+                        bool keep_dims);
 
 // The elements are converted before they are reduced, and the result is of that dtype.
 Tensor sum(const TensorOperand& x, const Axes& axes, bool keep_dims, DType dtype);
@@ -35,6 +37,11 @@ template <std::floating_point Correction>
 std::pair<Tensor, Tensor> var_mean(const TensorOperand& x, const Axes& axes, Correction correction,
                                    bool keep_dims = false) {
   return corrected_var_mean(x, axes, correction, keep_dims);
+}
+template <std::floating_point Correction>
+Tensor stddev(const TensorOperand& x, const Axes& axes, Correction correction,
+              bool keep_dims = false) {
+  return corrected_stddev(x, axes, correction, keep_dims);
 }
 // {stddev, mean}; PyTorch's std_mean.
 std::pair<Tensor, Tensor> std_mean(const TensorOperand& x, const Axes& axes = {},

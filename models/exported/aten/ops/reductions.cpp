@@ -68,14 +68,18 @@ Tensor variance_of(const Call& call) {
 std::pair<Tensor, Tensor> variance_and_mean_of(const Call& call) {
   return var_mean(call.tensor("self"), call.axes("dim"), unbiased(call), keeps(call));
 }
+// The roots are taken before they are rounded, so that variances beyond the range of the dtype do
+// no harm.
+Tensor deviation(const Call& call) {
+  return stddev(call.tensor("self"), call.axes("dim"), call.number("correction", 1), keeps(call));
+}
+Tensor deviation_of(const Call& call) {
+  return stddev(call.tensor("self"), call.axes("dim"), unbiased(call), keeps(call));
+}
 using Pair = std::pair<Tensor, Tensor>;
-template <Tensor (*variance)(const Call&)>
-constexpr auto deviation = [](const Call& c) { return sqrt(variance(c)); };
-template <Pair (*variance)(const Call&)>
-constexpr auto deviation_and_mean = [](const Call& c) {
-  auto [of_squares, mean] = variance(c);
-  return Pair(sqrt(of_squares), mean);
-};
+template <Tensor (*deviation)(const Call&), Pair (*variance)(const Call&)>
+constexpr auto deviation_and_mean =
+    [](const Call& c) { return Pair(deviation(c), variance(c).second); };
 
 // A norm of vectors, of the elements of all axes named.
 Tensor norm_of(const Call& call) {
@@ -141,12 +145,12 @@ constexpr Operator rows[] = {
     {"aten.var_mean.correction", by<variance_and_mean>},
     {"aten.var_mean.default", by<variance_and_mean_of>},
     {"aten.var_mean.dim", by<variance_and_mean_of>},
-    {"aten.std.correction", deviation<variance>},
-    {"aten.std.default", deviation<variance_of>},
-    {"aten.std.dim", deviation<variance_of>},
-    {"aten.std_mean.correction", deviation_and_mean<variance_and_mean>},
-    {"aten.std_mean.default", deviation_and_mean<variance_and_mean_of>},
-    {"aten.std_mean.dim", deviation_and_mean<variance_and_mean_of>},
+    {"aten.std.correction", by<deviation>},
+    {"aten.std.default", by<deviation_of>},
+    {"aten.std.dim", by<deviation_of>},
+    {"aten.std_mean.correction", deviation_and_mean<deviation, variance_and_mean>},
+    {"aten.std_mean.default", deviation_and_mean<deviation_of, variance_and_mean_of>},
+    {"aten.std_mean.dim", deviation_and_mean<deviation_of, variance_and_mean_of>},
     {"aten.norm.Scalar", by<norm_of>},
     {"aten.norm.ScalarOpt_dim", by<norm_of>},
     {"aten.norm.ScalarOpt_dim_dtype", by<norm_of>},
