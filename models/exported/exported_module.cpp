@@ -16,6 +16,7 @@
 #include "models/exported/copied_views.h"
 #include "models/exported/decided.h"
 #include "models/exported/program/program.h"
+#include "models/exported/storage_bases.h"
 #include "models/exported/tensor_data.h"
 #include "models/files/reader.h"
 #include "models/programs/constants.h"
@@ -322,6 +323,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
     state->operators = operators_of(program);
     programs::require_known(state->operators, "load_exported", program.file,
                             hint_of(state->operators), {});
+    exported::use_storage_bases(state->program);
     exported::require_no_writes_to_copies(program);
     for (const Node& node : program.nodes)
       state->functions.push_back(*exported::find_operator(node.target));

@@ -246,6 +246,26 @@ void require_read(const Fields& fields, const std::string& unread) {
   fields.expect(unread.empty(), "the size \"", excerpt(unread), "\" cannot be read");
 }
 
+std::optional<StorageLayout> read_storage_layout(const Fields& fields, const json::Node& tensor) {
+  const json::Node *strides = fields.optional(tensor, "strides"),
+                   *offset = fields.optional(tensor, "storage_offset");
+  if (strides == nullptr || offset == nullptr) return std::nullopt;
+  bool is_known = true;
+  auto number = [&](const json::Node& size, std::string_view name) -> std::int64_t {
+    const auto& [kind, content] = fields.as_choice(size, name);
+    is_known = is_known && kind == "as_int";
+    return kind == "as_int" ? fields.as_integer(content, name) : 0;
+  };
+  const DType dtype = fields.as_element_type(fields.member(tensor, "dtype"), "dtype").dtype;
+  StorageLayout layout{dtype, {}, {}, number(*offset, "storage_offset")};
+  for (const json::Node& size : fields.list(tensor, "sizes"))
+    layout.sizes.push_back(number(size, "sizes"));
+  for (const json::Node& stride : fields.as_list(*strides, "strides"))
+    layout.strides.push_back(number(stride, "strides"));
+  is_known = is_known && layout.strides.size() == layout.sizes.size();
+  return is_known ? std::optional(std::move(layout)) : std::nullopt;
+}
+
 TensorDescription read_tensor(const Fields& fields, const json::Node& tensor) {
   const ElementType type = fields.as_element_type(fields.member(tensor, "dtype"), "dtype");
   TensorFacts facts{type.dtype, {}};

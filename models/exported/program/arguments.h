@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,8 @@ struct TensorDescription {
   std::string unread = {};  // a size that cannot be read, for require_read
 };
 TensorDescription read_tensor(const Fields& fields, const json::Node& tensor);
+// Nothing where a size or a stride is missing or varies.
+std::optional<StorageLayout> read_storage_layout(const Fields& fields, const json::Node& tensor);
 // A size, stride or offset: {"as_int": 3} or {"as_expr": ...}.
 SizeExpression read_size(const Fields& fields, const json::Node& size, std::string_view name);
 void require_read(const Fields& fields, const std::string& unread);

@@ -47,6 +47,7 @@ class ProgramReader {
     read_conditions(root);
     check_order();
     mark_complex();
+    keep_layouts();
     read_outputs(signature);
   }
 
@@ -55,6 +56,7 @@ class ProgramReader {
   void read_tensor(std::string_view name, const json::Node& facts) {
     fields_.set_place(concat("tensor \"", excerpt(name), '"'));
     tensors_.emplace(name, exported::read_tensor(fields_, facts));
+    if (auto layout = read_storage_layout(fields_, facts)) layouts_.emplace(name, *layout);
     fields_.set_place("");
   }
 
@@ -230,6 +232,14 @@ class ProgramReader {
     }
   }
 
+  void keep_layouts() {
+    auto is_strided = [](const Node& node) { return node.target.starts_with("aten.as_strided"); };
+    if (std::ranges::none_of(program_.nodes, is_strided)) return;
+    for (const auto& [name, layout] : layouts_)
+      if (auto known = ids_.find(name); known != ids_.end())
+        program_.layouts.emplace(known->second, layout);
+  }
+
   // `file.py", line 82, in forward` as file.py:82, the last one of a trace.
   std::string source_line(const json::Node& metadata) const {
     const json::Node* trace = fields_.optional(metadata, "stack_trace");
@@ -334,6 +344,7 @@ class ProgramReader {
   std::unordered_set<std::string> without_least_;   // symbols
   std::unordered_map<std::string, ValueId> ids_;
   std::unordered_map<std::string, TensorDescription> tensors_;
+  std::unordered_map<std::string, StorageLayout> layouts_;
   std::vector<bool> is_defined_;
   std::map<Input::Kind, std::unordered_set<std::string>> targets_;  // names of inputs
 };

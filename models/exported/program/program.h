@@ -93,6 +93,12 @@ struct Input {
   bool is_complex = false;
   std::optional<SizeExpression> integer = {};  // of the user's that is one: what sizes call it
 };
+// Where the elements of a tensor lie in PyTorch's memory, in elements.
+struct StorageLayout {
+  DType dtype;
+  std::vector<std::int64_t> sizes, strides;
+  std::int64_t offset;
+};
 struct Output {
   enum class Kind : std::uint8_t { user, buffer_change, input_change };
   Kind kind;
@@ -108,8 +114,9 @@ struct Program {
   std::vector<Output> outputs;
   std::map<std::string, SymbolRange, std::less<>> symbols;
   std::map<std::string, SymbolRange, std::less<>> functions;  // sizes that are functions, by text
-  programs::SizeConditions conditions;   // of the user's inputs, numbered by themselves
-  std::vector<std::string> value_names;  // by ValueId
+  programs::SizeConditions conditions;       // of the user's inputs, numbered by themselves
+  std::vector<std::string> value_names;      // by ValueId
+  std::map<ValueId, StorageLayout> layouts;  // where the program has as_strided; of known sizes
   std::string torch_version;
 };
 

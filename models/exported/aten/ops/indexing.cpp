@@ -197,6 +197,19 @@ Tensor diagonal_filled(const Call& call) {
 // What replaces a part of `self` is copied to it, in its type.
 Tensor source_of(const Call& c) { return c.tensor("src").to(c.tensor("self").dtype()); }
 
+// Arguments of as_strided that use_storage_bases adds.
+Tensor storage_of(const Call& c) {
+  Tensor x = c.tensor("self");
+  return c.has("storage_axes") ? x.permute(c.axes("storage_axes")) : x;
+}
+Tensor scattered_by_strides(const Call& c) {
+  Tensor storage = as_strided_scatter(storage_of(c), source_of(c), c.integers("size"),
+                                      c.integers("stride"), c.integer("storage_offset", 0));
+  if (!c.has("view_size")) return storage;
+  return as_strided(storage, c.integers("view_size"), c.integers("view_stride"),
+                    c.integer("view_offset"));
+}
+
 constexpr Operator rows[] = {
     {"aten.nonzero_static.default", by<some_coordinates>},
     {"aten._unsafe_masked_index.default", by<masked_index>},
@@ -252,14 +265,10 @@ constexpr Operator rows[] = {
      }},
     {"aten.as_strided.default",
      [](const Call& c) {
-       return as_strided(c.tensor("self"), c.integers("size"), c.integers("stride"),
+       return as_strided(storage_of(c), c.integers("size"), c.integers("stride"),
                          c.integer("storage_offset", 0));
      }},
-    {"aten.as_strided_scatter.default",
-     [](const Call& c) {
-       return as_strided_scatter(c.tensor("self"), source_of(c), c.integers("size"),
-                                 c.integers("stride"), c.integer("storage_offset", 0));
-     }},
+    {"aten.as_strided_scatter.default", by<scattered_by_strides>},
     {"aten.flip.default", [](const Call& c) { return flip(c.tensor("self"), c.axes("dims")); }},
     {"aten.roll.default",
      [](const Call& c) { return roll(c.tensor("self"), c.integers("shifts"), c.axes("dims")); }},

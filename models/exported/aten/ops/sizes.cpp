@@ -87,7 +87,7 @@ constexpr Operator rows[] = {
     {"aten.sym_size.int",
      [](const Call& c) -> Value { return c.tensor("self").size(c.axis("dim")); }},
     {"aten.sym_numel.default", [](const Call& c) -> Value { return c.tensor("self").count(); }},
-    // Each tensor counts as one that begins its memory, as for as_strided.
+    // Each tensor counts as one that begins its memory.
     {"aten.sym_storage_offset.default",
      [](const Call& c) -> Value {
        c.tensor("self");
