@@ -20,6 +20,10 @@ std::optional<DType> dtype_of_number(std::int64_t number) {
   if (pytorch != 0 && number == pytorch) return DType::name;
 #include "runtime/base/dtype.def"
 #undef TILEWRIGHT_DTYPE
+  // Numbers that PyTorch's schema has gained later than the others.
+  constexpr std::int64_t number_of_u32 = 34, number_of_u64 = 35;
+  if (number == number_of_u32) return DType::u32;
+  if (number == number_of_u64) return DType::u64;
   return std::nullopt;
 }
 
