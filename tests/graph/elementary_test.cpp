@@ -158,6 +158,26 @@ TEST(Power, OfTwoScales) {
   EXPECT_EQ(ldexp(x, 1).to_vector<float>()[0], 3);
 }
 
+// From PyTorch 2.15.
+TEST(Power, OfTwoScalesWhereThePowerAloneIsOutOfRange) {
+  Tensor x = Tensor::from<float>({0.22F, 1e38F, 1e-40F, 1}, {4});
+  Tensor n = Tensor::from<std::int64_t>({130, -160, 140, -149}, {4});
+  EXPECT_EQ(ldexp(x, n).to_vector<float>(),
+            (std::vector<float>{2.9944848126783308e+38F, 6.842277439078615e-11F, 139.37890625F,
+                                1.401298464324817e-45F}));
+  Tensor wide = Tensor::from<double>({1, 1e-300, 1.9999}, {3});
+  Tensor far = Tensor::from<std::int64_t>({128, 1200, -1074}, {3});
+  EXPECT_EQ(ldexp(wide, far).to_vector<double>(),
+            (std::vector<double>{3.402823669209385e+38, 1.721847945638575e+61, 0x1p-1073}));
+  Tensor small = Tensor::from<float>({0x1p-10F, 2}, {2});
+  Tensor steps = Tensor::from<std::int64_t>({20, -25}, {2});
+  for (DType dtype : {f16, bf16}) {
+    Tensor y = ldexp(small.to(dtype), steps);
+    EXPECT_EQ(y.dtype(), dtype);
+    EXPECT_EQ(y.to(f32).to_vector<float>(), (std::vector<float>{1024, 0x1p-24F}));
+  }
+}
+
 TYPED_TEST(Elementary, DegreesAreTurnedAndSincFalls) {
   expect_unary<TypeParam>([](const Tensor& x) { return rad2deg(deg2rad(x)); },
                           [](Number x) { return x; }, {4}, arguments<TypeParam>());

@@ -22,7 +22,7 @@ namespace tilewright {
 Tensor pow(const TensorOperand& base, const TensorOperand& exponent);
 // pow in f64, of all dtypes.
 Tensor float_power(const TensorOperand& base, const TensorOperand& exponent);
-// x 2^exponent, PyTorch's: infinite where the power alone is.
+// x 2^exponent, rounded once, also where the power alone is beyond the range of the dtype.
 Tensor ldexp(const TensorOperand& x, const TensorOperand& exponent);
 // {m, e}, the latter i32: x is m 2^e with |m| from 0.5 to 1; 0 and what is not finite as they are,
 // with e = 0. Floats.

@@ -124,9 +124,29 @@ Tensor float_power(const TensorOperand& base, const TensorOperand& exponent) {
   return pow(wide(base), wide(exponent));
 }
 
+namespace {
+
+// x 2^n by factors that dtypes of 32 or 64 bits hold. The steps towards 0 stop a significand short
+// of the numbers without a full one, so that the last product alone is rounded.
+Formula scaled_by_power(const Formula& x, const Formula& exponent) {
+  const bool is_double = x.dtype() == DType::f64;
+  const double up = is_double ? 1023 : 127, down = is_double ? 1022 - 53 : 126 - 24;
+  Formula result = x, left = exponent;
+  for (int step = 0; step < 2; ++step) {
+    Formula is_above = left > up, is_below = left < -down;
+    result = choice(is_above, result * std::exp2(up), result);
+    result = choice(is_below, result * std::exp2(-down), result);
+    left = choice(is_above, left - up, choice(is_below, left + down, left));
+  }
+  Formula bounded = choice(left > up, up, choice(left < -down, -down, left));
+  return result * exp2(bounded);
+}
+
+}  // namespace
+
 Tensor ldexp(const TensorOperand& x, const TensorOperand& exponent) {
-  if (exponent.is_number) return x * TensorOperand(std::exp2(exponent.number.as_double()), x.where);
-  return x * TensorOperand(pow({2.0, x.where}, exponent), x.where);
+  return graph::computed("ldexp", graph::floating("ldexp", {&x, &exponent}),
+                         [](const Terms& t) { return scaled_by_power(t[0], t[1]); });
 }
 
 }  // namespace tilewright
