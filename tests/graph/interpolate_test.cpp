@@ -173,5 +173,23 @@ TEST(Interpolate, SaysWhatDoesNotFit) {
   expect_contains(error({.size = {2}, .mode = Mode::bilinear}), "it must be floating");
 }
 
+// From PyTorch 2.15: of two axes the factor does not count where the size stays or doubles.
+TEST(Interpolate, NearestElementsFollowTheFactor) {
+  for (int axes : {1, 2, 3}) {
+    Shape sizes(static_cast<std::size_t>(axes + 2), 1);
+    sizes[-1] = 5;
+    Tensor x = arange(0, 5).to(f32).reshape(sizes);
+    auto nearest = [&](double factor) {
+      std::vector<double> factors(static_cast<std::size_t>(axes), 1);
+      factors.back() = factor;
+      return interpolate(x, {.scale_factor = factors}).to_vector<float>();
+    };
+    using Floats = std::vector<float>;
+    EXPECT_EQ(nearest(1.1), axes == 2 ? Floats({0, 1, 2, 3, 4}) : Floats({0, 0, 1, 2, 3}));
+    EXPECT_EQ(nearest(2.1), axes == 2 ? Floats({0, 0, 1, 1, 2, 2, 3, 3, 4, 4})
+                                      : Floats({0, 0, 0, 1, 1, 2, 2, 3, 3, 4}));
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::interpolate_test

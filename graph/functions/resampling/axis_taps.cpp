@@ -131,12 +131,14 @@ Formula cubic_weight(const Formula& distance, double a) {
 Tensor nearest_along(const Tensor& x, int axis, const AxisSampling& s, NearestForm form,
                      source_location w) {
   const bool is_from_start = form == NearestForm::from_start;
-  if (is_from_start && s.size == s.result) return x;
+  // For two axes PyTorch ignores the factor where an axis keeps or doubles its size.
+  const bool is_by_sizes = is_from_start && x.rank() == 4;
+  if (s.size == s.result && (is_by_sizes || (is_from_start && quotient<float>(s) == 1))) return x;
   const std::int64_t times = s.result / s.size;
   bool is_repeated = s.result % s.size == 0;
   // In f32 the quotient's error may decide otherwise. Places only grow, so that the first and the
   // last of each element's repetitions tell.
-  const bool is_exact = is_from_start && times == 2;
+  const bool is_exact = is_by_sizes && times == 2;
   for (std::int64_t i = 0; is_repeated && !is_exact && times > 0 && i < s.size; ++i)
     for (std::int64_t at : {i * times, i * times + times - 1})
       is_repeated = is_repeated && nearest_place(s, form, at) == static_cast<float>(i);
