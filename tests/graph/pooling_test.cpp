@@ -236,5 +236,16 @@ TEST(Pooling, SaysWhatDoesNotFit) {
                     "it must be of integers, or floats of 16 bits or more");
 }
 
+// From PyTorch 2.15: roots of sums below 0 are NaN.
+TEST(Pooling, TakesOddNormsOfSumsBelowZero) {
+  Tensor x = Tensor::from(Floats{-1, -1, 2, 1}, {1, 1, 4});
+  EXPECT_EQ(lp_pool1d(x, 1, {2}).to_vector<float>(), (Floats{-2, 3}));
+  for (double order : {3.0, 1.5}) {
+    const Floats got = lp_pool1d(x, order, {2}).to_vector<float>();
+    EXPECT_TRUE(std::isnan(got[0]));
+    EXPECT_NEAR(got[1], order == 3 ? 2.0800838F : 2.4472609F, 1e-5F);
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::pooling_test

@@ -223,7 +223,7 @@ Tensor norm_pooled(std::string_view name, int rank, const TensorOperand& x, doub
   Tensor means = averaged(name, rank, {pow({given, w}, {order, w}), w}, kernel,
                           {.stride = options.stride, .ceil_mode = options.ceil_mode});
   const Shape all = graph::pool_values(name, "the kernel", rank, kernel, 1, 1, w);
-  Tensor sums = mul({relu({means, w}), w}, {static_cast<double>(element_count(all)), w});
+  Tensor sums = mul({means, w}, {static_cast<double>(element_count(all)), w});
   return pow({sums, w}, {1 / order, w});
 }
 
