@@ -207,5 +207,17 @@ TEST(Random, WhatCannotBeDrawnIsRefused) {
   expect_contains(error_of([&] { randperm(300, i8, g); }), "[randperm] 299 does not fit i8");
 }
 
+TEST(Random, TensorsMayBeEmptyAlongAnyAxis) {
+  Generator g(0);
+  for (const Shape& shape : {Shape{3, 0}, Shape{0, 3}, Shape{2, 0, 3}}) {
+    const Tensor empty = zeros(shape);
+    for (const Tensor& y :
+         {randn(shape, f32, g), rand(shape, f32, g), randint(0, 5, shape, i64, g),
+          rand_like(empty, {}, g), dropout(empty, 0.5, true, g), bernoulli(empty, g),
+          compile([&](const Tensor& t) { return rand_like(t, {}, g) + t; })(empty)})
+      EXPECT_EQ(y.shape(), shape);
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::random_test

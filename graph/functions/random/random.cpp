@@ -1,5 +1,6 @@
 #include "graph/functions/random/random.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -47,7 +48,7 @@ Formula bits_of(const Draw& draw, const Tensor& seed, const Tensor& offset) {
       Tensor steps = arange(0, size * stride, stride, DType::i64, w);
       place = place + graph::spread(graph::reshape_operand(steps, along, w), draw.shape, w);
     }
-    stride *= size;
+    stride *= std::max<std::int64_t>(size, 1);
   }
   return graph::spread(seed, draw.shape, w).make(Op::random_bits, place);
 }
