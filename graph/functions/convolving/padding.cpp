@@ -36,9 +36,6 @@ Tensor part_beyond(const Tensor& x, const Edge& edge, PadMode mode, source_locat
 
 void require_elements(const Tensor& x, const Edge& edge, PadMode mode, source_location w) {
   const std::int64_t size = x.size(edge.axis), count = edge.count;
-  require(mode == PadMode::replicate || count >= 0, "[pad] ", count,
-          " elements are to be added to axis ", edge.axis, " (at ", At{w},
-          "); reflect and circular have no negative numbers");
   const std::int64_t most = mode == PadMode::reflect    ? size - 1
                             : mode == PadMode::circular ? size
                             : size == 0                 ? 0
@@ -73,7 +70,9 @@ Tensor pad(const TensorOperand& given, const Shape& pad, PadMode mode, const Num
   }
   Shape cut;
   for (std::int64_t count : pad) cut.push_back(std::min<std::int64_t>(count, 0));
-  Tensor inner = graph::padded(x, cut, 0, w);
+  // PyTorch's reflect mode sees the elements that are cut off, the other modes do not.
+  const bool cuts_first = mode != PadMode::reflect;
+  Tensor inner = graph::padded(x, cuts_first ? cut : Shape(pad.size(), 0), 0, w);
   for (int i = 0; i < pad.rank() / 2; ++i) {
     const int axis = x.rank() - 1 - i;
     const Edge front{axis, pad[2 * i], true}, back{axis, pad[2 * i + 1], false};
@@ -84,7 +83,7 @@ Tensor pad(const TensorOperand& given, const Shape& pad, PadMode mode, const Num
     if (back.count > 0) parts.push_back(part_beyond(inner, back, mode, w));
     if (parts.size() > 1) inner = cat(parts, axis, w);
   }
-  return inner;
+  return cuts_first ? inner : graph::padded(inner, cut, 0, w);
 }
 
 Tensor pad(const TensorOperand& x, const Shape& pad, const Number& value) {
