@@ -187,6 +187,10 @@ TEST(Arithmetic, GoesToTheNextNumber) {
   EXPECT_EQ(
       nextafter(column(Floats{1, 65504}).to(f16), infinity<double>).to(f32).to_vector<float>(),
       (Floats{1 + 0x1p-10F, infinity<float>}));
+  // PyTorch 2.15 promotes.
+  Tensor next = nextafter(column(Floats{1}).to(f16), column(Floats{2}));
+  EXPECT_EQ(next.dtype(), f32);
+  EXPECT_EQ(next.to_vector<float>(), (Floats{1.0000001192092896F}));
   expect_contains(error_of([] { nextafter(numbers({1}), 2); }), "[nextafter] the operands are i64");
 }
 

@@ -205,7 +205,6 @@ Formula next_number(const Terms& terms) {
 }  // namespace
 
 Tensor nextafter(const TensorOperand& a, const TensorOperand& b) {
-  require_one_dtype("nextafter", a, b);
   Terms terms = widened("nextafter", {&a, &b});
   require_floating(terms, "nextafter");
   return graph::computed("nextafter", terms, next_number);

@@ -51,7 +51,7 @@ Tensor signbit(const TensorOperand& x);
 Tensor copysign(const TensorOperand& a, const TensorOperand& b);
 // 0 below 0, 1 above, and the values at 0; both of one dtype.
 Tensor heaviside(const TensorOperand& x, const TensorOperand& values);
-// The next number of the dtype from a towards b, both floating and of one dtype.
+// The next number from a towards b in the dtype that both are promoted to, which must be floating.
 Tensor nextafter(const TensorOperand& a, const TensorOperand& b);
 
 // bool. Integers and bool are finite.
