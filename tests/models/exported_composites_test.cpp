@@ -438,6 +438,14 @@ TEST(ExportedComposites, AttendAsDevicesDo) {
               Pointwise(FloatNear(1e-5F), biased.to_vector<float>()));
 }
 
+TEST(ExportedComposites, GivePowersFromTheHighestOn) {
+  OneCall powers("aten.vander.default");
+  powers.with("x", Tensor::from<float>({1, 2, 3}, {3}));
+  EXPECT_EQ(powers.one().to_vector<float>(), (std::vector<float>{1, 1, 1, 4, 2, 1, 9, 3, 1}));
+  powers.with("N", std::int64_t{2}).with("increasing", true);
+  EXPECT_EQ(powers.one().to_vector<float>(), (std::vector<float>{1, 1, 1, 2, 1, 3}));
+}
+
 TEST(ExportedComposites, DrawFromOtherDistributions) {
   Tensor x = zeros({20000});
   auto drawn = [&](const std::string& name, const char* of, double number) {

@@ -84,6 +84,12 @@ constexpr Operator rows[] = {
        return linalg_vander(c.tensor("x"),
                             c.has("N") ? std::optional(c.integer("N")) : std::nullopt);
      }},
+    {"aten.vander.default",
+     [](const Call& c) {
+       Tensor powers =
+           linalg_vander(c.tensor("x"), c.has("N") ? std::optional(c.integer("N")) : std::nullopt);
+       return c.flag("increasing", false) ? powers : powers.flip({-1});
+     }},
     {"aten.cumsum.default",
      [](const Call& c) { return cumsum(c.tensor("self"), c.axis("dim"), c.dtype()); }},
     {"aten.cumprod.default",
