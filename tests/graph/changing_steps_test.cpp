@@ -45,7 +45,7 @@ Tensor random_steps(std::uint64_t seed, const Tensor& rows) {
 }
 
 TEST(ChangingSizes, AreRightInRandomSteps) {
-  const std::vector<Sizes> sizes = {
+  const std::vector<SizeList> sizes = {
       {1, 2, 17, 64, 129}, {5, 16, 47, 48, 49}, {3, 31, 96, 97, 256}, {1, 13, 33, 127, 300}};
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     auto steps = [&](const Tensor& x) { return random_steps(seed, x); };

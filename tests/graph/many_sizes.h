@@ -10,10 +10,10 @@
 
 namespace tilewright::testing_sizes {
 
-using Sizes = std::vector<std::int64_t>;
+using SizeList = std::vector<std::int64_t>;
 // Two classes, with primes, powers of two and their neighbours; the last block of rows is never
 // full where blocks have more than one.
-inline const Sizes many_sizes = {17,  16,  31,  32,  33,  63,  64,  65, 97,
+inline const SizeList many_sizes = {17,  16,  31,  32,  33,  63,  64,  65, 97,
                                  127, 128, 129, 200, 255, 257, 300, 511};
 
 inline Tensor rows_of(std::int64_t rows, std::int64_t width) { return sin(ramp({rows, width})); }

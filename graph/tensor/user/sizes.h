@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/shape.h"
 
@@ -19,6 +20,7 @@ class Sizes {
   Sizes() = default;
   Sizes(std::initializer_list<std::int64_t> list) : list_(list) {}
   Sizes(Shape list) : list_(std::move(list)) {}
+  Sizes(const std::vector<std::int64_t>& list) : list_(list) {}
   template <std::integral T>
   requires(!std::same_as<T, bool>) Sizes(T size) : list_{static_cast<std::int64_t>(size)} {}
 
