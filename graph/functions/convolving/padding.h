@@ -16,7 +16,7 @@ enum class PadMode : std::uint8_t {
 };
 
 // `pad` has the numbers of elements before and after the last axis, then of the one before it and
-// so on. Negative ones cut; reflect and circular have none. The value is for constant ones.
+// so on. Negative ones cut; reflect still mirrors what is cut. The value is for constant ones.
 Tensor pad(const TensorOperand& x, const Shape& pad, PadMode mode = PadMode::constant,
            const Number& value = 0);
 Tensor pad(const TensorOperand& x, const Shape& pad, const Number& value);
