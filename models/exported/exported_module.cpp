@@ -147,21 +147,6 @@ static std::string name_of_node(const void* node, std::string_view file) {
                 named->source);
 }
 
-// The message without " (at FILE.cpp:LINE)": the line is one of the library's own.
-static std::string without_library_line(std::string message) {
-  constexpr std::string_view start = " (at ";
-  for (std::size_t at = 0; (at = message.find(start, at)) != message.npos;) {
-    const std::size_t end = message.find_first_of(" )", at + start.size());
-    const std::string_view place =
-        std::string_view(message).substr(at, end == message.npos ? end : end - at);
-    if (end != message.npos && message[end] == ')' && place.find(".cpp:") != place.npos)
-      message.erase(at, end + 1 - at);
-    else
-      at += start.size();
-  }
-  return message;
-}
-
 void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) const {
   const Node& node = program.nodes[at];
   graph::ForeignNode running(&node, name_of_node, program.file);
@@ -177,8 +162,7 @@ void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) 
   } catch (const graph::GraphBreak&) {
     throw;
   } catch (const Error& error) {
-    raise_error(
-        concat(without_library_line(error.what()), "\n  in ", name_of_node(&node, program.file)));
+    raise_error(concat(error.what(), "\n  in ", name_of_node(&node, program.file)));
   }
   for (ValueId id : lifetimes.dead_after(at)) values[static_cast<std::size_t>(id)] = Value();
 }
