@@ -54,11 +54,10 @@ Tensor Tensor::reshape(const Shape& shape, source_location w) const {
 Tensor Tensor::view(const Shape& shape, source_location w) const {
   Attributes attributes{.axes = {}, .sizes = resolved_shape(this->shape(), shape, w)};
   auto view = graph::apply_view(Op::reshape, *this, attributes, w);
-  graph::Capture* capture = graph::Capture::active();
-  if (view.has_value() && (capture == nullptr || capture->is_view(*view->body_))) return *view;
-  const std::string laid = capture ? "" : concat(" with strides ", to_string(strides()));
-  raise_error(concat("[view] a tensor of shape ", this->shape(), laid, " is not laid out as ",
-                     shape, " (at ", At{w}, "); use reshape, which copies where it must"));
+  if (view.has_value()) return *view;  // what is captured is values: every shape fits
+  raise_error(concat("[view] a tensor of shape ", this->shape(), " with strides ",
+                     to_string(strides()), " is not laid out as ", shape, " (at ", At{w},
+                     "); use reshape, which copies where it must"));
 }
 
 Tensor Tensor::permute(const std::vector<int>& axes, source_location w) const {

@@ -148,8 +148,6 @@ class Capture {
   bool is_written(const TensorBody& concrete) const;
   // True if the value's elements would be contiguous if the function ran eagerly.
   bool is_row_major(const TensorBody& symbolic) const;
-  // False for a reshape that would copy if the function ran eagerly.
-  bool is_view(const TensorBody& symbolic) const;
   // The value that the tensor has now is for `callback`, when a call is over.
   void log(const Tensor& tensor, LogCallback callback, std::string_view operation,
            std::source_location where);

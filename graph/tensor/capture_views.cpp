@@ -81,12 +81,6 @@ bool Capture::is_row_major(const TensorBody& symbolic) const {
   return tilewright::is_row_major(symbolic.view.shape, place_of(symbolic).strides);
 }
 
-bool Capture::is_view(const TensorBody& symbolic) const {
-  if (symbolic.buffer || !symbolic.base) return true;
-  StridedView place = place_of(*symbolic.base);
-  return step_into(place, symbolic);
-}
-
 // True if the values of its bases are all this capture's.
 bool Capture::follows_its_base(const TensorBody& view) const {
   for (const TensorBody* body = &view; body != nullptr; body = body->base.get())

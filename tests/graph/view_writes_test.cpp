@@ -195,22 +195,5 @@ TEST(ViewWrites, BehindManyViewsGoToTheValue) {
   EXPECT_EQ(values[1].floating, (std::vector<double>{6, 12, 18, 24, 30, 36}));
 }
 
-// A write through it would be lost: eager says the same.
-TEST(ViewWrites, NeedAViewThatIsOne) {
-  auto fill = [](const Tensor& t) {
-    Tensor x = t;
-    x.view({-1})[0] = 5;
-    return x + 0;
-  };
-  const Tensor x = ramp({2, 3}, 1);
-  for (const Tensor& t : {x.clone().t(), x.clone().slice(1, 0, 2)}) {
-    EXPECT_NE(error_of([&] { fill(t); }).find("use reshape"), std::string::npos);
-    EXPECT_NE(error_of([&] { compile(fill)(t); }).find("use reshape"), std::string::npos);
-  }
-  auto inside = [](const Tensor& t) { return (t + 1).t().view({-1}); };
-  EXPECT_NE(error_of([&] { compile(inside)(x); }).find("use reshape"), std::string::npos);
-  EXPECT_EQ(compile(fill)(x.clone()).to_vector<float>()[0], 5);
-}
-
 }  // namespace
 }  // namespace tilewright::view_writes_test
