@@ -4,11 +4,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <string_view>
+
 #include "runtime/base/error.h"
 
 extern char** environ;
 
 namespace tilewright::tools {
+namespace {
+
+// This process's environment, in which nothing is kept from process to process.
+std::vector<std::string> cold_environment() {
+  constexpr std::string_view cache = "TILEWRIGHT_CACHE_DIR=";
+  std::vector<std::string> all = {concat(cache, "off")};
+  for (char** at = environ; *at != nullptr; ++at)
+    if (!std::string_view(*at).starts_with(cache)) all.emplace_back(*at);
+  return all;
+}
+
+}  // namespace
 
 nlohmann::json run_cold(const std::vector<std::string>& arguments) {
   int ends[2];
@@ -16,12 +30,17 @@ nlohmann::json run_cold(const std::vector<std::string>& arguments) {
   std::vector<char*> argv = {const_cast<char*>("tilewright")};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  std::vector<std::string> settings = cold_environment();
+  std::vector<char*> environment;
+  for (std::string& setting : settings) environment.push_back(setting.data());
+  environment.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_addclose(&actions, ends[0]);
   pid_t child = 0;
-  int failed = posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  int failed =
+      posix_spawn(&child, "/proc/self/exe", &actions, nullptr, argv.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   require(failed == 0, "[bench] cannot start a process of its own");
