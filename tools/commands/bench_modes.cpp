@@ -147,7 +147,7 @@ nlohmann::json time_case(const Case& one, const BenchModesArguments& a) {
   for (int i = 0; i <= a.processes; ++i) {
     std::vector<std::string> own = command;
     if (i % 2 == 1) own.emplace_back("--reversed");
-    nlohmann::json run = run_cold(own);
+    nlohmann::json run = run_cold(own, Kept::as_here);
     if (i == 0) continue;
     untuned.push_back(run["seconds"]["reduce-overhead"]);
     tuned.push_back(run["seconds"]["max-autotune"]);

@@ -13,24 +13,25 @@ extern char** environ;
 namespace tilewright::tools {
 namespace {
 
-// This process's environment, in which nothing is kept from process to process.
-std::vector<std::string> cold_environment() {
+// This process's environment, but for the cache folder.
+std::vector<std::string> environment_with(Kept kept) {
   constexpr std::string_view cache = "TILEWRIGHT_CACHE_DIR=";
-  std::vector<std::string> all = {concat(cache, "off")};
+  std::vector<std::string> all;
+  if (kept == Kept::nothing) all.push_back(concat(cache, "off"));
   for (char** at = environ; *at != nullptr; ++at)
-    if (!std::string_view(*at).starts_with(cache)) all.emplace_back(*at);
+    if (kept == Kept::as_here || !std::string_view(*at).starts_with(cache)) all.emplace_back(*at);
   return all;
 }
 
 }  // namespace
 
-nlohmann::json run_cold(const std::vector<std::string>& arguments) {
+nlohmann::json run_cold(const std::vector<std::string>& arguments, Kept kept) {
   int ends[2];
   require(pipe(ends) == 0, "[bench] cannot make a pipe");
   std::vector<char*> argv = {const_cast<char*>("tilewright")};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
-  std::vector<std::string> settings = cold_environment();
+  std::vector<std::string> settings = environment_with(kept);
   std::vector<char*> environment;
   for (std::string& setting : settings) environment.push_back(setting.data());
   environment.push_back(nullptr);

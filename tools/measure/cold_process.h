@@ -8,7 +8,10 @@
 
 namespace tilewright::tools {
 
+// The cache folder that the process sees: none, or the one of this process, with what was tuned.
+enum class Kept { nothing, as_here };
+
 // Raises `Error` where the process fails or prints no JSON.
-nlohmann::json run_cold(const std::vector<std::string>& arguments);
+nlohmann::json run_cold(const std::vector<std::string>& arguments, Kept kept = Kept::nothing);
 
 }  // namespace tilewright::tools
