@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "tools/bench/beside.h"
 #include "tools/bench/device_clock.h"
@@ -117,6 +118,7 @@ CompileCase llama_case(const DecoderConfig& c, std::vector<std::int64_t> rows,
 
 void bench_compile(BenchLog& log) {
   const BenchSettings& settings = log.settings();
+  ::setenv("TILEWRIGHT_CACHE_DIR", "off", 1);  // code of earlier processes would not be compiled
   std::vector<CompileCase> cases;
   if (settings.tiny) {
     cases.push_back(gpt2_case(with_layers(decoder_config("gpt2_tiny"), 1), {8}, settings));
