@@ -93,7 +93,8 @@ struct Task {
   // True if it changes a part of its place, where others write all of it.
   bool is_update() const {
     return kind == TaskKind::scatter ||
-           (is_opaque() && !operands[0].number && operands[0].storage == storage);
+           (is_opaque() && !operands.empty() && !operands[0].number &&
+            operands[0].storage == storage);
   }
   std::int64_t count() const { return element_count(shape); }
   std::int64_t bytes() const { return count() * size_bytes(dtype); }

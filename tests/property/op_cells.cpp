@@ -276,7 +276,7 @@ const std::map<std::string_view, Generator>& generators() {
       {"extremum_and_place", {make_along, arithmetic, false, false}},
       {"both_extrema", {make_reduction, arithmetic, true, false}},
       {"along_axis", {make_along, floats, false}},
-      {"norm", {make_norm, floats, false, false}},
+      {"norm", {make_norm, floats, false, true}},
       {"matmul", {make_matmul, numbers, false}},
       {"linear", {make_linear, floats, false}},
       {"quantized_linear", {make_quantized_linear, floats, false}},
