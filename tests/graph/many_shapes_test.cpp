@@ -152,7 +152,8 @@ TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
     EXPECT_LE(now.resident_bytes, most_resident + most_resident / 20);
 #endif
   }
-  EXPECT_GE(dsl::compile_statistics().compiled, count) << "shapes shared their code";
+  const dsl::CompileStatistics all = dsl::compile_statistics();
+  EXPECT_GE(all.compiled + all.loaded, count) << "shapes shared their code";
   if (!asked) return;
   tell_times("eager", callers[0].seconds);
   tell_times("eager, of a processor", callers[0].processor_seconds);

@@ -60,7 +60,11 @@ TEST(DeclaredSizes, CompileAProgramForEachRegionOfAClass) {
       const std::vector<Tensor> ids = ids_of_lengths();
       Compiled fast =
           compile(layer, on_host({.mode = mode, .max_signatures = 1, .dynamic = dynamic}));
-      const std::int64_t before = dsl::compile_statistics().compiled;
+      auto made = [] {  // here, or by an earlier process
+        const dsl::CompileStatistics all = dsl::compile_statistics();
+        return all.compiled + all.loaded;
+      };
+      const std::int64_t before = made();
       std::map<std::int64_t, std::size_t> regions;  // of each class
       std::set<std::string> programs;
       for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -75,8 +79,7 @@ TEST(DeclaredSizes, CompileAProgramForEachRegionOfAClass) {
       EXPECT_EQ(fast.report().size(), lengths.size());
       EXPECT_EQ(regions.size(), 2U);
       EXPECT_LE(programs.size(), all_regions);
-      EXPECT_LE(dsl::compile_statistics().compiled - before,
-                static_cast<std::int64_t>(all_regions));
+      EXPECT_LE(made() - before, static_cast<std::int64_t>(all_regions));
     }
 }
 
