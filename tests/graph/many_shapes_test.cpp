@@ -152,8 +152,8 @@ TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
     EXPECT_LE(now.resident_bytes, most_resident + most_resident / 20);
 #endif
   }
-  const dsl::CompileStatistics all = dsl::compile_statistics();
-  EXPECT_GE(all.compiled + all.loaded, count) << "shapes shared their code";
+  const dsl::CompileStatistics made = dsl::compile_statistics();
+  EXPECT_GE(made.compiled + made.loaded, count) << "shapes shared their code";
   if (!asked) return;
   tell_times("eager", callers[0].seconds);
   tell_times("eager, of a processor", callers[0].processor_seconds);
