@@ -21,7 +21,7 @@
 // group's: nothing is lost where groups have one scale.
 #pragma once
 
-#include "graph/ir/weight_packing.h"
+#include "graph/ir/options/weight_packing.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {

@@ -1,7 +1,7 @@
 // The call of the user's program that a function of the library is carrying out.
 //
-// Functions that are made of others keep one while they work: what they record, what they read and
-// what is wrong then has the line of that call, where it would have one of the library's. A read of
+// Functions that are made of others keep one while they work: nodes, reads and errors then have the
+// line of that call, where they would have one of the library's. A read of
 // data that ends a graph has the call's name, too. If calls nest, the outermost counts. They cost
 // next to nothing.
 #pragma once

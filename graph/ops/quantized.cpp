@@ -5,7 +5,7 @@
 #include <numeric>
 #include <optional>
 
-#include "graph/ir/weight_packing.h"
+#include "graph/ir/options/weight_packing.h"
 
 namespace tilewright::graph {
 

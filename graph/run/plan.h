@@ -18,7 +18,7 @@
 
 #include "dsl/launch/device.h"
 #include "graph/ir/ir.h"
-#include "graph/ir/matmul_precision.h"
+#include "graph/ir/options/matmul_precision.h"
 #include "graph/lower/blocks/block_request.h"
 #include "graph/run/plan_contents.h"
 #include "graph/tune/tune_plan.h"

@@ -50,7 +50,7 @@ TEST(UserLines, ErrorsNameTheCallersLine) {
   EXPECT_NAMES_THIS_LINE(tw::stft(y, 99));
 }
 
-// What is wrong where the function may not break, and the report where it may.
+// The error where the function may not break, and the report where it may.
 void expect_break(std::string_view name, std::string_view advice,
                   const std::function<Tensor(const Tensor&)>& function) {
   const Tensor x = tw::ones({3, 4});

@@ -10,7 +10,7 @@
 #include "dsl/ir/function.h"
 #include "dsl/launch/device.h"
 #include "graph/ir/ir.h"
-#include "graph/ir/matmul_precision.h"
+#include "graph/ir/options/matmul_precision.h"
 #include "graph/regions/fuse.h"
 #include "graph/tensor/functional.h"
 

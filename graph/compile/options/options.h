@@ -8,7 +8,7 @@
 
 #include "dsl/launch/device.h"
 #include "graph/compile/calls/contract.h"
-#include "graph/ir/matmul_precision.h"
+#include "graph/ir/options/matmul_precision.h"
 #include "graph/tensor/checks/index_checks.h"
 
 namespace tilewright {

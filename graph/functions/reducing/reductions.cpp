@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/functions/indexing/strided_parts.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/formula.h"
@@ -238,7 +237,8 @@ Tensor corrcoef(const TensorOperand& x) {
   return graph::of_user_call("corrcoef", x.where, [&] {
     const Tensor both = cov(x);
     if (both.rank() == 0) return both / both;
-    const Tensor deviations = sqrt(diagonal(both));
+    const std::int64_t n = both.size(0);
+    const Tensor deviations = sqrt(both.reshape({n * n}).slice(0, 0, n * n, n + 1));  // diagonal
     return clamp(both / deviations.unsqueeze(0) / deviations.unsqueeze(1), -1.0, 1.0);
   });
 }

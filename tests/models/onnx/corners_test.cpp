@@ -75,7 +75,7 @@ void expect_equal(const Tensor& actual, const Right& right, double tolerance) {
     elements.push_back(::testing::NanSensitiveDoubleNear(each, tolerance));
   EXPECT_THAT(actual.to(f64).to_vector<double>(), ElementsAreArray(elements));
 }
-// Of the node by itself and compiled.
+// The results of the node by itself and compiled.
 void expect(const OneNode& one, const std::vector<Right>& right, double tolerance = 0) {
   SCOPED_TRACE(concat(one.op, " of operator set ", one.set));
   ScratchFolder folder;
