@@ -83,7 +83,7 @@ std::pair<Tensor, Tensor> mode(const TensorOperand& operand, int axis, bool keep
     Shape sizes(static_cast<std::size_t>(x.rank()), 1);
     sizes[along] = size;
     const Tensor place = arange(0, size).reshape(sizes);
-    // Of each element's run, up to it: the greatest is at the end of the longest run.
+    // How long each element's run is up to it; the longest run ends where this is greatest.
     const Tensor start = cummax(where(begins(values, along), place, std::int64_t{0}), along).first;
     const Tensor last = argmax(place - start, along, true);
     const Tensor value = gather(values, along, last), index = gather(order, along, last);

@@ -52,8 +52,8 @@ GateFunction activation_of(const std::string& name) {
   raise_error(concat("[onnx] the activation \"", json::excerpt(name),
                      "\" is none of Tanh, Sigmoid and Relu, which are supported"));
 }
-// Of all directions, or once where they are the same for both; names may be given for the first
-// ones alone.
+// The activations of all directions, or of one where both have the same. A model may name the first
+// ones alone; the others are the usual ones.
 std::vector<GateFunction> activations_of(const Call& call, const std::vector<std::string>& usual,
                                          std::int64_t directions) {
   std::vector<std::string> names = call.texts("activations");
