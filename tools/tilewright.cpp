@@ -27,6 +27,7 @@ constexpr Command commands[] = {
     {"ptx", "Show what tile IR text becomes on a GPU", add_ptx},
     {"kernel", "Run and debug tile IR text", add_kernel},
     {"db", "Look at, carry and keep what tuning measured", add_db},
+    {"cache", "Look at, carry and keep the compiled code that is kept on disk", add_cache},
     {"demo", "Show regional compilation and a small Llama, eager against compiled", add_demo},
 };
 

@@ -31,8 +31,9 @@ class KernelTable {
                                       bool is_cuda, const std::optional<LaunchTable>& table,
                                       bool is_watched = false) {
     InsideLibrary inside;
+    const ObjectIdentity identity{function, ir::content_hash(function), target, is_watched};
     Hash key = Hasher()
-                   .add(ir::content_hash(function))
+                   .add(identity.program)
                    .add(target.hash())
                    .add(is_cuda)
                    .add(table ? table->capacity : 0)
@@ -42,9 +43,9 @@ class KernelTable {
     try {
       auto start = std::chrono::steady_clock::now();
       std::shared_ptr<const Artifact> loaded;
-      if (!target.is_gpu()) loaded = kept_kernel(function, key);
+      if (!target.is_gpu()) loaded = kept_kernel(identity);
       auto artifact = std::make_shared<Artifact>(
-          loaded ? *loaded : *generate(function, target, is_cuda, table, is_watched, key));
+          loaded ? *loaded : *generate(identity, is_cuda, table));
       artifact->key = key;
       artifact->compile_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -106,11 +107,11 @@ class KernelTable {
   }
 
   // A host's kernel that an earlier process has compiled; or null.
-  static std::shared_ptr<const Artifact> kept_kernel(const ir::Function& function,
-                                                     const Hash& key) {
+  static std::shared_ptr<const Artifact> kept_kernel(const ObjectIdentity& identity) {
+    const ir::Function& function = identity.function;
     return while_doing({"compile", "loading kernel", function.name},
                        [&]() -> std::shared_ptr<const Artifact> {
-                         std::optional<HostObject> object = kept_object(key);
+                         std::optional<HostObject> object = kept_object(identity);
                          if (!object) return nullptr;
                          TraceSpan span("load", function.name);
                          try {
@@ -118,27 +119,28 @@ class KernelTable {
                          } catch (const OutOfMemory&) {
                            throw;
                          } catch (const Error&) {
-                           forget_object(key);  // it is compiled instead
+                           forget_object(identity);  // it is compiled instead
                            return nullptr;
                          }
                        });
   }
 
-  static std::shared_ptr<const Artifact> generate(ir::Function function, const Target& target,
-                                                  bool is_cuda,
-                                                  const std::optional<LaunchTable>& table,
-                                                  bool is_watched, const Hash& key) {
+  static std::shared_ptr<const Artifact> generate(const ObjectIdentity& identity, bool is_cuda,
+                                                  const std::optional<LaunchTable>& table) {
+    ir::Function function = identity.function;
+    const Target& target = identity.target;
     TraceSpan span("compile", function.name);
     return while_doing({"compile", "compiling kernel", function.name}, [&] {
       run_passes(function, {.target = target});
       if (!target.is_gpu()) {
         const HostObject object = generate_host_object(function, target);
-        keep_object(key, object);
+        keep_object(identity, object);
         return load_host_object(function, object);
       }
       return is_cuda
                  ? gpu::generate_gpu_code(function, target, table)
-                 : gpu::generate_emulated(function, target, {.check_global = is_watched}, table);
+                 : gpu::generate_emulated(function, target,
+                                          {.check_global = identity.is_watched}, table);
     });
   }
 

@@ -1,48 +1,86 @@
 #include "dsl/launch/kept_objects.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "dsl/launch/compiler_identity.h"
 #include "runtime/base/env.h"
+#include "runtime/base/error.h"
 #include "runtime/kept/entry_store.h"
 
 namespace tilewright::dsl {
 namespace {
 
-constexpr EntryStore objects("host", ".object");
-
 bool may_be_kept() {
   return env::skip_passes().empty() && env::stop_after().empty() && env::dump().empty();
 }
 
-Hash entry_key(const Hash& key) {
-  const CompilerIdentity identity = compiler_identity();
-  return Hasher().add(identity.version).add(identity.llvm).add(identity.sources).add(key).finish();
+EntryKey entry_key(const ObjectIdentity& identity) {
+  return EntryKey()
+      .add("program", identity.program)
+      .add(compiler_key())
+      .add(target_key(identity.target))
+      .add("checked", identity.is_watched);
+}
+
+void log_miss(const ObjectIdentity& identity, const EntryKey& key) {
+  const std::vector<std::string> topics = env::log();
+  if (std::ranges::find(topics, "cache") == topics.end()) return;
+  std::string why = "no entry of this program";
+  if (const auto nearest = host_objects.nearest(key, "program")) {
+    why = "the nearest entry differs in";
+    for (const KeyDifference& difference : differences(key, nearest->key))
+      why +=
+          concat(" ", difference.name, " (", difference.found, ", wanted ", difference.wanted, ")");
+  }
+  std::fputs(
+      concat("tilewright: kernel ", identity.function.name, " is compiled: ", why, "\n").c_str(),
+      stderr);
 }
 
 }  // namespace
 
+EntryKey compiler_key() {
+  const CompilerIdentity identity = compiler_identity();
+  return EntryKey()
+      .add("version", identity.version)
+      .add("llvm", identity.llvm)
+      .add("sources", identity.sources);
+}
+
+EntryKey target_key(const Target& target) {
+  return EntryKey()
+      .add("cpu", target.cpu)
+      .add("lanes", target.lanes)
+      .add("features", target.features)
+      .add("target", target.hash());
+}
+
 // An entry is the bytes of scratch memory, and the object.
-std::optional<HostObject> kept_object(const Hash& key) {
+std::optional<HostObject> kept_object(const ObjectIdentity& identity) {
   if (!may_be_kept()) return {};
-  const std::vector<char> entry = objects.find(entry_key(key));
+  const EntryKey key = entry_key(identity);
+  const std::vector<char> entry = host_objects.find(key);
   HostObject object;
-  if (entry.size() <= sizeof object.scratch_bytes) return {};
+  if (entry.size() <= sizeof object.scratch_bytes) {
+    log_miss(identity, key);
+    return {};
+  }
   std::memcpy(&object.scratch_bytes, entry.data(), sizeof object.scratch_bytes);
   object.bytes.assign(entry.begin() + sizeof object.scratch_bytes, entry.end());
   return object;
 }
 
-void keep_object(const Hash& key, const HostObject& object) {
+void keep_object(const ObjectIdentity& identity, const HostObject& object) {
   if (!may_be_kept()) return;
   std::vector<char> entry(sizeof object.scratch_bytes + object.bytes.size());
   std::memcpy(entry.data(), &object.scratch_bytes, sizeof object.scratch_bytes);
   std::ranges::copy(object.bytes, entry.begin() + sizeof object.scratch_bytes);
-  objects.keep(entry_key(key), entry);
+  host_objects.keep(entry_key(identity), identity.function.name, entry);
 }
 
-void forget_object(const Hash& key) { objects.forget(entry_key(key)); }
+void forget_object(const ObjectIdentity& identity) { host_objects.forget(entry_key(identity)); }
 
 }  // namespace tilewright::dsl

@@ -8,14 +8,27 @@
 
 #include "dsl/codegen/host/codegen.h"
 #include "runtime/base/hash.h"
+#include "runtime/kept/entry_key.h"
 
 namespace tilewright::dsl {
 
-// `key` is the program's and its target's; the compiler's build is added here. Nothing where there
-// is none, or where nothing may be kept. Thread safe.
-std::optional<HostObject> kept_object(const Hash& key);
-void keep_object(const Hash& key, const HostObject& object);
+// A kernel as far as it decides its object. The compiler's build is added here.
+struct ObjectIdentity {
+  const ir::Function& function;
+  Hash program;  // the function's content
+  const Target& target;
+  bool is_watched = false;  // compiled to check its accesses
+};
+
+// Nothing where there is none, or where nothing may be kept. Where misses are logged, one line says
+// how the nearest entry of the same program differs. Thread safe.
+std::optional<HostObject> kept_object(const ObjectIdentity& identity);
+void keep_object(const ObjectIdentity& identity, const HostObject& object);
 // An object that cannot be loaded.
-void forget_object(const Hash& key);
+void forget_object(const ObjectIdentity& identity);
+
+// The facts of every key that are this process's: the compiler's build, and a target.
+EntryKey compiler_key();
+EntryKey target_key(const Target& target);
 
 }  // namespace tilewright::dsl

@@ -31,8 +31,6 @@ class ModuleTable::CompilerLog {
 
 namespace {
 
-constexpr EntryStore kept_machine_code("cuda", ".cubin");
-
 struct Link {
   LinkHandle handle = nullptr;
   ~Link() {
@@ -130,18 +128,16 @@ std::vector<char> ModuleTable::compile(const GpuCode& code, const std::string& t
 ModuleTable::MachineCode ModuleTable::machine_code(const GpuCode& code, const std::string& text,
                                                    double& seconds) {
   const DeviceFacts& facts = context_.facts();
-  Hash key = Hasher()
-                 .add(code.key)
-                 .add(text == code.text)
-                 .add(facts.major)
-                 .add(facts.minor)
-                 .add(facts.driver_version)
-                 .finish();
-  if (std::vector<char> kept = kept_machine_code.find(key); !kept.empty()) return {kept, key, true};
+  EntryKey key;
+  key.add("code", code.key)
+      .add("text", text == code.text ? "as generated" : "with all registers")
+      .add("gpu", concat("sm_", facts.major, facts.minor))
+      .add("driver", facts.driver_version);
+  if (std::vector<char> kept = gpu_machine_code.find(key); !kept.empty()) return {kept, key, true};
   auto begin = std::chrono::steady_clock::now();
   std::vector<char> image = compile(code, text);
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  kept_machine_code.keep(key, image);
+  gpu_machine_code.keep(key, code.entry, image);
   return {std::move(image), key, false};
 }
 
@@ -166,7 +162,7 @@ ModuleHandle ModuleTable::load_module(const GpuCode& code, const std::string& te
   ModuleHandle module = nullptr;
   Result result = driver().cuModuleLoadData(&module, machine.image.data());
   if (result != Result::success && machine.was_kept && !is_sticky(result)) {
-    kept_machine_code.forget(machine.key);
+    gpu_machine_code.forget(machine.key);
     machine = machine_code(code, text, seconds);
     result = driver().cuModuleLoadData(&module, machine.image.data());
   }

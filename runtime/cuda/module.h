@@ -27,6 +27,7 @@
 #include "runtime/cuda/driver/types.h"
 #include "runtime/gpu_code.h"
 #include "runtime/kept/bounded_table.h"
+#include "runtime/kept/entry_key.h"
 
 namespace tilewright::cuda {
 
@@ -64,7 +65,7 @@ class ModuleTable {
   std::unique_ptr<Entry> load(const GpuCode& code, const std::string& text);
   struct MachineCode {
     std::vector<char> image;
-    Hash key;
+    EntryKey key;
     bool was_kept;
   };
   MachineCode machine_code(const GpuCode& code, const std::string& text, double& seconds);

@@ -18,20 +18,20 @@ namespace tilewright {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr char magic[8] = {'T', 'W', 'E', 'N', 'T', 'R', 'Y', '1'};
+constexpr char magic[8] = {'T', 'W', 'E', 'N', 'T', 'R', 'Y', '2'};
 constexpr std::int64_t largest_file = std::int64_t{256} << 20;
 constexpr std::uint64_t keeps_for_each_tidying = 64;  // on average
 constexpr std::chrono::hours unused_before_touched{1};
 
-// Before the content of a file.
+// Then come the label and the key as text, a line each, and the content.
 struct FileHeader {
   char magic[8];
-  std::uint64_t bytes;
-  Hash key, content;
+  std::uint64_t text_bytes, bytes;
+  Hash key, all;  // all: of text and content
 };
 
-Hash hash_of(std::span<const char> content) {
-  return Hasher().add(std::string_view(content.data(), content.size())).finish();
+Hash hash_of(std::string_view text, std::span<const char> content) {
+  return Hasher().add(text).add(std::string_view(content.data(), content.size())).finish();
 }
 
 class OpenFile {
@@ -88,6 +88,40 @@ std::vector<File> files_of(const fs::path& folder, std::string_view extension) {
   return files;
 }
 
+// The parts of a file that is whole.
+struct Contents {
+  EntryKey key;
+  std::string_view label;
+  std::span<const char> content;
+};
+
+std::optional<Contents> parse(std::span<const char> file) {
+  FileHeader header{};
+  if (file.size() < sizeof header) return {};
+  std::memcpy(&header, file.data(), sizeof header);
+  file = file.subspan(sizeof header);
+  if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.text_bytes > file.size() ||
+      header.bytes != file.size() - header.text_bytes)
+    return {};
+  std::string_view text(file.data(), header.text_bytes);
+  Contents found{{}, text.substr(0, text.find('\n')), file.subspan(header.text_bytes)};
+  if (hash_of(text, found.content) != header.all) return {};
+  text.remove_prefix(std::min(found.label.size() + 1, text.size()));
+  found.key = EntryKey::parse(text);
+  if (found.key.hash() != header.key) return {};
+  return found;
+}
+
+// Empty if it is not the user's own, or cannot be read.
+std::vector<char> own_file(const fs::path& path) {
+  OpenFile file(path);
+  const std::int64_t size = file.size();
+  if (size < 0 || size > largest_file) return {};
+  std::vector<char> bytes(static_cast<std::size_t>(size));
+  if (!file.read(bytes.data(), bytes.size())) return {};
+  return bytes;
+}
+
 // The time of a file is that of its last use, roughly.
 void note_use(const fs::path& path) {
   std::error_code ignored;
@@ -104,33 +138,44 @@ fs::path EntryStore::path_of(const Hash& key) const {
   return folder.empty() ? folder : folder / (key.hex() + std::string(extension_));
 }
 
-std::vector<char> EntryStore::find(const Hash& key) const {
-  fs::path path = path_of(key);
+std::vector<char> EntryStore::find(const EntryKey& key) const {
+  const Hash hash = key.hash();
+  const fs::path path = path_of(hash);
   if (path.empty()) return {};
-  OpenFile file(path);
-  FileHeader header{};
-  std::int64_t rest = file.size() - static_cast<std::int64_t>(sizeof header);
-  if (rest < 0 || rest > largest_file || !file.read(&header, sizeof header)) return {};
-  if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.key != key ||
-      header.bytes != static_cast<std::uint64_t>(rest))
-    return {};
-  std::vector<char> content(header.bytes);
-  if (!file.read(content.data(), content.size()) || hash_of(content) != header.content) return {};
+  std::vector<char> file = own_file(path);
+  const std::optional<Contents> found = parse(file);
+  if (!found || found->key.hash() != hash) return {};
   note_use(path);
-  return content;
+  file.erase(file.begin(), file.end() - static_cast<std::ptrdiff_t>(found->content.size()));
+  return file;
 }
 
-void EntryStore::keep(const Hash& key, std::span<const char> content) const {
-  fs::path path = path_of(key);
-  if (path.empty()) return;
-  FileHeader header{{}, content.size(), key, hash_of(content)};
+void EntryStore::keep(const EntryKey& key, std::string_view label,
+                      std::span<const char> content) const {
+  const std::string text = concat(label.substr(0, label.find('\n')), "\n", key.text());
+  FileHeader header{{}, text.size(), content.size(), key.hash(), hash_of(text, content)};
   std::memcpy(header.magic, magic, sizeof magic);
+  std::vector<char> file(sizeof header + text.size() + content.size());
+  std::memcpy(file.data(), &header, sizeof header);
+  std::ranges::copy(text, file.begin() + sizeof header);
+  std::ranges::copy(content, file.end() - static_cast<std::ptrdiff_t>(content.size()));
+  write(header.key, file);
+}
+
+bool EntryStore::keep_file(std::span<const char> file) const {
+  const std::optional<Contents> found = parse(file);
+  if (found) write(found->key.hash(), file);
+  return found.has_value();
+}
+
+void EntryStore::write(const Hash& key, std::span<const char> bytes) const {
+  const fs::path path = path_of(key);
+  if (path.empty()) return;
   try {
     // An existing file that was not trusted would pass its mode on, or be a link to somewhere else.
-    forget(key);
+    ::unlink(path.c_str());
     AtomicFile file(path, folder_);
-    file.write(&header, sizeof header);
-    file.write(content.data(), content.size());
+    file.write(bytes.data(), bytes.size());
     file.commit(AtomicFile::Durability::unsynced);
     ::chmod(path.c_str(), 0600);
   } catch (const Error&) {
@@ -138,8 +183,8 @@ void EntryStore::keep(const Hash& key, std::span<const char> content) const {
   if (key.low % keeps_for_each_tidying == 0) tidy();
 }
 
-void EntryStore::forget(const Hash& key) const {
-  if (fs::path path = path_of(key); !path.empty()) ::unlink(path.c_str());
+void EntryStore::forget(const EntryKey& key) const {
+  if (fs::path path = path_of(key.hash()); !path.empty()) ::unlink(path.c_str());
 }
 
 void EntryStore::tidy(std::int64_t most_bytes) const {
@@ -156,6 +201,37 @@ void EntryStore::tidy(std::int64_t most_bytes) const {
     fs::remove(file.path, ignored);
     all -= file.bytes;
   }
+}
+
+std::vector<StoredEntry> EntryStore::entries() const {
+  std::vector<StoredEntry> result;
+  const fs::path folder = cache_folder(folder_);
+  if (folder.empty()) return result;
+  for (const File& file : files_of(folder, extension_)) {
+    StoredEntry entry{{}, {}, file.path, file.bytes, file.time};
+    const std::vector<char> bytes = own_file(file.path);
+    if (std::optional<Contents> found = parse(bytes)) {
+      entry.label = found->label;
+      entry.is_whole = file.path.stem() == found->key.hash().hex();
+      entry.key = std::move(found->key);
+    }
+    result.push_back(std::move(entry));
+  }
+  std::ranges::sort(result, {}, &StoredEntry::path);
+  return result;
+}
+
+std::optional<StoredEntry> EntryStore::nearest(const EntryKey& key, std::string_view field) const {
+  std::optional<StoredEntry> result;
+  std::size_t least = 0;
+  for (StoredEntry& entry : entries()) {
+    if (!entry.is_whole || entry.key.value_of(field) != key.value_of(field)) continue;
+    const std::size_t count = differences(key, entry.key).size();
+    if (result && count >= least) continue;
+    least = count;
+    result = std::move(entry);
+  }
+  return result;
 }
 
 }  // namespace tilewright

@@ -134,4 +134,38 @@ refused '[db] nothing is stored of "nosuch"' db show nosuch
 refused 'did you mean layer_norm of 768, f32?' db best "layer_nrom of 768, f32"
 refused '[db] there is no database "missing.db"' db diff missing.db
 refused '[db] there is no file "none.jsonl"' db import none.jsonl
+
+# Kept code is listed, carried and removed, and each miss has a reason.
+"$tool" explain tiny >out 2>err || fail "explain tiny: $(cat err)"
+"$tool" cache list --format csv >list || fail "cache list"
+entries=$(($(wc -l <list) - 1))
+[ "$entries" -ge 3 ] && [ "$(grep -c ',host,.*,used here$' list)" = "$entries" ] || fail "the list: $(cat list)"
+id=$(sed -n 2p list | cut -d, -f1)
+"$tool" cache why-miss "$id" >out && said '1 of these would be found by this build' out
+TILEWRIGHT_CPU=sse "$tool" cache why-miss "$id" --format csv >out
+grep -qE "^$id,.*,lanes,4,[0-9]+$" out || fail "why-miss: $(cat out)"
+TILEWRIGHT_CPU=sse TILEWRIGHT_LOG=cache "$tool" explain tiny >out 2>err
+said ' is compiled: the nearest entry differs in cpu (' err
+TILEWRIGHT_LOG=cache "$tool" explain tiny >out 2>err
+[ ! -s err ] || fail "what is there is missed: $(cat err)"
+"$tool" cache export all.cache "$id" >out && said 'all.cache: 1 entries' out
+TILEWRIGHT_CPU=sse "$tool" cache prune --other-builds >out && said "$entries entries removed" out
+"$tool" cache prune --older-than 0 >out && said ' entries removed' out
+"$tool" cache import all.cache >out && said 'all.cache: 1 entries' out
+file=$(find cache -name "$id*.object")
+printf 'x' | dd of="$file" bs=1 seek=100 conv=notrunc status=none
+status=0
+"$tool" cache verify >out || status=$?
+[ "$status" = 1 ] || fail "verify of a damaged entry: status $status"
+said '1 entries, 1 damaged' out
+"$tool" cache verify --repair >out || fail "verify --repair"
+"$tool" cache stats --format json >out && said '"entries": 0' out
+head -c 1000 all.cache >cut.cache
+status=0
+"$tool" cache import cut.cache >out 2>err || status=$?
+[ "$status" = 1 ] || fail "import of a file that is cut off: status $status"
+said '[cache import] cut.cache is damaged or cut off' err
+refused '[cache] nothing is kept of "nosuch"' cache list nosuch
+refused '[cache] nothing says what to remove' cache prune
+refused '[cache import] there is no file "none.cache"' cache import none.cache
 echo "passed"

@@ -18,9 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr EntryStore store("cuda", ".cubin");
+constexpr const EntryStore& store = gpu_machine_code;
 
-Hash key_of(int number) { return Hasher().add(number).finish(); }
+EntryKey key_of(int number) { return EntryKey().add("number", number); }
 
 class EntryStores : public testing::Test {
  protected:
@@ -49,7 +49,7 @@ class EntryStores : public testing::Test {
 };
 
 TEST_F(EntryStores, MissesAFileThatIsCutAnywhere) {
-  store.keep(key_of(1), image_);
+  store.keep(key_of(1), "an entry", image_);
   ASSERT_EQ(store.find(key_of(1)), image_);
   const fs::path path = file();
   for (auto bytes = static_cast<off_t>(fs::file_size(path)) - 1; bytes >= 0; --bytes) {
@@ -59,7 +59,7 @@ TEST_F(EntryStores, MissesAFileThatIsCutAnywhere) {
 }
 
 TEST_F(EntryStores, MissesAFileOfWhichAnyBitHasTurned) {
-  store.keep(key_of(1), image_);
+  store.keep(key_of(1), "an entry", image_);
   const fs::path path = file();
   std::string bytes = read_file(path);
   const int out = ::open(path.c_str(), O_WRONLY);
@@ -80,25 +80,25 @@ TEST_F(EntryStores, MissesAFileOfWhichAnyBitHasTurned) {
 }
 
 TEST_F(EntryStores, MissesAFileThatIsLongerOrOfAnotherKey) {
-  store.keep(key_of(1), image_);
+  store.keep(key_of(1), "an entry", image_);
   const fs::path path = file();
   const std::string whole = read_file(path);
   std::ofstream(path, std::ios::binary | std::ios::app) << '\0';
   EXPECT_TRUE(store.find(key_of(1)).empty());
   fs::remove(path);
   std::vector<char> other(image_.rbegin(), image_.rend());
-  store.keep(key_of(2), other);
+  store.keep(key_of(2), "an entry", other);
   const fs::path others = file();
   ASSERT_NE(others, path);
   std::ofstream(others, std::ios::binary) << whole;
   EXPECT_TRUE(store.find(key_of(2)).empty()) << "the file of another key was believed";
-  store.keep(key_of(2), other);
+  store.keep(key_of(2), "an entry", other);
   EXPECT_EQ(store.find(key_of(2)), other) << "what was damaged is made anew";
 }
 
 // Nobody but the user can change what is read here: that takes the place of a signature.
 TEST_F(EntryStores, NeitherReadsNorWritesWhereOthersMayWrite) {
-  store.keep(key_of(1), image_);
+  store.keep(key_of(1), "an entry", image_);
   ASSERT_EQ(store.find(key_of(1)), image_);
   const fs::path path = file();
   const std::string before = read_file(path);
@@ -111,8 +111,8 @@ TEST_F(EntryStores, NeitherReadsNorWritesWhereOthersMayWrite) {
        {Case{folder(), 0777}, {folder(), 0770}, {folder(), 01777}, {above, 0777}}) {
     fs::permissions(open.folder, fs::perms(open.mode));
     EXPECT_TRUE(store.find(key_of(1)).empty()) << open.folder << std::oct << open.mode;
-    store.keep(key_of(1), {});
-    store.keep(key_of(2), image_);
+    store.keep(key_of(1), "an entry", {});
+    store.keep(key_of(2), "an entry", image_);
     store.forget(key_of(1));
     fs::permissions(open.folder, fs::perms(0700));
     EXPECT_EQ(file(), path);
@@ -123,10 +123,10 @@ TEST_F(EntryStores, NeitherReadsNorWritesWhereOthersMayWrite) {
 
 TEST_F(EntryStores, NeitherReadsNorWritesInAFolderOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
-  store.keep(key_of(1), image_);
+  store.keep(key_of(1), "an entry", image_);
   ASSERT_EQ(::chown(folder().c_str(), 65534, 65534), 0);
   EXPECT_TRUE(store.find(key_of(1)).empty());
-  store.keep(key_of(2), image_);
+  store.keep(key_of(2), "an entry", image_);
   ASSERT_EQ(::chown(folder().c_str(), 0, 0), 0);
   EXPECT_TRUE(store.find(key_of(2)).empty());
   EXPECT_EQ(store.find(key_of(1)), image_);
@@ -134,7 +134,7 @@ TEST_F(EntryStores, NeitherReadsNorWritesInAFolderOfAnotherUser) {
 
 // A right file in the right folder, which somebody else may change, or have put there.
 TEST_F(EntryStores, MissesAFileThatIsNotTheUsersAlone) {
-  store.keep(key_of(1), image_);
+  store.keep(key_of(1), "an entry", image_);
   const fs::path path = file(), other = folder() / "other";
   auto misses = [&] { return store.find(key_of(1)).empty(); };
   for (unsigned mode : {0602U, 0620U, 0666U}) {
@@ -160,10 +160,10 @@ TEST_F(EntryStores, MissesAFileThatIsNotTheUsersAlone) {
 }
 
 TEST_F(EntryStores, RemovesWhatKilledWritersLeftWhateverTheirKey) {
-  store.keep(key_of(1), image_);
+  store.keep(key_of(1), "an entry", image_);
   const fs::path path = file(), left = path.string() + ".0123456789ab.part";
   fs::rename(path, left);
-  store.keep(key_of(2), image_);
+  store.keep(key_of(2), "an entry", image_);
   store.tidy();
   EXPECT_TRUE(fs::exists(left)) << "its writer may be slow";
   fs::last_write_time(left, fs::file_time_type::clock::now() - std::chrono::hours(48));
@@ -174,7 +174,7 @@ TEST_F(EntryStores, RemovesWhatKilledWritersLeftWhateverTheirKey) {
 
 // A file that replaced it is written again, but not if it is a link.
 TEST_F(EntryStores, WritesThroughNoLinkAndNoSecondName) {
-  store.keep(key_of(1), image_);
+  store.keep(key_of(1), "an entry", image_);
   const fs::path path = file();
   const ScratchFolder elsewhere;
   const fs::path theirs = elsewhere.write("theirs", "kept");
@@ -182,7 +182,7 @@ TEST_F(EntryStores, WritesThroughNoLinkAndNoSecondName) {
     fs::remove(path);
     is_soft ? fs::create_symlink(theirs, path) : fs::create_hard_link(theirs, path);
     EXPECT_TRUE(store.find(key_of(1)).empty());
-    store.keep(key_of(1), image_);
+    store.keep(key_of(1), "an entry", image_);
     EXPECT_EQ(store.find(key_of(1)), image_);
     EXPECT_EQ(read_file(theirs), "kept");
   }
@@ -194,8 +194,8 @@ TEST_F(EntryStores, ForgetWhatWasUsedLeastRecentlyWhereThereIsTooMuch) {
   const auto now = fs::file_time_type::clock::now();
   std::vector<fs::path> paths;
   for (int i = 0; i < 4; ++i) {
-    store.keep(key_of(i), content);
-    paths.push_back(folder() / (key_of(i).hex() + ".cubin"));
+    store.keep(key_of(i), "an entry", content);
+    paths.push_back(folder() / (key_of(i).hash().hex() + ".cubin"));
     fs::last_write_time(paths.back(), now - std::chrono::hours(10 - i));
   }
   std::ofstream(folder() / "4.other") << std::string(4000, 'x');
@@ -206,6 +206,61 @@ TEST_F(EntryStores, ForgetWhatWasUsedLeastRecentlyWhereThereIsTooMuch) {
   EXPECT_TRUE(fs::exists(folder() / "4.other"));
   fs::remove_all(folder());
   store.tidy(0);
+}
+
+// Damaged ones are among them, so that a person can find their files.
+TEST_F(EntryStores, ListWhatDecidesEachEntry) {
+  const EntryKey key = EntryKey().add("code", "a b").add("driver", 12040);
+  store.keep(key, "softmax\nof two lines", image_);
+  store.keep(key_of(1), "damaged", image_);
+  const fs::path damaged = folder() / (key_of(1).hash().hex() + ".cubin");
+  fs::resize_file(damaged, fs::file_size(damaged) - 1);
+  const std::vector<StoredEntry> entries = store.entries();
+  ASSERT_EQ(entries.size(), 2U);
+  for (const StoredEntry& entry : entries) {
+    if (entry.path == damaged) {
+      EXPECT_FALSE(entry.is_whole);
+      continue;
+    }
+    EXPECT_TRUE(entry.is_whole);
+    EXPECT_EQ(entry.label, "softmax");
+    EXPECT_EQ(entry.key.text(), "code=a b\ndriver=12040\n");
+    EXPECT_EQ(entry.bytes, static_cast<std::int64_t>(fs::file_size(entry.path)));
+  }
+}
+
+// As an entry goes from one machine to another.
+TEST_F(EntryStores, KeepTheBytesOfAFileIfTheyAreWhole) {
+  store.keep(key_of(1), "an entry", image_);
+  std::string bytes = read_file(file());
+  store.forget(key_of(1));
+  EXPECT_TRUE(store.keep_file(bytes));
+  EXPECT_EQ(store.find(key_of(1)), image_);
+  store.forget(key_of(1));
+  bytes.back() ^= 1;
+  EXPECT_FALSE(store.keep_file(bytes));
+  EXPECT_FALSE(store.keep_file("TWENTRY2"));
+  EXPECT_TRUE(store.entries().empty());
+}
+
+// The fields in which it differs are the reason for a miss.
+TEST_F(EntryStores, FindTheNearestEntryOfAMiss) {
+  auto key = [](int driver, int gpu) {
+    return EntryKey().add("code", "c").add("driver", driver).add("gpu", gpu);
+  };
+  store.keep(key(2, 80), "far", image_);
+  store.keep(key(2, 90), "near", image_);
+  store.keep(EntryKey().add("code", "d").add("driver", 1).add("gpu", 90), "another", image_);
+  const auto nearest = store.nearest(key(1, 90), "code");
+  ASSERT_TRUE(nearest);
+  EXPECT_EQ(nearest->label, "near");
+  EXPECT_FALSE(store.nearest(EntryKey().add("code", "e"), "code"));
+  const std::vector<KeyDifference> all =
+      differences(EntryKey().add("a", 1).add("b", 2), EntryKey().add("b", 3).add("c", 4));
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].name + all[0].wanted + all[0].found, "a1");
+  EXPECT_EQ(all[1].name + all[1].wanted + all[1].found, "b23");
+  EXPECT_EQ(all[2].name + all[2].wanted + all[2].found, "c4");
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ void add_opt(CLI::App& command);
 void add_tune(CLI::App& command);
 void add_ptx(CLI::App& command);
 void add_kernel(CLI::App& command);
+void add_cache(CLI::App& command);
 void add_demo(CLI::App& command);
 
 // The benches, each a subcommand of `bench`.

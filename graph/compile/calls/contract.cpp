@@ -16,8 +16,9 @@ namespace {
 constexpr std::array<std::string_view, 12> reason_names = {
     "argument_count", "dtype",     "rank",  "size",   "static_size", "strides",
     "device",         "alignment", "guard", "handle", "structure",   "value"};
-constexpr std::array<std::string_view, 4> topic_names = {"recompiles", "breaks", "guards",
-                                                         "fusion"};
+// The last is the kernel language's (dsl/launch/kept_objects.cpp).
+constexpr std::array<std::string_view, 5> topic_names = {"recompiles", "breaks", "guards", "fusion",
+                                                         "cache"};
 
 std::atomic<Stance> current_stance{Stance::compile};
 
