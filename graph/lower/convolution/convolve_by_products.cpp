@@ -23,7 +23,9 @@
 // Which of the outer two axes has the rows follows from what is to be copied
 // (`ConvolutionShape::row_axis`). Where few outputs share the copy of a wide window, it has each
 // row once, as long as the columns of all windows see, and each column of a window multiplies what
-// lies so much further: results between the rows are not stored.
+// lies so much further: results between the rows are not stored. Long filters over a single axis
+// have one copy of x too: a product goes through the places of one channel, whose rows of windows
+// overlap in the copy.
 //
 // One program copies and another one multiplies, which reads the copy where it lies since it does
 // not write there. They are launched in turns, each time for as many blocks as fit the cache or
@@ -217,7 +219,7 @@ class ProductsProgram {
     const std::int64_t in_row = block_.shifts_columns ? 1 : columns_.kernel;
     if (shape_.has_planes())
       add(planes_, number / in_row * planes_.dilation, plane_, block_.planes);
-    add(columns_, number % in_row * columns_.dilation, column_, block_.columns);
+    add(columns_, number % in_row * columns_.dilation, column_, block_.copied_columns());
     return dsl::load(dsl::make_desc(x + offset, sizes, strides), from, shape);
   }
   std::int64_t place_elements() const { return block_.copied_rows * block_.row_windows(); }
@@ -236,7 +238,7 @@ class ProductsProgram {
       strides.emplace_back(stride);
     };
     if (shape_.has_planes()) add(block_.planes, block_.columns);
-    add(block_.columns, 1);
+    add(block_.copied_columns(), 1);
     dsl::store(dsl::make_desc(copy + to, sizes, strides), std::vector<Operand>(sizes.size(), 0),
                tile);
   }
@@ -295,12 +297,17 @@ class ProductsProgram {
     }
   }
 
-  // The places of a window that one product multiplies: a row, or one of its columns alone.
+  // The places of a window that one product multiplies: a row, or one of its columns alone, or the
+  // row of one channel.
   struct ProductPlace {
-    Tile row, column = {};
+    Tile row, column = {}, channel = {};
   };
   // The elements that a row of a window's places sees: of `count` rows of windows from `first` on.
   Tile windows_at(const ProductPlace& place, std::int64_t first, std::int64_t count) const {
+    if (place.channel.defined())  // the row of each place overlaps that of the next one
+      return dsl::load(dsl::make_desc(copy_ + place.channel * place_elements(),
+                                      {columns_.kernel, block_.columns}, {columns_.dilation, 1}),
+                       {0, 0}, {columns_.kernel, block_.columns});
     const Tile& row = place.row;
     const std::int64_t size = place_elements();
     Tile along = row * rows_.dilation, from = along;
@@ -325,6 +332,11 @@ class ProductsProgram {
     const std::int64_t width = filters_.width(), all = filters_.depth();
     Tile from = panels_ + (panel * filters_.panel_elements() + place.row * (all * width));
     if (place.column.defined()) from = from + place.column * width;
+    if (place.channel.defined()) {
+      from = from + place.channel * (columns_.kernel * width);
+      return dsl::load(dsl::make_desc(from, {columns_.kernel, width}, {width, 1}), {0, 0},
+                       {columns_.kernel, width});
+    }
     return dsl::load(dsl::make_desc(from, {depth(), width}, {all / depth() * width, 1}), {0, 0},
                      {depth(), width});
   }
@@ -341,6 +353,12 @@ class ProductsProgram {
       Var total = dsl::zeros(shape, DType::f32);
       for (Tile place : dsl::range(0, rows_.kernel * columns_.kernel, 1))
         total = add({place / columns_.kernel, place % columns_.kernel}, total);
+      return {total};
+    }
+    if (block_.goes_by_channel()) {
+      Var total = dsl::zeros(shape, DType::f32);
+      for (Tile channel : dsl::range(0, shape_.channels, 1))
+        total = add({integer(0), {}, channel}, total);
       return {total};
     }
     if (rows_.kernel == 1) return {add({integer(0)}, {})};

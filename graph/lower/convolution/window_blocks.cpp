@@ -41,7 +41,8 @@ WindowBlocks::WindowBlocks(const ConvolutionShape& shape, const ConvolutionFilte
       block_rows_(divide_up(rows_.windows, filters.uses_winograd() ? winograd::results : 1)) {}
 
 std::int64_t WindowBlocks::copies(const WindowBlock& block) const {
-  return planes_.kernel * (block.shifts_columns ? 1 : columns_.kernel);
+  return block.goes_by_channel() ? 1
+                                 : planes_.kernel * (block.shifts_columns ? 1 : columns_.kernel);
 }
 
 std::int64_t WindowBlocks::columns_behind(const WindowBlock& block) const {
@@ -64,8 +65,9 @@ double WindowBlocks::cycles(const WindowBlock& block) const {
   const std::int64_t count = divide_up(block.windows(), lanes_);
   const double vectors = filters_.uses_winograd() ? cycles_of(count) : static_cast<double>(count);
   std::int64_t products = filters_.depth() * filters_.rows();
-  // Sums are read and written for each column.
+  // Sums are read and written for each column, or channel.
   if (block.shifts_columns) products += filters_.rows() * (columns_.kernel - 1);
+  if (block.goes_by_channel()) products += shape_.channels - 1;
   auto copied = static_cast<double>(shape_.channels * block.elements(copies(block)));
   // Rows are copied in whole vectors.
   if (shape_.has_planes())
@@ -107,8 +109,21 @@ WindowBlock WindowBlocks::best() const {
       for (std::int64_t rows = 2; rows * columns <= most_product_windows; ++rows)
         if (rows <= block_rows_) offer(rows, columns);
     }
-  if (!shape_.has_planes()) return best;
   const bool goes_along = filters_.vectors_go_along();
+  if (!shape_.has_planes()) {
+    const bool is_one_row = rows_.kernel == 1 && rows_.windows == 1 && rows_.stride == 1;
+    if (!is_one_row || goes_along || filters_.uses_winograd() || columns_.stride != 1) return best;
+    auto offer_by_channel = [&](std::int64_t columns) {
+      WindowBlock block = block_of(1, 1, columns);
+      block.shared_behind = (columns_.kernel - 1) * columns_.dilation;
+      offer_block(block);
+    };
+    for (std::int64_t columns = window_quantum; columns < columns_.windows;
+         columns += window_quantum)
+      offer_by_channel(columns);
+    offer_by_channel(columns_.windows);
+    return best;
+  }
   const std::int64_t most_in_row = goes_along ? most_left_windows : most_product_windows;
   for (std::int64_t planes = 2; planes <= planes_.windows; ++planes)
     for (std::int64_t rows = 1; rows <= block_rows_; ++rows)

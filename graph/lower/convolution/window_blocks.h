@@ -2,6 +2,8 @@
 // model of what copying and multiplying them costs.
 #pragma once
 
+#include <algorithm>
+
 #include "graph/lower/convolution/convolution_filters.h"
 
 namespace tilewright::graph {
@@ -17,8 +19,14 @@ struct WindowBlock {
   std::int64_t phases = 1;                         // of rows of x; or combinations of them
   std::int64_t copied_rows = 1;                    // of each phase
   bool shifts_columns = false;  // `columns` are of x, which the columns of a window share
-  std::int64_t row_windows() const { return planes * columns; }
-  std::int64_t windows() const { return rows * row_windows(); }
+  // So are `columns` and so many behind them, and one product goes through the columns of a window
+  // for a single channel. Negative: that is not so.
+  std::int64_t shared_behind = -1;
+  bool goes_by_channel() const { return shared_behind >= 0; }
+  std::int64_t copied_columns() const { return columns + std::max<std::int64_t>(shared_behind, 0); }
+  // A row of windows, as it lies in the copy.
+  std::int64_t row_windows() const { return planes * copied_columns(); }
+  std::int64_t windows() const { return rows * planes * columns; }
   // Copied elements of a channel, with so many copies of x.
   std::int64_t elements(std::int64_t copies) const {
     return phases * copies * copied_rows * row_windows();
