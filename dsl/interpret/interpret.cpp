@@ -15,6 +15,7 @@
 #include "dsl/interpret/tile_data.h"
 #include "dsl/ir/message.h"
 #include "runtime/base/error.h"
+#include "runtime/code/message.h"
 
 namespace tilewright::ir {
 namespace {

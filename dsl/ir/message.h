@@ -17,17 +17,13 @@ namespace tilewright::ir {
 
 // How many values a message takes: one for each "{}".
 int placeholder_count(std::string_view text);
-// The message with %lld, %llu or %g for each "{}", as its value's type asks.
+// The message with %lld, %llu or %g for each "{}", as its value's type asks
+// (runtime/code/message.h).
 std::string message_format(std::string_view text, std::span<const DType> dtypes);
-// A message from a format that `message_format` gave.
-std::string message_text(const char* format, const std::uint64_t* words);
 // The message for a condition that does not hold: where, in which program, of which element (in the
 // shape of the conditions), and the kernel's message.
 std::string assertion_text(std::string_view kernel, std::source_location where,
                            const std::array<std::int64_t, 3>& program, const Shape& shape,
                            std::int64_t element, std::string_view message);
-// Writes a text, or such a message, to the standard output, whole.
-void write_text(std::string_view text);
-void write_message(const char* format, const std::uint64_t* words);
 
 }  // namespace tilewright::ir

@@ -8,6 +8,7 @@
 #include "dsl/ir/rewrite.h"
 #include "dsl/ir/verify.h"
 #include "dsl/math/expression.h"
+#include "runtime/code/message.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -149,7 +150,7 @@ std::optional<std::string> broken_assert(const AssertChecks& checks,
     return ir::assertion_text(checks.function.name, site.where,
                               {words[program_at], words[program_at + 1], words[program_at + 2]},
                               site.shape, words[element_at],
-                              ir::message_text(format.c_str(), values.data()));
+                              message_text(format.c_str(), values.data()));
   }
   return std::nullopt;
 }

@@ -1,20 +1,16 @@
 #include "dsl/target/target.h"
 
-#include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
+#include "runtime/cpu/instruction_sets.h"
 
 namespace tilewright::dsl {
 namespace {
 
 struct HostFacts {
-  const char* name;
+  std::string_view name;
   const char* features;
   const char* cpu;
   int lanes;
@@ -42,28 +38,12 @@ constexpr GpuFacts gpus[] = {
 };
 constexpr GpuFacts no_gpu;
 
-// The processor has them, and the system gives them to this process and all of its threads.
-bool has_tiles() {
-  constexpr unsigned amx_bf16 = 1U << 22, amx_tile = 1U << 24, amx_int8 = 1U << 25;
-  constexpr unsigned all = amx_bf16 | amx_tile | amx_int8;
-  constexpr long request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & all) != all) return false;
-  return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
-
-std::atomic<std::size_t> assumed = std::size(hosts);
-
-// How many of the table this processor does not run.
-std::size_t count_too_new() {
-  __builtin_cpu_init();
-  bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  bool dots = __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
-  if (avx512) return !dots ? 2 : has_tiles() ? 0 : 1;
-  return avx2 ? 3 : 4;
-}
+static_assert(std::size(hosts) == instruction_sets.size());
+static_assert([] {
+  for (std::size_t i = 0; i < std::size(hosts); ++i)
+    if (hosts[i].name != instruction_sets[i]) return false;
+  return true;
+}());
 
 bool is_intel() {
   __builtin_cpu_init();
@@ -123,7 +103,7 @@ Target target_of_gpu(int major, int minor) {
 
 std::vector<std::string_view> host_names() {
   std::vector<std::string_view> names;
-  for (std::size_t i = std::min(count_too_new(), assumed.load()); i < std::size(hosts); ++i)
+  for (std::size_t i = best_instruction_set(); i < std::size(hosts); ++i)
     names.emplace_back(hosts[i].name);
   return names;
 }
@@ -132,7 +112,7 @@ void assume_host(const std::string& name) {
   auto host = std::ranges::find_if(hosts, [&](const HostFacts& h) { return name == h.name; });
   require(host != std::end(hosts), "[target] unknown processor \"", name, "\"; known are ",
           known_hosts());
-  assumed = static_cast<std::size_t>(host - std::begin(hosts));
+  assume_instruction_set(static_cast<std::size_t>(host - std::begin(hosts)));
 }
 
 std::vector<std::string_view> gpu_names() {

@@ -22,6 +22,9 @@ struct CallableFunction {
   const void* address;
 };
 
+// The function that every object of a kernel has.
+inline constexpr std::string_view kernel_entry = "kernel";
+
 // Loads an object and gives the address of its function `entry`; the last owner unmaps the code.
 // `functions` are sorted by name. Thread safe; holds no lock. Raises `Error` beginning with
 // "[loading code]" for an object that is damaged, or that names a function or uses a relocation

@@ -9,12 +9,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "dsl/codegen/llvm/callable_functions.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
 #include "dsl/launch/compile.h"
 #include "dsl/launch/device.h"
+#include "runtime/code/callable_functions.h"
 #include "runtime/code/object.h"
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"

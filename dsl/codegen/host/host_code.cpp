@@ -1,13 +1,13 @@
 // From a function of tile IR to machine code in this process: emission, LLVM's passes, loading.
 #include <llvm/Target/TargetMachine.h>
 
-#include "dsl/codegen/llvm/callable_functions.h"
 #include "dsl/codegen/host/codegen.h"
 #include "dsl/codegen/host/emitter.h"
 #include "dsl/codegen/host/passes/host_pipeline.h"
 #include "dsl/codegen/llvm/jit.h"
 #include "dsl/codegen/llvm/llvm_passes.h"
 #include "runtime/base/error.h"
+#include "runtime/code/callable_functions.h"
 #include "runtime/code/object.h"
 
 namespace tilewright::dsl {
@@ -17,8 +17,6 @@ namespace {
 constexpr const char* llvm_passes =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),"
     "early-cse,adce)";
-
-constexpr const char* entry = "kernel";
 
 struct Generated {
   std::unique_ptr<llvm::LLVMContext> context;
@@ -58,7 +56,7 @@ void generate(const ir::Function& function, const Target& target, Generated& g) 
   g.module->setTargetTriple(g.machine->getTargetTriple());
   g.module->setDataLayout(g.machine->createDataLayout());
   Emitter emitter(*g.module, scheduled, target);
-  emitter.run(entry);
+  emitter.run(std::string(kernel_entry));
   g.scratch_bytes = emitter.scratch_bytes();
   verify_llvm(*g.module, function.name);
   run_llvm_passes(*g.module, g.machine.get(), llvm_passes);
@@ -107,7 +105,7 @@ std::shared_ptr<const Artifact> load_host_object(const ir::Function& function,
     artifact->params.push_back(
         {param.name, function.type(param.value).is_pointer(), function.type(param.value).dtype});
   artifact->scratch_bytes = object.scratch_bytes;
-  artifact->code = load_object(object.bytes, entry, callable_functions());
+  artifact->code = load_object(object.bytes, kernel_entry, callable_functions());
   artifact->host = reinterpret_cast<HostFunction>(artifact->code.get());
   return artifact;
 }

@@ -12,9 +12,9 @@
 #include <mutex>
 #include <system_error>
 
-#include "dsl/codegen/llvm/callable_functions.h"
 #include "runtime/base/fork_gate.h"
 #include "runtime/base/out_of_memory.h"
+#include "runtime/code/callable_functions.h"
 
 namespace tilewright::dsl {
 namespace {

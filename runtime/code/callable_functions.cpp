@@ -1,11 +1,11 @@
-#include "dsl/codegen/llvm/callable_functions.h"
+#include "runtime/code/callable_functions.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "dsl/ir/message.h"
+#include "runtime/code/message.h"
 
 // Conversions of half precision, of the compiler's own library: for processors without F16C.
 extern "C" {
@@ -13,7 +13,7 @@ _Float16 __truncsfhf2(float x);
 float __extendhfsf2(_Float16 x);
 }
 
-namespace tilewright::dsl {
+namespace tilewright {
 namespace {
 
 template <typename Function>
@@ -45,7 +45,7 @@ std::vector<CallableFunction> sorted_functions() {
       {"fmaf", address_of(static_cast<float (*)(float, float, float)>(&::fmaf))},
       {"__truncsfhf2", address_of(&::__truncsfhf2)},
       {"__extendhfsf2", address_of(&::__extendhfsf2)},
-      {"write_message", address_of(&ir::write_message)},
+      {"write_message", address_of(&write_message)},
       {"memcpy", address_of(&::memcpy)},
       {"memset", address_of(&::memset)},
       {"memmove", address_of(&::memmove)}};
@@ -60,4 +60,4 @@ std::span<const CallableFunction> callable_functions() {
   return functions;
 }
 
-}  // namespace tilewright::dsl
+}  // namespace tilewright
