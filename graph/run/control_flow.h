@@ -1,17 +1,17 @@
-// Running control flow: plans of the bodies, made once, which a call of the host runs as often as
-// it must.
+// Planning control flow: plans of the bodies, made once, which a call of the host runs as often as
+// it must (runtime/plan/control_flow.h).
 //
-// A loop is one step of the plan around it. Carried values lie in two buffers in turn, sliced
-// values are read and written in place, and nothing is planned or looked up between two turns. A
-// condition is read by the host: on a GPU each turn of a while loop waits for it, and a choice
-// waits once. Apart from make_plan.cpp, which knows a call of the host and not its work.
+// A loop is one step of the plan around it. Apart from make_plan.cpp, which knows a call of the
+// host and not its work.
 #pragma once
 
+#include <memory>
 #include <source_location>
 #include <vector>
 
 #include "graph/regions/region.h"
 #include "graph/run/plan.h"
+#include "runtime/plan/control_flow.h"
 
 namespace tilewright::graph {
 
@@ -22,8 +22,18 @@ struct PackedOperand {
   bool operator==(const PackedOperand&) const = default;
 };
 
+// What runs it, with the plans that its bodies are the executables of.
+struct PlannedControlFlow {
+  std::shared_ptr<const ControlFlow> control;
+  std::vector<std::shared_ptr<const Plan>> bodies;
+  void operator()(const Grid&, const Argument* arguments) const {
+    run_control_flow(*control, arguments);
+  }
+};
+
 struct ControlFlowCall {
-  // Takes the region's storages (storages_of), then those of `packed`, a pointer each. Thread safe.
+  // A PlannedControlFlow. Takes the region's storages (storages_of), then those of `packed`, a
+  // pointer each. Thread safe.
   HostCall call;
   std::vector<PackedOperand> packed;
 };

@@ -15,7 +15,7 @@
 // compile(); values computed from data and then used as a size, an axis or a bound are read from
 // the tensor, which breaks a compiled function's graph there. Branches and loops become those of
 // the graph where they can (control/loops.h); one that its data never ends can be stopped
-// (graph/run/loop_stop.h).
+// (runtime/plan/loop_stop.h).
 #pragma once
 
 #include <filesystem>

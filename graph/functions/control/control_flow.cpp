@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "graph/ir/location.h"
-#include "graph/run/loop_stop.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
+#include "runtime/plan/loop_stop.h"
 
 namespace tilewright {
 
@@ -147,7 +147,7 @@ Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition, const
   };
   if (Capture::active() == nullptr) {
     Tensors state = carried;
-    const graph::LoopStop stop("while_loop");
+    const LoopStop stop("while_loop");
     for (std::int64_t turns = 0; holds(state).to(Device::cpu(), w).reshape({}, w).item<bool>(w);
          ++turns) {
       stop.look(turns);
@@ -195,7 +195,7 @@ std::pair<Tensors, Tensors> scan_one_by_one(
     const Tensors& sliced, std::int64_t turns, bool reverse, source_location w) {
   Tensors state = carried;
   std::vector<Tensors> given(static_cast<std::size_t>(turns));
-  const graph::LoopStop stop("scan");
+  const LoopStop stop("scan");
   for (std::int64_t i = 0; i < turns; ++i) {
     stop.look(i);
     const std::int64_t at = reverse ? turns - 1 - i : i;

@@ -24,8 +24,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/run/loop_stop.h"
 #include "graph/tensor/tensor.h"
+#include "runtime/plan/loop_stop.h"
 
 namespace tilewright {
 

@@ -155,7 +155,7 @@ std::optional<Results> Loop::turn_by_turn(bool may_read, std::int64_t most,
   Values state = initial_;
   std::vector<Values> given(stacked_count());
   std::int64_t unread = 0;
-  const graph::LoopStop stop("onnx Loop");
+  const LoopStop stop("onnx Loop");
   for (std::int64_t i = 0; i < count; ++i) {
     stop.look(i);
     unread = condition.known() != nullptr ? unread + 1 : 0;

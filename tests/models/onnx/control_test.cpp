@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "graph/compile/compile.h"
-#include "graph/run/loop_stop.h"
 #include "models/onnx/onnx_module.h"
 #include "runtime/base/error.h"
+#include "runtime/plan/loop_stop.h"
 #include "tests/models/onnx/cases.h"
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"

@@ -1,4 +1,4 @@
-#include "graph/run/loop_stop.h"
+#include "runtime/plan/loop_stop.h"
 
 #include <utility>
 
@@ -15,8 +15,6 @@ StoppableLoops::StoppableLoops(const std::atomic<bool>& stop)
     : around_(std::exchange(stop_of_thread, &stop)) {}
 StoppableLoops::~StoppableLoops() { stop_of_thread = around_; }
 
-namespace graph {
-
 LoopStop::LoopStop(std::string_view loop) : loop_(loop), stop_(stop_of_thread) {}
 
 void LoopStop::raise(std::int64_t done) const {
@@ -25,5 +23,4 @@ void LoopStop::raise(std::int64_t done) const {
                      "becomes false, or at a number of turns that it carries and compares"));
 }
 
-}  // namespace graph
 }  // namespace tilewright

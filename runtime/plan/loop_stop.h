@@ -30,8 +30,6 @@ class StoppableLoops {
   const std::atomic<bool>* around_;
 };
 
-namespace graph {
-
 // For one loop, which begins here.
 class LoopStop {
  public:
@@ -49,5 +47,4 @@ class LoopStop {
   const std::atomic<bool>* stop_;
 };
 
-}  // namespace graph
 }  // namespace tilewright
