@@ -21,6 +21,7 @@ set(left_out
   "^graph/ir/evaluate"                  # defines graphs; compiled code never runs it
   "^graph/ir/bgl\\.h$"                  # a view of graphs for algorithms of analysis
   "^graph/tune/plan_lock\\."            # choices as a file
+  "^(runtime/package|graph/compile/packages)/" # plans as files
   "^runtime/(trace|nvtx)\\."            # what profilers hear
   "^runtime/(cache_folder|kept/entry_store)\\." # where things are kept
   "^runtime/base/(env|error)\\."         # settings, messages

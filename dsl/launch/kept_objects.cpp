@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dsl/launch/compiler_identity.h"
+#include "dsl/passes/pipeline.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "runtime/kept/entry_store.h"
@@ -79,6 +80,14 @@ void keep_object(const ObjectIdentity& identity, const HostObject& object) {
   std::memcpy(entry.data(), &object.scratch_bytes, sizeof object.scratch_bytes);
   std::ranges::copy(object.bytes, entry.begin() + sizeof object.scratch_bytes);
   host_objects.keep(entry_key(identity), identity.function.name, entry);
+}
+
+HostObject host_object(const ir::Function& function, const Target& target) {
+  const ObjectIdentity identity{function, ir::content_hash(function), target};
+  if (std::optional<HostObject> kept = kept_object(identity)) return *std::move(kept);
+  ir::Function passed = function;
+  run_passes(passed, {.target = target});
+  return generate_host_object(passed, target);
 }
 
 void forget_object(const ObjectIdentity& identity) { host_objects.forget(entry_key(identity)); }

@@ -24,6 +24,9 @@ struct ObjectIdentity {
 // how the nearest entry of the same program differs. Thread safe.
 std::optional<HostObject> kept_object(const ObjectIdentity& identity);
 void keep_object(const ObjectIdentity& identity, const HostObject& object);
+// The object of a program before its passes, as it was kept, or generated again with the same
+// bytes.
+HostObject host_object(const ir::Function& function, const Target& target);
 // An object that cannot be loaded.
 void forget_object(const ObjectIdentity& identity);
 

@@ -8,11 +8,13 @@
 #include "graph/compile/function_plans.h"
 #include "graph/compile/marks/mark_scope.h"
 #include "graph/compile/options/nested_options.h"
+#include "graph/compile/packages/package_maker.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 #include "runtime/base/fork_gate.h"
 #include "runtime/cpu/parallel.h"
+#include "runtime/package/contents_bytes.h"
 
 namespace tilewright {
 
@@ -165,6 +167,16 @@ std::string CompiledFunction::explain() const {
 std::string CompiledFunction::dump() const {
   GatedLock lock(*state_);
   return state_->plans.dump();
+}
+
+void CompiledFunction::save_package(const std::string& file,
+                                    const std::vector<std::string>& output_names) const {
+  graph::PackageMaker package(output_names, options().threads);
+  {
+    GatedLock lock(*state_);
+    state_->plans.add_to(package);
+  }
+  write_package(package.take(), file);
 }
 
 bool CompiledFunction::wait_until_tuned(double seconds) const {

@@ -104,6 +104,13 @@ class CompiledFunction {
   std::vector<Recompilation> recompilations() const;
   // Every plan as text: the graph, its tasks and their regions, and the tile programs.
   std::string dump() const;
+  // Writes the function, for all signatures that were compiled so far, to a file that another
+  // process runs without compiling (packages/package.h). Tensors that it uses besides its arguments
+  // are in it with the elements that they have now. Outputs are called by these names, or out.0,
+  // out.1, ... Raises `Error` "[save_package] ..." for what a package cannot hold: GPUs, graph
+  // breaks, writes to tensors that are no arguments, and steps that call C++ of this process.
+  void save_package(const std::string& file,
+                    const std::vector<std::string>& output_names = {}) const;
   // With `Options::tune_in_background`: waits until the search for the signatures compiled so far
   // is over, at most this many seconds, and returns whether it is over; 0 only asks. The next call
   // runs what was found. Other threads may call the function meanwhile.
@@ -252,6 +259,14 @@ template <typename M, typename Member>
 requires std::is_member_function_pointer_v<Member>
 auto compile(M& module, Member member, Options options = {}) {
   return detail::following(module, compile(detail::bound(module, member), std::move(options)));
+}
+
+// Compiles the function for these arguments, where it is not, by calling it, and saves it.
+template <typename Function, typename... Arguments>
+void save_package(const std::string& file, const Function& compiled,
+                  const Arguments&... arguments) {
+  compiled(arguments...);
+  compiled.save_package(file);
 }
 
 }  // namespace tilewright

@@ -125,6 +125,14 @@ PlanReport CompiledSignature::report() const {
   return report;
 }
 
+void CompiledSignature::add_to(PackageMaker& package) const {
+  if (segmented_)
+    raise_error(concat("[save_package] the function ", text_of(segmented_->breaks().front()), " ",
+                       segmented_->breaks().front().reason,
+                       ", which breaks its graph; a package holds whole graphs"));
+  whole_->add_to(package, signature_, names_of(form_));
+}
+
 std::string CompiledSignature::dump() const {
   std::string text = concat("# signature: ", to_string(signature_), "\n");
   if (whole_) return text + whole_->dump();

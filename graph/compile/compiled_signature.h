@@ -59,6 +59,8 @@ class CompiledSignature {
   PlanReport report() const;
   // Options that do not hold for a part of it, as its compilation has found.
   void set_unkept(std::vector<UnkeptOption> unkept) { unkept_ = std::move(unkept); }
+  // Raises `Error` for what no package holds.
+  void add_to(PackageMaker& package) const;
   std::string dump() const;  // graph, tasks, regions and tile programs
   // Under way or over; null: nothing is tuned while the function is in use.
   std::shared_ptr<const BackgroundPlan> tuning() const;

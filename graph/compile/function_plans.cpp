@@ -184,6 +184,10 @@ std::vector<PlanReport> FunctionPlans::report() const {
   return reports;
 }
 
+void FunctionPlans::add_to(PackageMaker& package) const {
+  for (const SignatureTable::Entry& entry : table_.entries()) entry.signature->add_to(package);
+}
+
 std::string FunctionPlans::dump() const {
   std::string text;
   for (const SignatureTable::Entry& entry : table_.entries()) text += entry.signature->dump();

@@ -41,6 +41,8 @@ class FunctionPlans {
 
   const std::vector<Recompilation>& recompilations() const { return recompilations_; }
   std::vector<PlanReport> report() const;
+  // Each signature that was compiled so far. Raises `Error` for what no package holds.
+  void add_to(PackageMaker& package) const;
   std::string dump() const;
   std::vector<std::shared_ptr<const BackgroundPlan>> tunings() const;
 

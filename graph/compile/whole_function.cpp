@@ -5,6 +5,7 @@
 
 #include "graph/compile/captures/verify_capture.h"
 #include "graph/tensor/tensor_body.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::graph {
 
@@ -147,6 +148,15 @@ TensorResults WholeFunction::call(const std::vector<Tensor>& arguments, std::int
     if (is_own(argument)) argument = argument.clone();
   results.tensors = run_and_log(kept, times, is_measured, logged);
   return results;
+}
+
+void WholeFunction::add_to(PackageMaker& package, const Signature& signature,
+                           const std::vector<std::string>& names) const {
+  require(logs_.empty(),
+          "[save_package] the function hands values to print() or log_callback(), "
+          "which are C++ of this process; package it without");
+  package.add(
+      {signature, names, plan_.plan(), plan_.inputs(), plan_.written(), plan_.checks(), results_});
 }
 
 void WholeFunction::fill(PlanReport& report) const {

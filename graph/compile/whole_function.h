@@ -14,6 +14,7 @@
 #include "graph/compile/calls/structure.h"
 #include "graph/compile/captures/captured_function.h"
 #include "graph/compile/options/resolved_options.h"
+#include "graph/compile/packages/package_maker.h"
 #include "graph/compile/plans/bound_plan.h"
 #include "graph/compile/reports/plan_report.h"
 #include "graph/ir/ir.h"
@@ -45,6 +46,10 @@ class WholeFunction {
   void verify_capture(const TensorFunction& function, const Signature& signature) const;
 
   void fill(PlanReport& report) const;
+  // Adds it to a package as the function of this signature; raises `Error` for what no package
+  // holds.
+  void add_to(PackageMaker& package, const Signature& signature,
+              const std::vector<std::string>& names) const;
   std::string dump() const { return plan_.dump(); }
   std::shared_ptr<const BackgroundPlan> tuning() const { return plan_.tuning(); }
 

@@ -320,16 +320,18 @@ class PlanMaker {
         slot_of_[id] = {SlotKind::input, static_cast<std::uint32_t>(storage.input)};
       } else if (storage.kind == StorageKind::packed) {
         std::size_t index = graph_.inputs.size() + body_->packed_weights.size();
-        slot_of_[id] = {SlotKind::input, static_cast<std::uint32_t>(index)};
+        slot_of_[id] = {SlotKind::input, static_cast<std::uint32_t>(index), 0, bytes};
         body_->packed_weights.push_back({storage.input, storage.dtype, storage.packed_from,
                                          storage.panels, storage.is_winograd});
       } else if (storage.is_output) {
-        slot_of_[id] = {SlotKind::output, static_cast<std::uint32_t>(run_.output_bytes.size())};
+        const auto output = static_cast<std::uint32_t>(run_.output_bytes.size());
+        slot_of_[id] = {SlotKind::output, output, 0, bytes};
         run_.output_bytes.push_back(bytes);
       } else if (first[id] < 0) {
         continue;
       } else if (storage.kind == StorageKind::constant) {
-        slot_of_[id] = {SlotKind::constant, static_cast<std::uint32_t>(run_.constants.size())};
+        const auto constant = static_cast<std::uint32_t>(run_.constants.size());
+        slot_of_[id] = {SlotKind::constant, constant, 0, bytes};
         run_.constants.push_back(constant_buffer(storage, bytes));
       } else {
         lifetimes.push_back({bytes, first[id], last[id]});
@@ -338,7 +340,7 @@ class PlanMaker {
     }
     MemoryLayout layout = lay_out(lifetimes);
     for (std::size_t i = 0; i < in_arena.size(); ++i)
-      slot_of_[in_arena[i]] = {SlotKind::arena, 0, layout.offsets[i]};
+      slot_of_[in_arena[i]] = {SlotKind::arena, 0, layout.offsets[i], lifetimes[i].bytes};
     run_.arena_bytes = layout.bytes;
   }
 
@@ -371,7 +373,10 @@ class PlanMaker {
   }
 
   void add_launch(const PendingLaunch& from) {
-    for (StorageId id : from.storages) run_.slots.push_back(slot_of_[id]);
+    for (StorageId id : from.storages) {
+      run_.slots.push_back(slot_of_[id]);
+      run_.slots.back().is_written = std::ranges::find(from.writes, id) != from.writes.end();
+    }
     for (std::int64_t size : from.sizes) run_.slots.push_back({SlotKind::number, 0, size});
     run_.grids.push_back(from.grid);
   }

@@ -64,35 +64,42 @@ bool is_inside(const IndexRange& range, std::int64_t element) {
 }
 
 // Without the node, if one of a foreign program used the index.
-static std::string text_of_outside(const IndexRange& range, std::int64_t element) {
+static OutsideText text_around(const IndexRange& range) {
   using Noun = IndexRange::Noun;
   const std::string begin = concat("[", range.operation, "] ");
   const std::string interval = concat("[", range.least, ", ", range.end, ")");
+  const std::string at = concat(" (at ", At{range.where}, "); ");
   switch (range.noun) {
     case Noun::index:
-      return concat(begin, "index ", element, " is outside ", range.end, " places (at ",
-                    At{range.where}, "); it must be in ", interval);
+      return {begin + "index ",
+              concat(" is outside ", range.end, " places", at, "it must be in ", interval)};
     case Noun::id:
-      return concat(begin, "id ", element, " is outside a table of ", range.end, " rows (at ",
-                    At{range.where}, "); ids must be in ", interval);
+      return {begin + "id ", concat(" is outside a table of ", range.end, " rows", at,
+                                    "ids must be in ", interval)};
     case Noun::row:
-      return concat(begin, "row ", element, " is outside an axis of size ", range.end, " (at ",
-                    At{range.where}, "); rows must be in ", interval);
+      return {begin + "row ",
+              concat(" is outside an axis of size ", range.end, at, "rows must be in ", interval)};
     case Noun::target:
-      return concat(begin, "target ", element, " is outside ", range.end, " classes (at ",
-                    At{range.where}, "); targets must be in ", interval,
-                    range.ignored ? concat(" or ", *range.ignored) : "");
+      return {begin + "target ",
+              concat(" is outside ", range.end, " classes", at, "targets must be in ", interval,
+                     range.ignored ? concat(" or ", *range.ignored) : "")};
     case Noun::length:
-      return concat(begin, "length ", element, " is outside ", range.end - 1, " steps (at ",
-                    At{range.where}, "); lengths must be from ", range.least, " to ",
-                    range.end - 1);
+      return {begin + "length ",
+              concat(" is outside ", range.end - 1, " steps", at, "lengths must be from ",
+                     range.least, " to ", range.end - 1)};
   }
   __builtin_unreachable();
 }
 
+OutsideText text_of_outside(const IndexRange& range) {
+  OutsideText text = text_around(range);
+  if (!range.node.empty()) text.after += "\n  in " + range.node;
+  return text;
+}
+
 void raise_outside(const IndexRange& range, std::int64_t element) {
-  raise_error(
-      concat(text_of_outside(range, element), range.node.empty() ? "" : "\n  in ", range.node));
+  const OutsideText text = text_of_outside(range);
+  raise_error(concat(text.before, element, text.after));
 }
 
 void require_inside_at(const IndexRange& range, const TensorBody& body,

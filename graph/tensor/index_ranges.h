@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 
 #include "graph/ir/ir.h"
 #include "graph/tensor/tensor.h"
@@ -13,6 +14,11 @@
 namespace tilewright::graph {
 
 bool is_inside(const IndexRange& range, std::int64_t element);
+// The message for an element outside, which stands between the two.
+struct OutsideText {
+  std::string before, after;
+};
+OutsideText text_of_outside(const IndexRange& range);
 // Raises `Error` that names the operation, the element, the range and the line, and the node of a
 // foreign program where one is known.
 [[noreturn]] void raise_outside(const IndexRange& range, std::int64_t element);

@@ -30,6 +30,7 @@
 #include "dsl/launch/gpu_host.h"
 #include "dsl/target/target.h"
 #include "graph/compile/compile.h"
+#include "graph/compile/packages/package.h"
 #include "graph/compile/region.h"
 #include "graph/compile/sizes/size_marks.h"
 #include "graph/functions/attending/flex_attention.h"

@@ -23,33 +23,62 @@ struct Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
 };
 
+// The opened file, and how many bytes it has.
+class RegularFile {
+ public:
+  RegularFile(const std::filesystem::path& file, std::string_view operation, std::size_t most_bytes)
+      : name_(file.string()), operation_(operation), opened_(file) {
+    require_done(opened_.number >= 0);
+    struct stat facts {};
+    require_done(::fstat(opened_.number, &facts) == 0);
+    require(S_ISREG(facts.st_mode), "[", operation, "] ", name_,
+            " is not a regular file; give the name of one");
+    size_ = static_cast<std::size_t>(facts.st_size);
+    require(size_ <= most_bytes, "[", operation, "] ", name_, " has ", size_, " bytes; at most ",
+            most_bytes, " are read");
+  }
+  std::size_t size() const { return size_; }
+  // Gives how many there were: fewer, if another process has cut it short.
+  std::size_t read(char* to) const {
+    std::size_t done = 0;
+    while (done < size_) {
+      ssize_t got = ::read(opened_.number, to + done, size_ - done);
+      if (got < 0 && errno == EINTR) continue;
+      require_done(got >= 0);
+      if (got == 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  }
+
+ private:
+  void require_done(bool is_done) const {
+    require(is_done, "[", operation_, "] cannot read ", name_, ": ", std::strerror(errno));
+  }
+
+  std::string name_;
+  std::string_view operation_;
+  Descriptor opened_;
+  std::size_t size_ = 0;
+};
+
 }  // namespace
 
 std::string read_regular_file(const std::filesystem::path& file, std::string_view operation,
                               std::size_t most_bytes) {
-  auto require_done = [&](bool is_done) {
-    require(is_done, "[", operation, "] cannot read ", file.string(), ": ", std::strerror(errno));
-  };
-  Descriptor opened(file);
-  require_done(opened.number >= 0);
-  struct stat facts {};
-  require_done(::fstat(opened.number, &facts) == 0);
-  require(S_ISREG(facts.st_mode), "[", operation, "] ", file.string(),
-          " is not a regular file; give the name of one");
-  auto size = static_cast<std::size_t>(facts.st_size);
-  require(size <= most_bytes, "[", operation, "] ", file.string(), " has ", size,
-          " bytes; at most ", most_bytes, " are read");
-  std::string text(size, '\0');
-  std::size_t done = 0;
-  while (done < size) {
-    ssize_t got = ::read(opened.number, text.data() + done, size - done);
-    if (got < 0 && errno == EINTR) continue;
-    require_done(got >= 0);
-    if (got == 0) break;  // another process has cut it short
-    done += static_cast<std::size_t>(got);
-  }
-  text.resize(done);
+  const RegularFile opened(file, operation, most_bytes);
+  std::string text(opened.size(), '\0');
+  text.resize(opened.read(text.data()));
   return text;
+}
+
+void read_regular_file(const std::filesystem::path& file, std::string_view operation,
+                       std::size_t most_bytes,
+                       const std::function<char*(std::size_t bytes)>& memory_of) {
+  const RegularFile opened(file, operation, most_bytes);
+  const std::size_t done = opened.read(memory_of(opened.size()));
+  require(done == opened.size(), "[", operation, "] ", file.string(), " has ", done, " of ",
+          opened.size(), " bytes now; another process writes to it");
 }
 
 }  // namespace tilewright

@@ -1,4 +1,4 @@
-// The text of a file that the user has named.
+// The content of a file that the user has named.
 //
 // Opening a pipe would wait for a writer, and a device may never end; so the file is opened without
 // waiting, and anything but a regular file is refused before a byte is read.
@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,9 @@ namespace tilewright {
 // read, is not a regular file, or has more than `most_bytes`.
 std::string read_regular_file(const std::filesystem::path& file, std::string_view operation,
                               std::size_t most_bytes);
+// The same into memory of the caller's, which `memory_of` gives for so many bytes.
+void read_regular_file(const std::filesystem::path& file, std::string_view operation,
+                       std::size_t most_bytes,
+                       const std::function<char*(std::size_t bytes)>& memory_of);
 
 }  // namespace tilewright

@@ -1,5 +1,7 @@
 #include "runtime/plan/executable.h"
 
+#include <utility>
+
 #include "runtime/cuda/context.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/device_pool.h"
@@ -67,10 +69,8 @@ Argument argument_at(const Executable& executable, const ArgumentSlot& slot,
   __builtin_unreachable();
 }
 
-std::vector<std::shared_ptr<Buffer>> run_executable(const Executable& executable,
-                                                    std::span<void* const> inputs,
-                                                    LaunchTimes* times) {
-  ExecutableMemory memory{allocate_outputs(executable)};
+static void run_steps(const Executable& executable, std::span<void* const> inputs,
+                      ExecutableMemory& memory, LaunchTimes* times) {
   std::shared_ptr<Buffer> arena;
   if (executable.arena_bytes > 0) {
     MemoryOwner owner("intermediate values");
@@ -99,7 +99,20 @@ std::vector<std::shared_ptr<Buffer>> run_executable(const Executable& executable
       wait();
     });
   }
+}
+
+std::vector<std::shared_ptr<Buffer>> run_executable(const Executable& executable,
+                                                    std::span<void* const> inputs,
+                                                    LaunchTimes* times) {
+  ExecutableMemory memory{allocate_outputs(executable)};
+  run_steps(executable, inputs, memory, times);
   return results_of(executable, memory.outputs);
+}
+
+void run_executable(const Executable& executable, std::span<void* const> inputs,
+                    std::vector<std::shared_ptr<Buffer>> outputs) {
+  ExecutableMemory memory{std::move(outputs)};
+  run_steps(executable, inputs, memory, nullptr);
 }
 
 }  // namespace tilewright

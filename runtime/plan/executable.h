@@ -31,6 +31,8 @@ struct ArgumentSlot {
   SlotKind kind;
   std::uint32_t index = 0;  // of the input, output buffer or constant
   std::int64_t offset = 0;  // in the arena, bytes; of a number, itself
+  std::int64_t bytes = 0;   // that the step may touch there; 0 where that is not known, of inputs
+  bool is_written = false;  // the step may write there; otherwise it reads alone
 };
 
 // Runs a kernel's whole grid on the calling thread, with one argument a parameter.
@@ -107,6 +109,9 @@ void run_step(const Executable& executable, const ExecutableStep& step, const Ar
 std::vector<std::shared_ptr<Buffer>> run_executable(const Executable& executable,
                                                     std::span<void* const> inputs,
                                                     LaunchTimes* times = nullptr);
+// The same in memory that the caller has made for the outputs, as `allocate_outputs` does.
+void run_executable(const Executable& executable, std::span<void* const> inputs,
+                    std::vector<std::shared_ptr<Buffer>> outputs);
 
 // Runs one step by calling `run`, and notes how long that took.
 template <typename Run>

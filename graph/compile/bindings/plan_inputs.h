@@ -38,6 +38,7 @@ class PlanInputs {
   const std::vector<Tensor>& captured() const { return captured_; }
   const FrozenValues& frozen() const { return frozen_; }
   FrozenMemory frozen_memory() const;
+  const std::vector<std::shared_ptr<Buffer>>& packed() const { return packed_; }
   // Input `i` of a call with these arguments.
   const Tensor& at(std::size_t i, const std::vector<Tensor>& arguments) const {
     if (i < arguments_) return arguments[i];

@@ -28,6 +28,9 @@ class PlanResults {
                               const PlanInputs& inputs, const std::vector<Tensor>& arguments,
                               const std::shared_ptr<StepCount>& steps) const;
 
+  const std::vector<ResultOrigin>& origins() const { return origins_; }
+  const std::vector<ResultChange>& changes() const { return changes_; }
+
  private:
   void change(std::vector<Tensor>& results, const PlanInputs& inputs,
               const std::vector<Tensor>& arguments) const;

@@ -33,8 +33,7 @@ static std::vector<ViewTaken> views_to(const TensorBody* body, const Graph& grap
   return views;
 }
 
-// None: one of them is a reshape that has to copy.
-static std::optional<StridedView> place_of(const std::vector<ViewTaken>& views, StridedView place) {
+std::optional<StridedView> place_of(const std::vector<ViewTaken>& views, StridedView place) {
   for (const ViewTaken& taken : views) {
     std::optional<StridedView> viewed = view_of(taken.op, taken.attributes, place);
     if (!viewed) return std::nullopt;

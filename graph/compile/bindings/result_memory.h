@@ -63,6 +63,8 @@ struct ResultChange {
 };
 // Results of the graph that are views of inputs become these inputs, unless it writes them.
 void leave_views_out(Graph& graph, std::span<const ResultOrigin> origins);
+// Where the elements of such views lie, of what lies there; none: one of them has to copy.
+std::optional<StridedView> place_of(const std::vector<ViewTaken>& views, StridedView place);
 // The view of an input that a result is.
 Tensor view_of_input(const Tensor& input, const std::vector<ViewTaken>& views);
 // In the order in which it is done.

@@ -43,6 +43,7 @@ class BoundPlan {
   const Plan& plan() const { return chosen_.plan(); }
   const PlanInputs& inputs() const { return inputs_; }
   const RowChecks& checks() const { return checks_; }
+  const std::vector<std::size_t>& written() const { return written_.numbers(); }  // of inputs
   // True if the captured tensors of another run of the function lie where the plan expects them.
   bool fits(const std::vector<Tensor>& captured) const;
   void rebind(std::vector<Tensor> captured, RowChecks checks);

@@ -33,6 +33,9 @@ class RowChecks {
   void before(const std::function<const Tensor&(std::size_t)>& input) const;
   void after(std::vector<Tensor>& outputs) const;  // takes those that were added away
   bool adds_outputs() const { return !computed_.empty(); }
+  const std::vector<IndexSites::Known>& known() const { return known_; }  // looked at before a call
+  // Of each two of the outputs that were added, behind the graph's own.
+  const std::vector<IndexRange>& computed() const { return computed_; }
 
  private:
   void take(Graph& graph, IndexSites sites);

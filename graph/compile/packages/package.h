@@ -1,0 +1,62 @@
+// A package of compiled functions, loaded from a file: it runs without capturing, lowering or
+// compiling anything.
+//
+//   auto fast = compile(model);
+//   save_package("model.twp", fast, x);                  // once
+//
+//   const Package model = load_package("model.twp");     // in another process
+//   std::vector<Tensor> y = model(x);
+//
+// A package holds a function for each signature (dtypes and shapes of its arguments) that was
+// compiled when it was saved, with the machine code and the weights that it reads. Results have the
+// bits that the compiled function gives, on any number of threads; each is memory of its own, also
+// where the function returns an argument or a view of one. A package is code: load it only where
+// you would run a program from the same source. See docs/guide/deployment.md.
+#pragma once
+
+#include <concepts>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "graph/tensor/tensor.h"
+#include "runtime/package/package_tensor.h"
+
+namespace tilewright {
+
+class LoadedPackage;  // runtime/package/loaded_package.h
+
+// What one function of a package takes and gives.
+struct PackageSignature {
+  std::vector<PackageTensor> inputs, outputs;
+};
+
+// Copies share all memory. Thread safe.
+class Package {
+ public:
+  std::vector<PackageSignature> signatures() const;  // of its functions, one at least
+  // The results for arguments of one of these signatures, in the memory of the host. An argument
+  // that the function writes in place is changed. Raises `Error` "[run_package] ..." for others.
+  std::vector<Tensor> run(std::span<const Tensor> arguments) const;
+  template <typename... Tensors>
+  requires(std::convertible_to<const Tensors&, Tensor>&&...) std::vector<Tensor>
+  operator()(const Tensors&... arguments) const {
+    const std::vector<Tensor> all{Tensor(arguments)...};
+    return run(all);
+  }
+  // What it needs, takes and gives, and, with `steps`, the steps of its plans.
+  std::string text(bool steps = false) const;
+
+ private:
+  friend Package load_package(const std::filesystem::path& file);
+  explicit Package(std::shared_ptr<const LoadedPackage> loaded) : loaded_(std::move(loaded)) {}
+  std::shared_ptr<const LoadedPackage> loaded_;
+};
+
+// Raises `Error` "[load_package] FILE: ..." for a file that is damaged, that another version has
+// written, or whose code is for another processor; the message says what would help.
+Package load_package(const std::filesystem::path& file);
+
+}  // namespace tilewright

@@ -1,0 +1,209 @@
+#include "runtime/package/contents_bytes.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "runtime/base/error.h"
+#include "runtime/base/out_of_memory.h"
+#include "runtime/files/atomic_file.h"
+#include "runtime/files/regular_file.h"
+#include "runtime/package/content_hash.h"
+#include "runtime/package/contents_fields.h"
+#include "runtime/package/field_reader.h"
+#include "runtime/package/field_writer.h"
+#include "runtime/package/verify.h"
+
+namespace tilewright {
+namespace {
+
+constexpr std::array<char, 8> magic = {'\x89', 'T', 'W', 'P', '\r', '\n', '\x1a', '\n'};
+constexpr std::size_t alignment = 64;
+constexpr std::size_t most_bytes = std::size_t{1} << 40;
+constexpr const char* copy_again =
+    "; the file is damaged or was cut off: copy it again, or package the model again";
+
+struct PackageHeader {
+  std::array<char, 8> magic;
+  std::uint32_t format, header_bytes;
+  std::uint64_t file_bytes, plan_bytes;
+  Hash plan, header;  // hashes: of the plan, and of the header before this one
+};
+static_assert(sizeof(PackageHeader) == 64 && std::is_trivially_copyable_v<PackageHeader>);
+
+std::size_t padded(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+Hash hash_of_header(const PackageHeader& header) {
+  return hash_of_content(
+      std::as_bytes(std::span(&header, 1)).first(offsetof(PackageHeader, header)));
+}
+
+struct BlobEntry {
+  std::uint64_t bytes = 0;
+  Hash hash;
+};
+template <typename Fields, typename Entries>
+void blob_entries(Fields& f, Entries& entries) {
+  f.list(entries, "list of blobs", [&](auto& entry) {
+    f.number(entry.bytes, "size of a blob");
+    f.number(entry.hash.high, "hash of a blob");
+    f.number(entry.hash.low, "hash of a blob");
+  });
+}
+
+std::string plan_of(const PackageContents& contents) {
+  std::vector<BlobEntry> entries;
+  for (const PackageBlob& blob : contents.blobs)
+    entries.push_back({blob.bytes.size(), hash_of_content(blob.bytes)});
+  FieldWriter fields;
+  blob_entries(fields, std::as_const(entries));
+  package_fields::contents(fields, contents);
+  return fields.bytes();
+}
+
+PackageHeader header_of(std::string_view plan, std::size_t file_bytes) {
+  PackageHeader header{magic, package_format, sizeof(PackageHeader), file_bytes, plan.size(), {},
+                       {}};
+  header.plan = hash_of_content(std::as_bytes(std::span(plan)));
+  header.header = hash_of_header(header);
+  return header;
+}
+
+// Hands out the bytes of the file from its begin to its end.
+template <typename Write>
+void write_parts(const PackageContents& contents, const Write& write) {
+  const std::string plan = plan_of(contents);
+  std::size_t file_bytes = sizeof(PackageHeader) + plan.size();
+  for (const PackageBlob& blob : contents.blobs)
+    file_bytes = padded(file_bytes) + blob.bytes.size();
+  const PackageHeader header = header_of(plan, file_bytes);
+  write(&header, sizeof header);
+  write(plan.data(), plan.size());
+  std::size_t at = sizeof header + plan.size();
+  static constexpr std::array<char, alignment> zeros{};
+  for (const PackageBlob& blob : contents.blobs) {
+    write(zeros.data(), padded(at) - at);
+    write(blob.bytes.data(), blob.bytes.size());
+    at = padded(at) + blob.bytes.size();
+  }
+}
+
+void require_header(const PackageHeader& header, std::size_t file_bytes) {
+  require(header.magic == magic,
+          "it is no package; packages are made by save_package() and by "
+          "`tilewright package`");
+  require(header.format == package_format, "its format is number ", header.format,
+          ", and this version of the library reads number ", package_format,
+          "; package the model again with this version, or run it with the one that made it");
+  require(header.header == hash_of_header(header) && header.header_bytes == sizeof header,
+          "the hash of its header is ", hash_of_header(header).hex(), ", and should be ",
+          header.header.hex(), copy_again);
+  require(header.file_bytes == file_bytes, "it has ", file_bytes, " bytes, and should have ",
+          header.file_bytes, copy_again);
+  require(header.plan_bytes <= file_bytes - sizeof header, "its plan has ", header.plan_bytes,
+          " bytes, in a file of ", file_bytes, copy_again);
+}
+
+std::vector<PackageBlob> blobs_of(const std::vector<BlobEntry>& entries, std::size_t at,
+                                  const std::shared_ptr<Buffer>& memory) {
+  const std::span all(static_cast<const std::byte*>(memory->data()),
+                      static_cast<std::size_t>(memory->size_bytes()));
+  std::vector<PackageBlob> blobs;
+  for (const BlobEntry& entry : entries) {
+    at = padded(at);
+    require(at <= all.size() && entry.bytes <= all.size() - at, "blob ", blobs.size(), " has ",
+            entry.bytes, " bytes, of which ", all.size() - std::min(at, all.size()), " are there",
+            copy_again);
+    blobs.push_back({all.subspan(at, entry.bytes), memory});
+    const Hash hash = hash_of_content(blobs.back().bytes);
+    require(hash == entry.hash, "the hash of blob ", blobs.size() - 1, " is ", hash.hex(),
+            ", and should be ", entry.hash.hex(), copy_again);
+    at += entry.bytes;
+  }
+  require(at == all.size(), "it has ", all.size(), " bytes, of which ", at, " are used",
+          copy_again);
+  return blobs;
+}
+
+PackageContents parse(const std::shared_ptr<Buffer>& memory) {
+  const auto bytes = static_cast<std::size_t>(memory->size_bytes());
+  PackageHeader header;
+  require(bytes >= sizeof header, "it has ", bytes, " bytes, and the header of a package has ",
+          sizeof header, copy_again);
+  std::memcpy(&header, memory->data(), sizeof header);
+  require_header(header, bytes);
+  const std::span plan(static_cast<const std::byte*>(memory->data()) + sizeof header,
+                       header.plan_bytes);
+  const Hash hash = hash_of_content(plan);
+  require(hash == header.plan, "the hash of its plan is ", hash.hex(), ", and should be ",
+          header.plan.hex(), copy_again);
+  FieldReader fields(plan);
+  std::vector<BlobEntry> entries;
+  blob_entries(fields, entries);
+  PackageContents contents;
+  package_fields::contents(fields, contents);
+  require(fields.is_at_end(), "its plan goes on behind the last field", copy_again);
+  contents.blobs = blobs_of(entries, sizeof header + plan.size(), memory);
+  verify(contents);
+  return contents;
+}
+
+}  // namespace
+
+void write_package(const PackageContents& contents, const std::filesystem::path& file) {
+  try {
+    verify(contents);
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error& error) {
+    throw InternalError(concat("[save_package] ", error.what()));
+  }
+  AtomicFile out(file, "save_package");
+  write_parts(contents, [&](const void* data, std::size_t bytes) {
+    if (bytes > 0) out.write(data, bytes);
+  });
+  out.commit();
+}
+
+std::string package_bytes(const PackageContents& contents) {
+  std::string bytes;
+  write_parts(contents, [&](const void* data, std::size_t count) {
+    bytes.append(static_cast<const char*>(data), count);
+  });
+  return bytes;
+}
+
+void seal_package(std::string& bytes) {
+  PackageHeader header;
+  if (bytes.size() < sizeof header) return;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.plan_bytes <= bytes.size() - sizeof header)
+    header.plan =
+        hash_of_content(std::as_bytes(std::span(bytes).subspan(sizeof header, header.plan_bytes)));
+  header.file_bytes = bytes.size();
+  header.header = hash_of_header(header);
+  std::memcpy(bytes.data(), &header, sizeof header);
+}
+
+PackageContents parse_package(const std::shared_ptr<Buffer>& memory, const std::string& name) {
+  try {
+    return parse(memory);
+  } catch (const OutOfMemory&) {
+    throw;
+  } catch (const Error& error) {
+    raise_error(concat("[load_package] ", name, ": ", error.what()));
+  }
+}
+
+PackageContents read_package(const std::filesystem::path& file) {
+  std::shared_ptr<Buffer> memory;
+  read_regular_file(file, "load_package", most_bytes, [&](std::size_t bytes) {
+    memory = Buffer::allocate(static_cast<std::int64_t>(bytes));
+    return static_cast<char*>(memory->data());
+  });
+  return parse_package(memory, file.string());
+}
+
+}  // namespace tilewright

@@ -1,0 +1,41 @@
+// A package as the bytes of a file.
+//
+// A header of 64 bytes (magic number, version of the format, sizes, hashes), the plan (all fields
+// of PackageContents), and the blobs, each from a multiple of 64 bytes on, so that they are used
+// where they lie. The hash of the plan stands in the header, those of the blobs in the plan. They
+// find accidents; against an attacker a package is trusted like any program, since its code is run.
+//
+// The reader believes nothing: sizes and places are compared with the bytes that are there, and
+// what it returns has passed verify.h. The version of the format is the first thing that is
+// compared: it changes with every change of the fields, of the meaning of steps, or of the
+// functions that code may call.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "runtime/buffer.h"
+#include "runtime/package/contents.h"
+
+namespace tilewright {
+
+constexpr std::uint32_t package_format = 1;
+
+// Raises `Error` "[save_package] ..." where the file cannot be written. It appears whole or not at
+// all.
+void write_package(const PackageContents& contents, const std::filesystem::path& file);
+// Raises `Error` "[load_package] FILE: ..." that says what was found, what is wanted, and what
+// would help.
+PackageContents read_package(const std::filesystem::path& file);
+
+// The parts of both that know no files. `name` is the file's in messages. The contents refer to the
+// memory and own it.
+std::string package_bytes(const PackageContents& contents);
+PackageContents parse_package(const std::shared_ptr<Buffer>& memory, const std::string& name);
+// Makes the size and the hashes in the header fit the bytes and the plan. For tests of the checks
+// behind the hashes.
+void seal_package(std::string& bytes);
+
+}  // namespace tilewright

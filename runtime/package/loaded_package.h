@@ -1,0 +1,60 @@
+// A package in this process: its code is loaded, and its functions run on memory of the caller's.
+//
+// Loading reads the file once, checks it and maps the code; weights are used where they were read
+// to. Running takes nothing but the threads of the host and memory from the pool. Everything here
+// is thread safe: any number of threads may run one package at once, on arguments of their own.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/buffer.h"
+#include "runtime/package/contents.h"
+
+namespace tilewright {
+
+// A tensor of the caller's: row-major, in the memory of the host.
+struct PackageArgument {
+  DType dtype = DType::f32;
+  Shape shape;
+  void* data = nullptr;
+};
+
+class LoadedPackage {
+ public:
+  // Raises `Error` "[load_package] FILE: ...".
+  explicit LoadedPackage(const std::filesystem::path& file);
+  LoadedPackage(PackageContents contents, std::string name);
+
+  const PackageContents& contents() const { return contents_; }
+  const std::string& name() const { return name_; }  // of the file, in messages
+  std::string signatures_text() const;               // "(f32 1x8), (f32 4x8)"
+
+  // The function that takes such arguments. Raises `Error` "[run_package] ..." that names the
+  // argument and what it must be.
+  const PackageFunction& function_for(std::span<const PackageArgument> arguments) const;
+  // Runs a function of this package on arguments that it takes, at these addresses. Outputs are
+  // written to `outputs`, an address each, or to new memory where there are no addresses; returned
+  // is the memory of each. Raises `Error` "[run_package] ..." where an output shares memory with an
+  // argument or another output, and the errors of checks of indices.
+  std::vector<std::shared_ptr<Buffer>> run(const PackageFunction& function,
+                                           std::span<void* const> arguments,
+                                           std::span<void* const> outputs = {}) const;
+  // Both, for outputs that the caller describes. Raises `Error` where one has another type.
+  void run(std::span<const PackageArgument> arguments,
+           std::span<const PackageArgument> outputs) const;
+
+ private:
+  void load();
+  ExecutableKernel kernel_of_control_flow(const PackageControlFlow& own) const;
+
+  std::string name_;
+  PackageContents contents_;                                    // as it was read: without code
+  std::vector<std::shared_ptr<const Executable>> executables_;  // of the contents, with it
+};
+
+}  // namespace tilewright

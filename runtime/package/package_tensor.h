@@ -1,0 +1,21 @@
+// A tensor that a function of a package takes or gives, by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/base/dtype.h"
+#include "runtime/base/shape.h"
+
+namespace tilewright {
+
+// Row-major, in the memory of the host.
+struct PackageTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  bool is_written = false;  // an input that the function changes in place
+  std::int64_t bytes() const { return element_count(shape) * size_bytes(dtype); }
+};
+
+}  // namespace tilewright

@@ -1,0 +1,16 @@
+// The rules that the contents of a package keep, so that running them touches no memory but the
+// inputs, the outputs, the arena and the package's own.
+//
+// Numbers refer to things that are there; an argument of a step lies inside what it is in; a step
+// reads no part of the arena and of the outputs that no step before it has written. What the code
+// of a kernel does with its arguments is its compiler's promise and cannot be seen here.
+#pragma once
+
+#include "runtime/package/contents.h"
+
+namespace tilewright {
+
+// Raises `Error` that names the function, the step and the rule.
+void verify(const PackageContents& contents);
+
+}  // namespace tilewright
