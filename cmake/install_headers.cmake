@@ -1,10 +1,11 @@
-# Installs the headers that <tilewright/tilewright.h> reaches, and no other, under one folder.
+# Installs the headers that <tilewright/tilewright.h> reaches, the C interface, and no other, under one
+# folder.
 #
 # In the tree an include is written from the root of the repository ("graph/tensor/tensor.h"); a user's
 # include path has it under tilewright/, so the prefix is rewritten on the way.
 # Reads TILEWRIGHT_SOURCE_DIR, writes to TILEWRIGHT_INCLUDE_DIR.
 cmake_policy(VERSION 3.25)
-set(to_visit include/tilewright/tilewright.h)
+set(to_visit include/tilewright/tilewright.h include/tilewright/c_api.h)
 set(visited "")
 while(to_visit)
   list(POP_FRONT to_visit header)

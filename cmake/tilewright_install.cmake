@@ -37,6 +37,9 @@ install(CODE "if(NOT DEFINED CMAKE_INSTALL_DO_STRIP AND CMAKE_INSTALL_CONFIG_NAM
   set(CMAKE_INSTALL_DO_STRIP 1)
 endif()")
 install(TARGETS tilewright EXPORT tilewright_targets)
+if(TARGET tilewright_c)
+  install(TARGETS tilewright_c)
+endif()
 install(EXPORT tilewright_targets NAMESPACE tilewright:: FILE tilewrightTargets.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
 

@@ -42,7 +42,8 @@ for i, path in enumerate(sorted(models.glob("**/*.safetensors"))):
 header = b'{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}'
 seed("safetensors", "small", len(header).to_bytes(8, "little") + header + bytes(8))
 PYTHON
-[ $# -gt 0 ] || set -- exported program onnx safetensors tokenizer
+mkdir -p "$work/package" && "$build/tests/lesson_17_packages" "$work/package/seed" >"$work/lesson.txt"
+[ $# -gt 0 ] || set -- exported program onnx safetensors tokenizer package
 for target in "$@"; do
   echo "$target: $seconds s"
   "$build/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -rss_limit_mb=2000 -malloc_limit_mb=1000 \

@@ -2,6 +2,9 @@
 // gives.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <iostream>
+
 #include "dsl/launch/compile.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/packages/package.h"
