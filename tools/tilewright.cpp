@@ -18,10 +18,11 @@ namespace {
 
 constexpr Command commands[] = {
     {"generate", "Continue a text with a model from a Hugging Face folder", add_generate},
-    {"run", "Run a program that PyTorch has exported (.pt2) or an ONNX model (.onnx)", add_run},
+    {"run", "Run a program that PyTorch has exported (.pt2) an ONNX model or a package", add_run},
     {"inspect", "Show what such a program takes, gives and is made of", add_inspect},
     {"bench", "Measure this machine and what the compiler makes of it", add_bench},
     {"explain", "Show what a model is compiled to: regions, kernels, bytes, time", add_explain},
+    {"package", "Compile such a program to a file that runs without compiling", add_package},
     {"opt", "Run passes over tile programs or a graph, given as text", add_opt},
     {"tune", "Find the fastest block sizes of kernels by the clock", add_tune},
     {"ptx", "Show what tile IR text becomes on a GPU", add_ptx},

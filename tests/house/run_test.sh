@@ -267,6 +267,38 @@ def peak(ballast_bytes):
 alone, from_large = peak(0), peak(1 << 28)
 assert 0 < from_large < alone + (1 << 27), (alone, from_large)
 PYTHON
+# Packages: what a model gives, without compiling it again.
+for model in net.pt2 factors.onnx; do
+  ends 0 package $model -o model.twp --inputs named.safetensors --inputs numbered.safetensors
+  said 'model.twp: ' out
+  ends 0 inspect model.twp
+  said 'function 1' out
+  said 'input x: f32 [2x2]' out
+  ends 0 inspect model.twp --json
+  python3 -c 'import json; d = json.load(open("out")); assert d["functions"][0]["inputs"][0]["shape"] == [3, 2], d'
+  for inputs in named numbered; do
+    ends 0 run $model --inputs $inputs.safetensors --outputs compiled.safetensors
+    ends 0 run model.twp --inputs $inputs.safetensors --outputs packaged.safetensors --repeat 3
+    said 'median of 2 others' out
+    cmp compiled.safetensors packaged.safetensors || fail "$model: a package gives other bits"
+  done
+done
+ends 1 run model.twp --inputs many.safetensors
+said "[run_package] argument 0 'x' is f32 9x2, and model.twp was made for (f32 3x2), (f32 2x2); pass one" err
+ends 1 run model.twp --inputs other.safetensors
+said 'has no tensor "x", nor "in.0"; the package takes f32 [3x2]' err
+ends 2 run model.twp
+said '--inputs is missing; the package takes 1 tensors' err
+ends 2 run model.twp --inputs named.safetensors --explain
+said 'model.twp is a package; --constant, --mapped and --explain are for models' err
+ends 2 package net.pt2 -o other.twp
+said 'the sizes of input "x" may differ: [s0 (0 to 8), 2]; name safetensors files with inputs of each size' err
+ends 2 package net.pt2 -o other.twp --inputs named.safetensors --device emulated:sm_80
+said 'the device is emulated:sm_80; packages hold code of the host: --device cpu' err
+head -c 300 model.twp >cut.twp
+ends 1 run cut.twp --inputs named.safetensors
+said '[load_package] cut.twp: it has 300 bytes, and should have ' err
+
 ends 2 run .
 said '[run] . is a folder; name a program' err
 head -c 500 net.pt2 >cut.pt2

@@ -1,11 +1,12 @@
 // `tilewright inspect`: the inputs, outputs and operators of a program that PyTorch has exported,
-// or of an ONNX model; the sizes and weights of a Hugging Face folder.
+// or of an ONNX model; the sizes and weights of a Hugging Face folder; the contents of a package.
 #include <fmt/format.h>
 
 #include <filesystem>
 #include <map>
 #include <vector>
 
+#include "graph/compile/packages/package.h"
 #include "models/decoder/decoder_families.h"
 #include "models/files/reader.h"
 #include "models/weights/weights.h"
@@ -18,8 +19,8 @@ namespace tilewright::tools {
 namespace {
 
 constexpr const char* what_can_be_inspected =
-    "a program that torch.export.save has written (.pt2), an ONNX model (.onnx), or the folder of "
-    "a Hugging Face model";
+    "a program that torch.export.save has written (.pt2), an ONNX model (.onnx), the folder of a "
+    "Hugging Face model, or a package of `tilewright package` (.twp)";
 
 nlohmann::json as_json(const ProgramSummary& summary) {
   nlohmann::json inputs = nlohmann::json::array(), operators = nlohmann::json::array();
@@ -46,7 +47,7 @@ nlohmann::json as_json(const ProgramSummary& summary) {
 struct Look {
   std::string model;
   std::vector<std::string> constants;
-  bool json = false, follow_links = false;
+  bool json = false, follow_links = false, steps = false;
 };
 
 // The weights of a folder as they are stored.
@@ -106,8 +107,34 @@ void inspect_folder(const Look& a) {
              config.kv_heads);
 }
 
+nlohmann::json as_json(const std::vector<PackageTensor>& tensors) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const PackageTensor& tensor : tensors)
+    list.push_back({{"name", tensor.name},
+                    {"dtype", name_of(tensor.dtype)},
+                    {"shape", std::vector<std::int64_t>(tensor.shape)},
+                    {"is_written", tensor.is_written}});
+  return list;
+}
+
+void inspect_package(const Look& a) {
+  require_use(a.constants.empty(), "[inspect] ", a.model,
+              " is a package; --constant is for the inputs of a program");
+  const Package package = load_package(a.model);
+  if (!a.json) {
+    fmt::print("{}", package.text(a.steps));
+    return;
+  }
+  nlohmann::json functions = nlohmann::json::array();
+  for (const PackageSignature& signature : package.signatures())
+    functions.push_back(
+        {{"inputs", as_json(signature.inputs)}, {"outputs", as_json(signature.outputs)}});
+  fmt::print("{}\n", nlohmann::json{{"functions", functions}}.dump(2));
+}
+
 void inspect(const Look& a) {
   require_file("inspect", a.model, what_can_be_inspected);
+  if (is_package(a.model)) return inspect_package(a);
   if (std::filesystem::is_directory(a.model)) return inspect_folder(a);
   const ProgramSummary summary = summary_of(a.model, constants_of(a.model, a.constants));
   if (a.json) {
@@ -146,6 +173,7 @@ void add_inspect(CLI::App& command) {
                    "of a folder: also where they lead out of it (and not to the Hugging Face "
                    "cache's own files)");
   command.add_flag("--json", a->json, "print JSON");
+  command.add_flag("--steps", a->steps, "of a package: also each launch, with its arguments");
   command.callback([a] { inspect(*a); });
 }
 

@@ -1,21 +1,20 @@
-// `tilewright run`: a program that PyTorch has exported, or an ONNX model, on inputs from a file.
+// `tilewright run`: a program that PyTorch has exported, an ONNX model, or a package, on inputs
+// from a file.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
-#include <set>
 #include <vector>
 
-#include "models/exported/exported_module.h"
-#include "models/files/reader.h"
-#include "models/onnx/onnx_module.h"
+#include "graph/compile/packages/package.h"
 #include "models/weights/safetensors.h"
 #include "runtime/cpu/system_memory.h"
 #include "tools/console/command.h"
 #include "tools/console/table.h"
-#include "tools/console/terminal_text.h"
 #include "tools/measure/measure.h"
+#include "tools/programs/model_inputs.h"
 #include "tools/programs/model_programs.h"
 
 namespace tilewright::tools {
@@ -29,99 +28,6 @@ struct RunArguments {
   RunOptions run;
 };
 
-std::unique_ptr<ProgramModule> load(const RunArguments& a, const Constants& constants) {
-  const Reading reading = a.mapped ? Reading::mapped : Reading::as_needed;
-  if (!is_onnx(a.model))
-    return load_exported(a.model, {.reading = reading, .constants = constants});
-  auto model = load_onnx(a.model, {.reading = reading, .constants = constants});
-  if (a.inputs.empty()) return model;
-  // Inputs that have a default are those of the file where it has them.
-  Safetensors file = Safetensors::open(a.inputs);
-  Constants all = constants;
-  for (const std::string& name : model->defaults())
-    if (file.find(name) != nullptr) all.emplace(name, file.tensor(name));
-  if (all.size() == constants.size()) return model;
-  return load_onnx(a.model, {.reading = reading, .constants = all});
-}
-
-// At most eight names.
-std::string quoted(const std::vector<std::string>& names) {
-  constexpr std::size_t most = 8;
-  std::vector<std::string> shown;
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i)
-    shown.push_back(concat("\"", json::excerpt(names[i]), "\""));
-  const std::string rest =
-      names.size() > most ? concat(" and ", names.size() - most, " more") : std::string();
-  return concat(listed(shown), rest);
-}
-
-// A tensor in the file is meant to be used: an unread one, such as an input that the program was
-// exported without or an extra one, is an error. Expected results may lie beside them, named as by
-// --outputs.
-void refuse_unread(const Safetensors& file, const std::set<std::string>& read,
-                   const ProgramModule& model, const std::string& path) {
-  std::vector<std::string> unread, inputs;
-  for (const SafetensorsEntry& entry : file.entries())
-    if (!read.contains(entry.name) && !entry.name.starts_with("out.")) unread.push_back(entry.name);
-  for (const ProgramInput& input : model.inputs()) inputs.push_back(input.name);
-  require(
-      unread.empty(), "[run] ", path, ": no input of the model is ", quoted(unread), "; it takes ",
-      inputs.empty() ? "none" : concat(quoted(inputs), ", by these names or as in.0, in.1, ..."),
-      " (out.0, out.1, ... are passed over)");
-}
-
-// At most eight elements.
-std::string values_text(const Tensor& values) {
-  constexpr std::int64_t most = 8;
-  const Tensor first = values.reshape({-1}).slice(0, 0, std::min(most, values.count()));
-  std::string text;
-  auto add = [&](auto value) { text += concat(text.empty() ? "" : ",", value); };
-  if (is_floating(values.dtype()))
-    for (double value : first.to(DType::f64).to_vector<double>()) add(value);
-  else
-    for (std::int64_t value : first.to(DType::i64).to_vector<std::int64_t>()) add(value);
-  return concat(values.dtype(), " [", values.shape(), "] ", text,
-                values.count() > most ? ",.." : "");
-}
-
-// An inputs file may also have inputs that --constant holds, with the same values.
-void require_equal(const Safetensors& file, const Constants& constants, const std::string& path,
-                   std::set<std::string>& read) {
-  for (const auto& [name, constant] : constants) {
-    if (file.find(name) == nullptr) continue;
-    const Tensor given = file.tensor(name);
-    const bool is_equal = given.dtype() == constant.dtype() && given.shape() == constant.shape() &&
-                          all(given == constant).item<bool>();
-    require(is_equal, "[run] \"", json::excerpt(name), "\" is ", values_text(given), " in ", path,
-            " and ", values_text(constant),
-            " by --constant; leave one of them out, or give the same value");
-    read.insert(name);
-  }
-}
-
-// By the model's names, or else in.0, in.1, ...
-std::vector<Tensor> read_inputs(const ProgramModule& model, const Constants& constants,
-                                const std::string& path, const Device& device) {
-  Safetensors file = Safetensors::open(path);
-  std::vector<Tensor> inputs;
-  std::set<std::string> read;
-  require_equal(file, constants, path, read);
-  if (auto* onnx = dynamic_cast<const OnnxModule*>(&model))
-    read.insert(onnx->defaults().begin(), onnx->defaults().end());
-  for (const ProgramInput& input : model.inputs()) {
-    std::string numbered = concat("in.", inputs.size());
-    const SafetensorsEntry* found = file.find(input.name);
-    if (found == nullptr) found = file.find(numbered);
-    require(found != nullptr, "[run] ", path, ": has no tensor \"", json::excerpt(input.name),
-            "\", nor \"", numbered, "\"; the model takes ", input.dtype, " [", sizes_text(input),
-            "]", integer_text(input));
-    inputs.push_back(file.tensor(found->name).to(device));
-    read.insert(found->name);
-  }
-  refuse_unread(file, read, model, path);
-  return inputs;
-}
-
 struct Times {
   double load_s = 0, first_s = 0;
   std::vector<double> later_s;
@@ -134,9 +40,9 @@ std::vector<Tensor> on_host(const std::vector<Tensor>& outputs) {
 }
 
 // A call is over on the host when it returns, on a GPU when its outputs have been read.
-std::vector<Tensor> timed_calls(const CompiledCall<std::vector<Tensor>>& fast,
-                                const std::vector<Tensor>& inputs, std::int64_t repeat,
-                                Times& times) {
+using Calls = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+std::vector<Tensor> timed_calls(const Calls& fast, const std::vector<Tensor>& inputs,
+                                std::int64_t repeat, Times& times) {
   std::vector<Tensor> outputs;
   for (std::int64_t i = 0; i < repeat; ++i) {
     double start = now_s();
@@ -178,10 +84,38 @@ void print_result(const RunArguments& a, const std::vector<Tensor>& outputs, Tim
   if (a.explain) fmt::print("\n{}", explanation);
 }
 
+void save_outputs(const std::string& path, const std::vector<Tensor>& outputs) {
+  if (path.empty()) return;
+  std::map<std::string, Tensor> named;
+  for (std::size_t i = 0; i < outputs.size(); ++i) named.emplace(concat("out.", i), outputs[i]);
+  save_safetensors(path, named);
+}
+
+// Everything about how it runs was decided when it was made.
+void run_package(const RunArguments& a) {
+  require_use(a.constants.empty() && !a.mapped && !a.explain, "[run] ", a.model,
+              " is a package; --constant, --mapped and --explain are for models");
+  a.run.compile_options();  // applies the number of threads
+  Times times;
+  const double start = now_s();
+  const Package package = load_package(a.model);
+  times.load_s = now_s() - start;
+  const PackageSignature first = package.signatures().front();
+  require_use(!a.inputs.empty() || first.inputs.empty(), "[run] --inputs is missing; the package ",
+              "takes ", first.inputs.size(), " tensors, which a safetensors file has");
+  std::vector<Tensor> inputs;
+  if (!a.inputs.empty()) inputs = read_inputs(first, a.inputs);
+  auto call = [&](const std::vector<Tensor>& all) { return package.run(all); };
+  const std::vector<Tensor> outputs = timed_calls(call, inputs, a.repeat, times);
+  save_outputs(a.outputs, outputs);
+  print_result(a, outputs, times, "");
+}
+
 void run(const RunArguments& a) {
-  require_file("run", a.model, what_models_are);
+  require_file("run", a.model, what_can_be_run);
+  if (is_package(a.model)) return run_package(a);
   require_use(!std::filesystem::is_directory(a.model), "[run] ", a.model, " is a folder; name ",
-              what_models_are, ", or use tilewright generate for a Hugging ", "Face model");
+              what_can_be_run, ", or use tilewright generate for a Hugging ", "Face model");
   if (!a.inputs.empty()) require_file("run", a.inputs, "a safetensors file of inputs");
   Options options = a.run.compile_options();
   options.freezing = a.run.freezing.value_or(a.repeat > 1);  // nobody else has the weights
@@ -190,7 +124,8 @@ void run(const RunArguments& a) {
   Times times;
   double start = now_s();
   const Constants constants = constants_of(a.model, a.constants);
-  auto model = load(a, constants);
+  const Reading reading = a.mapped ? Reading::mapped : Reading::as_needed;
+  auto model = load_program(a.model, a.inputs, constants, reading);
   model->to(options.device);
   times.load_s = now_s() - start;
   require_use(!a.inputs.empty() || model->inputs().empty(), "[run] --inputs is missing; the model ",
@@ -200,11 +135,7 @@ void run(const RunArguments& a) {
   for (const ProgramInput& input : model->inputs()) options.argument_names.push_back(input.name);
   auto fast = compile(*model, options);
   std::vector<Tensor> outputs = timed_calls(fast, inputs, a.repeat, times);
-  if (!a.outputs.empty()) {
-    std::map<std::string, Tensor> named;
-    for (std::size_t i = 0; i < outputs.size(); ++i) named.emplace(concat("out.", i), outputs[i]);
-    save_safetensors(a.outputs, named);
-  }
+  save_outputs(a.outputs, outputs);
   print_result(a, outputs, times, a.explain ? fast.explain() : "");
 }
 
@@ -212,7 +143,7 @@ void run(const RunArguments& a) {
 
 void add_run(CLI::App& command) {
   auto a = std::make_shared<RunArguments>();
-  command.add_option("MODEL", a->model, what_models_are)->required();
+  command.add_option("MODEL", a->model, what_can_be_run)->required();
   command.add_option("--inputs", a->inputs,
                      "safetensors file with the inputs: in.0, in.1, ..., or the model's own names; "
                      "out.0, out.1, ... are passed over");

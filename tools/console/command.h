@@ -53,6 +53,7 @@ void add_run(CLI::App& command);
 void add_inspect(CLI::App& command);
 void add_bench(CLI::App& command);
 void add_explain(CLI::App& command);
+void add_package(CLI::App& command);
 void add_opt(CLI::App& command);
 void add_tune(CLI::App& command);
 void add_ptx(CLI::App& command);

@@ -9,6 +9,8 @@ namespace tilewright::tools {
 
 bool is_onnx(const std::string& path) { return path.ends_with(".onnx"); }
 
+bool is_package(const std::string& path) { return path.ends_with(".twp"); }
+
 ProgramSummary summary_of(const std::string& path, const Constants& constants) {
   return is_onnx(path) ? inspect_onnx(path, {.constants = constants})
                        : inspect_exported(path, {.constants = constants});

@@ -12,11 +12,15 @@ namespace tilewright::tools {
 
 constexpr const char* what_models_are =
     "a program that torch.export.save has written (.pt2), or an ONNX model (.onnx)";
+constexpr const char* what_can_be_run =
+    "a program that torch.export.save has written (.pt2), an ONNX model (.onnx), or a package of "
+    "`tilewright package` (.twp)";
 constexpr const char* what_constants_are =
     "NAME=VALUE: an input that is always this number, or these numbers with commas between them; "
     "branches that follow from it are decided once";
 
 bool is_onnx(const std::string& path);
+bool is_package(const std::string& path);
 
 ProgramSummary summary_of(const std::string& path, const Constants& constants);
 

@@ -1,0 +1,77 @@
+// `tilewright package`: a program that PyTorch has exported, or an ONNX model, compiled to a file
+// that runs without compiling: by `tilewright run`, load_package() in C++, or
+// include/tilewright/c_api.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "tools/console/command.h"
+#include "tools/console/table.h"
+#include "tools/measure/measure.h"
+#include "tools/programs/model_inputs.h"
+#include "tools/programs/model_programs.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct PackageArguments {
+  std::string model, output;
+  std::vector<std::string> inputs, constants;
+  RunOptions run;
+};
+
+// Inputs of zeros, of a model whose sizes are fixed.
+std::vector<Tensor> zero_inputs(const ProgramModule& model) {
+  std::vector<Tensor> inputs;
+  for (const ProgramInput& input : model.inputs()) {
+    require_use(input.dynamic.empty() && !input.integer, "[package] the sizes of input \"",
+                input.name, "\" may differ: [", sizes_text(input), "]", integer_text(input),
+                "; name safetensors files with inputs of each size by --inputs");
+    inputs.push_back(zeros(input.shape, input.dtype));
+  }
+  return inputs;
+}
+
+void package(const PackageArguments& a) {
+  require_file("package", a.model, what_models_are);
+  require_use(!std::filesystem::is_directory(a.model), "[package] ", a.model, " is a folder; name ",
+              what_models_are);
+  Options options = a.run.compile_options();
+  require_use(options.device == Device::cpu(), "[package] the device is ", options.device.text(),
+              "; packages hold code of the host: --device cpu");
+  options.freezing = a.run.freezing.value_or(true);  // nobody else has the weights
+  options.index_checks = IndexChecks::all;           // as `run` has them
+  const double start = now_s();
+  const Constants constants = constants_of(a.model, a.constants);
+  const std::string first = a.inputs.empty() ? "" : a.inputs.front();
+  auto model = load_program(a.model, first, constants, Reading::as_needed);
+  for (const ProgramInput& input : model->inputs()) options.argument_names.push_back(input.name);
+  options.max_signatures = std::max<int>(options.max_signatures, static_cast<int>(a.inputs.size()));
+  auto fast = compile(*model, options);
+  for (const std::string& inputs : a.inputs)
+    fast(read_inputs(*model, constants, inputs, options.device));
+  if (a.inputs.empty()) fast(zero_inputs(*model));
+  fast.save_package(a.output, model->outputs());
+  fmt::print("{}: {}, made in {}\n", a.output,
+             bytes_text(static_cast<double>(std::filesystem::file_size(a.output))),
+             duration_text(now_s() - start));
+}
+
+}  // namespace
+
+void add_package(CLI::App& command) {
+  auto a = std::make_shared<PackageArguments>();
+  command.add_option("MODEL", a->model, what_models_are)->required();
+  command.add_option("-o,--output", a->output, "the package to write (.twp)")->required();
+  command.add_option(
+      "--inputs", a->inputs,
+      "safetensors files with example inputs, as `run` takes them: the package gets a "
+      "function for the sizes of each; not needed where all sizes are fixed");
+  command.add_option("--constant", a->constants, what_constants_are);
+  a->run.add_to(command);
+  command.callback([a] { package(*a); });
+}
+
+}  // namespace tilewright::tools
