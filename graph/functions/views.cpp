@@ -54,7 +54,11 @@ Tensor Tensor::reshape(const Shape& shape, source_location w) const {
 Tensor Tensor::view(const Shape& shape, source_location w) const {
   Attributes attributes{.axes = {}, .sizes = resolved_shape(this->shape(), shape, w)};
   auto view = graph::apply_view(Op::reshape, *this, attributes, w);
-  if (view.has_value()) return *view;  // what is captured is values: every shape fits
+  if (view.has_value()) {
+    // A captured value is seen in every shape, but a write has to reach this tensor.
+    if (view->is_symbolic()) view->body_->must_share = true;
+    return *view;
+  }
   raise_error(concat("[view] a tensor of shape ", this->shape(), " with strides ",
                      to_string(strides()), " is not laid out as ", shape, " (at ", At{w},
                      "); use reshape, which copies where it must"));

@@ -93,6 +93,7 @@ void Capture::keep_spare_bodies() {
     body->base = nullptr;
     body->version = body->views = 0;
     body->compared = 0;
+    body->must_share = false;
     spare_->push_back(std::move(body));
   }
 }
@@ -185,7 +186,7 @@ NodeId Capture::settled_node_of(const Tensor& tensor, std::string_view operation
                                 std::source_location where) {
   TensorBody& body = body_of(tensor, operation, where);
   if (body.buffer) return input_of(tensor, operation, where).newest;
-  if (body.base) take_view_anew(body);
+  if (body.base) take_view_anew(body, operation, where);
   require_usable(body, operation, where);
   if (around_ != nullptr && body.capture != segment_serial_) return node_of_value_around(tensor);
   require_own(body, operation, where);

@@ -208,8 +208,10 @@ class Capture {
   std::vector<std::shared_ptr<TensorBody>> owners_of(const std::shared_ptr<TensorBody>& body) const;
   bool follows_its_base(const TensorBody& view) const;
   bool is_spread(const TensorBody& view) const;
+  void require_may_copy(const TensorBody& copy, std::string_view operation,
+                        std::source_location where) const;
   void detach(TensorBody& copy);
-  void take_view_anew(TensorBody& view);
+  void take_view_anew(TensorBody& view, std::string_view operation, std::source_location where);
   NodeId with_view_replaced(const TensorBody& view, NodeId value, std::source_location where);
   void record_write_to_view(const Tensor& target, NodeId node, std::string_view operation,
                             std::source_location where);

@@ -88,13 +88,26 @@ bool Capture::follows_its_base(const TensorBody& view) const {
   return true;
 }
 
+// Outside of a capture, `view` raises an Error where a reshape would copy. Such a view may be read,
+// but neither a write to it nor one to its base reaches the other.
+void Capture::require_may_copy(const TensorBody& copy, std::string_view operation,
+                               std::source_location where) const {
+  if (!copy.must_share) return;
+  const StridedView base = place_of(*copy.base);
+  raise_error(concat("[", operation, "] the view of shape ", copy.view.shape,
+                     " of a tensor of shape ", base.shape, " with strides ",
+                     to_string(base.strides), " would be a copy (at ", At{where},
+                     "); use reshape() and assign its result, or view contiguous()"));
+}
+
 // From now on a value of its own.
 void Capture::detach(TensorBody& copy) {
   if (!copy.base->buffer) --copy.base->views;
   copy.base = nullptr;
 }
 
-void Capture::take_view_anew(TensorBody& last) {
+void Capture::take_view_anew(TensorBody& last, std::string_view operation,
+                             std::source_location where) {
   if (last.compared == latest_write() || !follows_its_base(last)) return;
   std::vector<TensorBody*> views;  // that may be older than their bases
   for (TensorBody* view = &last; view->base && view->compared != latest_write();
@@ -108,6 +121,7 @@ void Capture::take_view_anew(TensorBody& last) {
     view->compared = latest_write();
     if (view->base_version == base.version) continue;
     if (!is_view) {
+      require_may_copy(*view, operation, where);
       detach(*view);
       continue;
     }
@@ -160,7 +174,10 @@ void Capture::record_write_to_view(const Tensor& target, NodeId node, std::strin
   for (std::size_t i = 0; i + 1 < owners.size(); ++i)
     node = with_view_replaced(*owners[i], node, where);
   TensorBody& body = *owners.back();
-  if (body.base) detach(body);
+  if (body.base) {
+    require_may_copy(body, operation, where);
+    detach(body);
+  }
   body.node = node;
   ++body.version;
   count_write();

@@ -60,6 +60,7 @@ Tensor eager_view(Op op, const TensorBody& body, const Attributes& attributes,
   Tensor view = make_tensor(body.dtype, *viewed, body.buffer);
   view.body()->token = body.token;
   view.body()->is_constant = body.is_constant;
+  view.body()->must_share = body.must_share;
   return view;
 }
 

@@ -33,8 +33,16 @@ TensorBody& body_of(const Tensor& tensor, std::string_view operation, source_loc
   return *tensor.body();  // defined() has noted that it is read
 }
 
+void require_shared(const TensorBody& concrete, std::string_view operation, source_location where) {
+  require(!concrete.must_share, "[", operation, "] view() gave the tensor of shape ",
+          concrete.view.shape, " of one whose strides do not fit that shape, so it is a copy",
+          where.line() > 0 ? concat(" (at ", At{where}, ")") : "",
+          "; write to contiguous().view() or to the result of reshape, which may be copies");
+}
+
 void require_writable(const TensorBody& concrete, std::string_view operation,
                       source_location where) {
+  require_shared(concrete, operation, where);
   require(!concrete.buffer->is_read_only(), "[", operation,
           "] the tensor is frozen: functions compiled with Options::freezing hold copies of it, "
           "or what they computed from it",

@@ -54,6 +54,9 @@ struct TensorBody {
   int base_version = 0;
   std::uint64_t compared = 0;  // the newest write (latest_write) when it was found to be current
   int views = 0;               // of a symbolic body: how many were taken from it
+  // Made by `view`, which promises to share the base's elements. Of a concrete body: a copy that
+  // does not keep that promise, since the function was captured.
+  bool must_share = false;
 };
 
 namespace graph {
@@ -66,7 +69,10 @@ void count_write();
 Tensor make_tensor(DType dtype, StridedView view, std::shared_ptr<Buffer> buffer);
 // The body, which must exist; `operation` begins the message otherwise.
 TensorBody& body_of(const Tensor& tensor, std::string_view operation, std::source_location where);
-// Raises `Error` where functions hold copies of the memory, which would not follow a write.
+// Raises `Error` for a copy that stands in for a view: a write would not reach the viewed tensor.
+void require_shared(const TensorBody& concrete, std::string_view operation,
+                    std::source_location where);
+// The same, and where functions hold copies of the memory, which would not follow a write.
 void require_writable(const TensorBody& concrete, std::string_view operation,
                       std::source_location where);
 // Raises `Error` where elements of a concrete tensor share a place in memory, so that it cannot be

@@ -195,5 +195,107 @@ TEST(ViewWrites, BehindManyViewsGoToTheValue) {
   EXPECT_EQ(values[1].floating, (std::vector<double>{6, 12, 18, 24, 30, 36}));
 }
 
+// Outside of compiled functions, view raises an Error where it would have to copy. Inside, such a
+// view is read as any other value, but a write to either side would not reach the other.
+TEST(ViewWrites, ThroughViewsThatWouldCopyAreRefused) {
+  const Tensor x = ramp({4, 6}, 0.5F);
+  auto argument = [&] { return x.clone().transpose(0, 1); };
+  const std::vector<float> before = argument().to_vector<float>();
+  const std::vector<std::function<Tensor(Tensor)>> writes = {
+      [](Tensor t) {
+        t.view({-1})[0] = 5;
+        return t * 1.0;
+      },
+      [](Tensor t) {
+        t.view_as(zeros({24})).slice(0, 3, 5).copy_from(zeros({2}));
+        return t * 1.0;
+      },
+      [](Tensor t) {
+        Tensor flat = t.view(-1);
+        t.mul_(2.0);
+        return flat * 1.0;
+      },
+      [](Tensor t) {
+        (t * 2.0).transpose(0, 1).view({8, 3}).copy_from(zeros({8, 3}));
+        return t * 1.0;
+      }};
+  for (const auto& write : writes) {
+    expect_contains(error_of([&] { write(argument()); }), "use reshape");
+    for (const bool fullgraph : {true, false}) {
+      Tensor given = argument();
+      const std::string error =
+          error_of([&] { compile(write, {.fullgraph = fullgraph, .tell_breaks = false})(given); });
+      expect_contains(error, "would be a copy (at ");
+      expect_contains(error, "use reshape() and assign its result, or view contiguous()");
+    }
+  }
+  Tensor given = argument();
+  const std::string error = error_of([&] { compile(writes[0])(given); });
+  expect_contains(error, "the view of shape 24 of a tensor of shape 6x4 with strides 1x6");
+  EXPECT_EQ(given.to_vector<float>(), before);
+  auto read = compile([](const Tensor& t) { return t.view(-1) * 2.0; }, {.fullgraph = true});
+  EXPECT_EQ(read(argument()).to_vector<float>(), (argument() * 2.0).to_vector<float>());
+}
+
+// The function runs in segments, so that the view has memory of its own when it is written.
+TEST(ViewWrites, ThroughViewsThatWereCopiedAtABreakAreRefused) {
+  const std::vector<std::function<void(Tensor)>> writes = {
+      [](Tensor flat) { flat.mul_(2.0); }, [](Tensor flat) { flat[0] = 5; },
+      [](Tensor flat) {
+        flat.slice(0, 0, 2).view({2, 1}).copy_from(zeros({2, 1}));
+      },
+      [](Tensor flat) { (void)flat.data(); }};
+  for (const auto& write : writes) {
+    auto function = [&](const Tensor& t) {
+      Tensor flat = t.view(-1), row = t.transpose(0, 1).view(-1);
+      if (flat[0].item<float>() > 100) return t;
+      row[1] = 7;
+      write(flat);
+      return t;
+    };
+    Tensor x = ramp({4, 6}, 0.5F).clone();
+    expect_contains(error_of([&] { compile(function, {.tell_breaks = false})(x.transpose(0, 1)); }),
+                    "view() gave the tensor of shape ");
+    EXPECT_EQ(x.to_vector<float>()[1], 7);
+  }
+}
+
+// As in PyTorch 2.15: contiguous() is the tensor itself where that is contiguous, else a copy.
+TEST(ViewWrites, ThroughContiguousTensorsGoWhereTheseLie) {
+  auto fill = [](Tensor t) {
+    t.contiguous().view(-1)[0] = 5;
+    return t + 0.0;
+  };
+  const std::vector<std::function<Tensor(Tensor)>> parts = {
+      [](Tensor t) { return t; }, [](Tensor t) { return t.slice(0, 1, 3); },
+      [](Tensor t) { return t.transpose(0, 1); }, [](Tensor t) { return t.slice(1, 0, 3); }};
+  // The first element of each part afterwards.
+  const std::vector<float> wanted = {5, 5, 1, 1};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (const bool is_outside : {true, false}) {
+      SCOPED_TRACE(testing::Message() << "part " << i << (is_outside ? " of the caller's" : ""));
+      auto function = [&](const Tensor& t) {
+        Tensor part = is_outside ? t : parts[i](t);
+        const Tensor result = fill(part);
+        return Tensors{result, t * 1.0};
+      };
+      auto given = [&] {
+        Tensor t = (ramp({4, 6}, 0.5F) * 0.0 + 1.0).clone();
+        return is_outside ? parts[i](t) : t;
+      };
+      Tensor eager = given();
+      const Tensors at_once = function(eager);
+      EXPECT_EQ(at_once[0].to_vector<float>()[0], wanted[i]);
+      for (const bool fullgraph : {true, false}) {
+        Tensor compiled = given();
+        const Tensors got = compile(function, {.fullgraph = fullgraph})(compiled);
+        for (std::size_t k = 0; k < got.size(); ++k)
+          EXPECT_EQ(got[k].to_vector<float>(), at_once[k].to_vector<float>()) << "result " << k;
+        EXPECT_EQ(compiled.to_vector<float>(), eager.to_vector<float>());
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::view_writes_test

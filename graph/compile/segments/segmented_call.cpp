@@ -211,6 +211,7 @@ void SegmentedCall::settle(const Break* at) {
   }
   for (PlannedView& view : views) {
     view.body->view = std::move(view.place);
+    view.body->must_share = view.of->must_share;
     give_memory(*view.body, view.of->buffer, view.of->token);
   }
   capture_.follow(followers_->graphs());

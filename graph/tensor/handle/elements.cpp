@@ -42,6 +42,7 @@ TensorBody& concrete(const Tensor& tensor, std::string_view operation, source_lo
 
 void* Tensor::data(source_location w) const {
   const TensorBody& body = concrete(*this, "data", w);
+  graph::require_shared(body, "data", w);
   require(!body.buffer->is_read_only(), "[data] the tensor is frozen: functions compiled with ",
           "Options::freezing hold copies of it, or what they computed from it, which would not "
           "follow a write (at ",
