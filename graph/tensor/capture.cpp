@@ -312,6 +312,9 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
     return;
   }
   node_of(target, operation, where);  // it must be usable
+  require(around_ == nullptr || body.capture == segment_serial_, "[", operation,
+          "] a function of control flow writes a tensor of the function around it (at ", At{where},
+          "); it must give the new value, to be carried");
   if (body.base) return record_write_to_view(target, node, operation, where);
   for (std::size_t i = 0; i < placeholders_; ++i)
     if (bodies_[i].get() == &body && !graph_.strides_of_input(i).empty())

@@ -72,6 +72,26 @@ TEST(ControlFlow, WhatNoBodyCanHoldIsRefusedWhereAFunctionIsCaptured) {
                     return row;
                   }),
                   "[scan] a function writes a tensor in place");
+  auto branches = [&](const std::function<Tensor(const Tensor&)>& written) {
+    return error_of_compiled(
+        [&](const Tensors& t) {
+          Tensor y = written(t[0]);
+          auto write = [&](const Tensors&) {
+            y.copy_from(y + 1.0);
+            return Tensors{y * 1.0};
+          };
+          auto leave = [&](const Tensors&) { return Tensors{y * 1.0}; };
+          const Tensors chosen = cond(sum(t[0]) > 0.0, write, leave, {});
+          return Tensors{chosen[0] + y};
+        },
+        {x});
+  };
+  for (const auto& written :
+       {std::function<Tensor(const Tensor&)>([](const Tensor& t) { return t; }),
+        std::function<Tensor(const Tensor&)>([](const Tensor& t) { return t * 2.0; })})
+    expect_contains(
+        branches(written),
+        "[copy_from] a function of control flow writes a tensor of the function around");
   expect_contains(scanned([&](const Tensor& row) { return dropout(row, 0.5, true, generator); }),
                   "[scan] a function draws random numbers");
   expect_contains(error_of([&] {
