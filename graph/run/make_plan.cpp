@@ -107,8 +107,10 @@ class PlanMaker {
     auto [known, is_new] = like_.try_emplace(shared_key(number));
     if (is_new) known->second = steps_of(number);
     std::vector<StorageId> memory = storages_of(list_, region.region);
+    std::vector<StorageId> writes = written(region.region);
     for (const Scratch& scratch : known->second.scratch) {
       memory.push_back(static_cast<StorageId>(list_.storages.size()));
+      writes.push_back(memory.back());
       list_.storages.emplace_back();
       list_.storages.back().dtype = scratch.dtype;
       list_.storages.back().elements = scratch.elements;
@@ -128,7 +130,10 @@ class PlanMaker {
         launch.sizes = {sized.count};
       }
       bool is_alone = known->second.steps.size() == 1;
-      launch.writes = is_alone ? written(region.region) : launch.storages;
+      launch.writes = writes;
+      if (!is_alone)
+        std::erase_if(launch.writes,
+                      [&](StorageId id) { return !std::ranges::count(launch.storages, id); });
       launch.bytes = bytes_moved(list_, region.region);
       launch.may_batch = options_.fuse && is_alone && lowering.may_batch &&
                          body_->functions[step.program].cluster == 1;
