@@ -23,6 +23,8 @@
 
 namespace tilewright::graph {
 
+struct Differential;  // graph/ops/derivatives/differential.h
+
 struct CustomDefinition {
   // Appends what computes the results on such a target, and gives their nodes.
   using Formula = std::function<std::vector<NodeId>(GraphBuilder&, const std::vector<NodeId>&,
@@ -47,6 +49,17 @@ struct CustomDefinition {
   std::vector<Part> parts = {};
   BufferFunction buffers;
   Formula formula;
+
+  // The formula with composites as they were written, which derivatives are taken of; absent: the
+  // formula.
+  Formula composites = {};
+  // True of a gradient, which is expanded into its composites while the graph is captured
+  // (graph/passes/differentiate.cpp).
+  bool is_gradient = false;
+  // The cotangents of the operands from those of the results; absent: those of the formula, and of
+  // a kernel or of C++ an Error.
+  using Derivative = std::function<std::vector<std::optional<NodeId>>(const Differential&)>;
+  Derivative derivative = {};
 
   // Which operand, counted on through the results, the kernel's Pointer of that number is.
   std::size_t operand_of_pointer(std::size_t pointer) const {

@@ -15,6 +15,8 @@ Graph decide_by_places(const Graph& graph);
 Graph form_attention(const Graph& graph);
 // Masks of attention that say by places what a row sees become causal rows and windows of it.
 Graph place_masks(const Graph& graph);
+// Gradients of functions become the functions and what their derivatives are made of.
+Graph differentiate(const Graph& graph, const dsl::Target& target);
 // Composites become the ops of their decompositions for the target, each result what computes it.
 // After it no composite is left.
 Graph decompose(const Graph& graph, const dsl::Target& target = dsl::host_target());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "dsl/ir/immediates.h"
 #include "graph/ops/attention_operands.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/score_masks.h"

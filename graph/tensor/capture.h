@@ -146,6 +146,11 @@ class Capture {
   void write(const Tensor& target, const Tensor& value, std::string_view operation,
              std::source_location where);
   bool is_written(const TensorBody& concrete) const;
+  // The function is differentiated by this tensor, which it refers to: captured now, it has the
+  // node that this gives, and views of its memory are taken in the graph from now on, so that they
+  // follow from it.
+  NodeId differentiate_by(const Tensor& tensor, std::source_location where);
+  bool is_differentiated(const TensorBody& concrete) const;
   // True if the value's elements would be contiguous if the function ran eagerly.
   bool is_row_major(const TensorBody& symbolic) const;
   // The value that the tensor has now is for `callback`, when a call is over.
@@ -190,6 +195,7 @@ class Capture {
     std::shared_ptr<TensorBody> body;  // keeps the memory
     NodeId node, newest;
     std::source_location written;
+    bool is_differentiated = false;
     bool is_written() const { return newest != node; }
   };
   Input* find_input(const TensorBody& body) {
@@ -264,6 +270,7 @@ class Capture {
   std::vector<const Buffer*> memory_of_inputs_;           // of these
   std::uint64_t first_buffer_ = Buffer::latest_serial();  // later ones are made by the function
   std::size_t written_ = 0;                               // writes to these
+  bool has_differentiated_ = false;                       // among these
   std::set<const Buffer*> read_;
   std::vector<Guard> guards_;
   std::vector<Logged> logged_;

@@ -183,5 +183,19 @@ void Capture::record_write_to_view(const Tensor& target, NodeId node, std::strin
   count_write();
 }
 
+NodeId Capture::differentiate_by(const Tensor& tensor, std::source_location where) {
+  const NodeId node = node_of(tensor, "grad", where);
+  if (const TensorBody& body = *tensor.body(); body.buffer) {
+    find_input(body)->is_differentiated = true;
+    has_differentiated_ = true;
+  }
+  return node;
+}
+bool Capture::is_differentiated(const TensorBody& concrete) const {
+  const Input* input = has_differentiated_ ? find_input(concrete) : nullptr;
+  if (input != nullptr && input->is_differentiated) return true;
+  return around_ != nullptr && around_->is_differentiated(concrete);
+}
+
 }  // namespace graph
 }  // namespace tilewright

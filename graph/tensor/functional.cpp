@@ -158,7 +158,8 @@ std::optional<Tensor> apply_view(Op op, const Tensor& tensor, const Attributes& 
                                  std::source_location where) {
   const TensorBody& body = body_of(tensor, info(op).name, where);
   Capture* capture = Capture::active();
-  if (body.buffer && !(capture && capture->is_written(body))) {
+  if (body.buffer &&
+      !(capture && (capture->is_written(body) || capture->is_differentiated(body)))) {
     bool fits = true;
     Tensor view = eager_view(op, body, attributes, where, fits);
     if (!fits) return std::nullopt;

@@ -7,6 +7,7 @@
 #include "graph/functions/convolving/transposed_parts.h"
 #include "graph/functions/convolving/windows.h"
 #include "graph/functions/named/named_function.h"
+#include "graph/functions/named/rules.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/divide_up.h"
@@ -402,29 +403,32 @@ std::vector<Tensor> transposed_body(std::string_view name, const FunctionCall& c
 namespace graph::named {
 
 extern const NamedFunction conv1d_function;
-const NamedFunction conv1d_function("conv1d", [](const FunctionCall& call) {
-  return convolution_body("conv1d", call);
-});
+const NamedFunction conv1d_function(
+    "conv1d", [](const FunctionCall& call) { return convolution_body("conv1d", call); },
+    convolution_derivative);
 extern const NamedFunction conv2d_function;
-const NamedFunction conv2d_function("conv2d", [](const FunctionCall& call) {
-  return convolution_body("conv2d", call);
-});
+const NamedFunction conv2d_function(
+    "conv2d", [](const FunctionCall& call) { return convolution_body("conv2d", call); },
+    convolution_derivative);
 extern const NamedFunction conv3d_function;
-const NamedFunction conv3d_function("conv3d", [](const FunctionCall& call) {
-  return convolution_body("conv3d", call);
-});
+const NamedFunction conv3d_function(
+    "conv3d", [](const FunctionCall& call) { return convolution_body("conv3d", call); },
+    convolution_derivative);
 extern const NamedFunction conv_transpose1d_function;
-const NamedFunction conv_transpose1d_function("conv_transpose1d", [](const FunctionCall& call) {
-  return transposed_body("conv_transpose1d", call);
-});
+const NamedFunction conv_transpose1d_function(
+    "conv_transpose1d",
+    [](const FunctionCall& call) { return transposed_body("conv_transpose1d", call); },
+    transposed_convolution_derivative);
 extern const NamedFunction conv_transpose2d_function;
-const NamedFunction conv_transpose2d_function("conv_transpose2d", [](const FunctionCall& call) {
-  return transposed_body("conv_transpose2d", call);
-});
+const NamedFunction conv_transpose2d_function(
+    "conv_transpose2d",
+    [](const FunctionCall& call) { return transposed_body("conv_transpose2d", call); },
+    transposed_convolution_derivative);
 extern const NamedFunction conv_transpose3d_function;
-const NamedFunction conv_transpose3d_function("conv_transpose3d", [](const FunctionCall& call) {
-  return transposed_body("conv_transpose3d", call);
-});
+const NamedFunction conv_transpose3d_function(
+    "conv_transpose3d",
+    [](const FunctionCall& call) { return transposed_body("conv_transpose3d", call); },
+    transposed_convolution_derivative);
 
 }  // namespace graph::named
 

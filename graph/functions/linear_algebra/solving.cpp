@@ -9,6 +9,7 @@
 #include "graph/functions/linear_algebra/host_matrices.h"
 #include "graph/functions/linear_algebra/matrices.h"
 #include "graph/functions/named/named_function.h"
+#include "graph/functions/named/rules.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -228,17 +229,19 @@ Tensors log_determinant_body(const FunctionCall& call) {
 
 namespace graph::named {
 extern const NamedFunction cholesky_function;
-const NamedFunction cholesky_function("cholesky", cholesky_body);
+const NamedFunction cholesky_function("cholesky", cholesky_body, cholesky_derivative);
 extern const NamedFunction solve_triangular_function;
-const NamedFunction solve_triangular_function("solve_triangular", solve_triangular_body);
+const NamedFunction solve_triangular_function("solve_triangular", solve_triangular_body,
+                                              solve_triangular_derivative);
 extern const NamedFunction solve_function;
-const NamedFunction solve_function("solve", solve_body);
+const NamedFunction solve_function("solve", solve_body, solve_derivative);
 extern const NamedFunction inverse_function;
-const NamedFunction inverse_function("inverse", inverse_body);
+const NamedFunction inverse_function("inverse", inverse_body, inverse_derivative);
 extern const NamedFunction determinant_function;
-const NamedFunction determinant_function("determinant", determinant_body);
+const NamedFunction determinant_function("determinant", determinant_body, determinant_derivative);
 extern const NamedFunction log_determinant_function;
-const NamedFunction log_determinant_function("log_determinant", log_determinant_body);
+const NamedFunction log_determinant_function("log_determinant", log_determinant_body,
+                                             log_determinant_derivative);
 }  // namespace graph::named
 
 Tensor cholesky(const TensorOperand& a, bool upper) {

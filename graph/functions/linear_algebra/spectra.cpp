@@ -14,6 +14,7 @@
 #include "graph/functions/linear_algebra/matrices.h"
 #include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/named/named_function.h"
+#include "graph/functions/named/rules.h"
 #include "graph/functions/ordering/sort.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/ir/user_call.h"
@@ -185,9 +186,9 @@ SingularValues singular_values_of(const Tensors& all) { return {all[0], all[1], 
 
 namespace graph::named {
 extern const NamedFunction eigh_function;
-const NamedFunction eigh_function("eigh", eigh_body);
+const NamedFunction eigh_function("eigh", eigh_body, eigh_derivative);
 extern const NamedFunction eigvalsh_function;
-const NamedFunction eigvalsh_function("eigvalsh", eigvalsh_body);
+const NamedFunction eigvalsh_function("eigvalsh", eigvalsh_body, eigvalsh_derivative);
 extern const NamedFunction singular_values_function;
 const NamedFunction singular_values_function("singular_values", singular_values_body);
 extern const NamedFunction svd_function;

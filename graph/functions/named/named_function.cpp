@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "graph/custom/definition.h"
+#include "graph/functions/differentiating/captured_rule.h"
+#include "graph/functions/differentiating/gradient_node.h"
 #include "graph/ir/user_call.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/splice.h"
@@ -38,34 +40,44 @@ class Expansion {
                                   std::source_location where) {
     std::lock_guard lock(mutex_);
     if (graph_ == nullptr || !std::ranges::equal(operands, operands_) || target != target_) {
-      graph_ = std::make_shared<const Graph>(made(operands, target, where));
+      graph_ = std::make_shared<const Graph>(decompose(recorded(operands, target, where), target));
       operands_.assign(operands.begin(), operands.end());
       target_ = target;
     }
     return graph_;
   }
 
- private:
-  Graph made(std::span<const TensorType> types, const dsl::Target& target,
-             std::source_location where) const {
+  // What the body records.
+  Graph recorded(std::span<const TensorType> types, const dsl::Target& target,
+                 std::source_location where) const {
     CapturePause pause;
     Capture capture;
-    Shape absent;
-    if (settings_.has(missing)) absent = settings_.sizes(missing);
     std::vector<Tensor> operands;
-    for (std::size_t next = 0; next < types.size() || !absent.empty();) {
-      const bool is_absent =
-          !absent.empty() && absent.front() == static_cast<std::int64_t>(operands.size());
-      if (is_absent) absent.erase(absent.begin());
-      if (!is_absent && next == types.size()) break;
-      operands.push_back(is_absent ? Tensor()
-                                   : capture.placeholder(types[next].dtype, types[next].shape));
-      if (!is_absent) ++next;
-    }
+    for (bool is_given : given(types.size()))
+      operands.push_back(is_given ? placeholder(capture, types, operands) : Tensor());
     Captured captured = capture.finish(function_.body()({operands, settings_, target, where}));
     check(captured.captured.empty() && captured.graph.mutations.empty(),
           "a library function uses more than its operands, or writes");
-    return decompose(captured.graph, target);
+    return std::move(captured.graph);
+  }
+
+  const NamedFunction& function() const { return function_; }
+  const Settings& settings() const { return settings_; }
+
+  // Of each operand of the function whether the call has it, where it has so many.
+  std::vector<bool> given(std::size_t count) const {
+    Shape absent;
+    if (settings_.has(missing)) absent = settings_.sizes(missing);
+    std::vector<bool> all(count + absent.size(), true);
+    for (std::int64_t i : absent) all[static_cast<std::size_t>(i)] = false;
+    return all;
+  }
+
+ private:
+  static Tensor placeholder(Capture& capture, std::span<const TensorType> types,
+                            const std::vector<Tensor>& before) {
+    const auto next = static_cast<std::size_t>(std::ranges::count_if(before, &Tensor::defined));
+    return capture.placeholder(types[next].dtype, types[next].shape);
   }
 
   const NamedFunction& function_;
@@ -80,6 +92,42 @@ std::vector<TensorType> types_of(std::span<const Node* const> nodes) {
   std::vector<TensorType> types;
   for (const Node* node : nodes) types.push_back({node->dtype, node->shape});
   return types;
+}
+
+std::vector<TensorType> types_in(const GraphBuilder& builder, const std::vector<NodeId>& ids) {
+  std::vector<TensorType> types;
+  for (NodeId id : ids) types.push_back({builder.node(id).dtype, builder.node(id).shape});
+  return types;
+}
+std::vector<NodeId> spliced_outputs(const Graph& graph, GraphBuilder& builder,
+                                    const std::vector<NodeId>& operands) {
+  const std::vector<NodeId> ids = splice(graph, builder, operands);
+  std::vector<NodeId> results;
+  for (NodeId id : graph.outputs) results.push_back(ids[id]);
+  return results;
+}
+
+// The cotangents of the operands of a call by the function's rule.
+std::vector<std::optional<NodeId>> derivative(const Expansion& call, const Differential& d) {
+  const std::vector<bool> given = call.given(d.operands.size());
+  const Cotangents found = captured_rule(d, [&](const RuleOperands& of) {
+    std::vector<Tensor> operands, flowing;
+    std::vector<bool> wanted;
+    std::size_t next = 0;
+    for (bool is_given : given) {
+      wanted.push_back(is_given && d.wants(next));
+      operands.push_back(is_given ? of.operands[next++] : Tensor());
+    }
+    std::vector<Tensor> all = call.function().derivative()(
+        {{operands, call.settings(), d.target, d.node.where}, of.results, of.cotangents, wanted});
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (given[i]) flowing.push_back(i < all.size() ? std::move(all[i]) : Tensor());
+    return flowing;
+  });
+  std::vector<std::optional<NodeId>> nodes;
+  for (const auto& cotangent : found)
+    nodes.push_back(cotangent ? std::optional(cotangent->id) : std::nullopt);
+  return nodes;
 }
 
 CustomReference call_of(const NamedFunction& function, const Settings& settings) {
@@ -98,14 +146,19 @@ CustomReference call_of(const NamedFunction& function, const Settings& settings)
   };
   definition.formula = [expansion](GraphBuilder& builder, const std::vector<NodeId>& operands,
                                    const dsl::Target& target) {
-    std::vector<TensorType> types;
-    for (NodeId id : operands) types.push_back({builder.node(id).dtype, builder.node(id).shape});
-    auto graph = expansion->of(types, target, builder.location());
-    const std::vector<NodeId> ids = splice(*graph, builder, operands);
-    std::vector<NodeId> results;
-    for (NodeId id : graph->outputs) results.push_back(ids[id]);
-    return results;
+    return spliced_outputs(*expansion->of(types_in(builder, operands), target, builder.location()),
+                           builder, operands);
   };
+  definition.composites = [expansion](GraphBuilder& builder, const std::vector<NodeId>& operands,
+                                      const dsl::Target& target) {
+    return spliced_outputs(
+        expansion->recorded(types_in(builder, operands), target, builder.location()), builder,
+        operands);
+  };
+  if (function.derivative() != nullptr)
+    definition.derivative = [expansion](const Differential& d) {
+      return derivative(*expansion, d);
+    };
   return CustomReference(std::make_shared<const CustomDefinition>(std::move(definition)));
 }
 
@@ -138,6 +191,7 @@ std::span<const NamedFunction* const> named_functions() {
 }
 
 CustomReference function_named(std::string_view name, std::string_view settings) {
+  if (name == gradient_name) return gradient_from_text(settings);
   auto functions = named_functions();
   auto found = std::ranges::find(functions, name, &NamedFunction::name);
   return found == functions.end() ? CustomReference() : call_of(**found, Settings::parse(settings));

@@ -4,8 +4,8 @@
 // device it will run on. The node is a composite (`custom_formula`) that carries the function's
 // name and settings; `decompose` expands it, for the target that the graph is compiled for, into
 // what the function's body records. So the body may choose an algorithm by the target, reports
-// speak of the function, and captured graphs are equal on all devices. (There is no rule for
-// derivatives yet; gradients of functions are functions of functions/derivatives.)
+// speak of the function, and captured graphs are equal on all devices. A function may have a rule
+// for its derivative, as a function of tensors; without one it is differentiated by its body.
 //
 //   const NamedFunction inverse_function("inverse", [](const FunctionCall& call) -> Tensors {
 //     return {call.target.is_gpu() ? by_loops(call[0]) : by_the_host(call[0])};
@@ -42,14 +42,28 @@ struct FunctionCall {
   const Tensor& operator[](std::size_t i) const { return operands[i]; }
 };
 
+// The arguments of a rule: the call, its results, and their cotangents, undefined where none flows.
+struct DerivativeCall : FunctionCall {
+  std::span<const Tensor> results, cotangents;
+  const std::vector<bool>& wanted;  // by operand
+
+  bool wants(std::size_t operand) const { return wanted[operand]; }
+};
+
 class NamedFunction {
  public:
   // Gives the results. Looks at no data, writes nothing, and uses no tensor besides its operands.
   using Body = std::vector<Tensor> (*)(const FunctionCall& call);
 
-  constexpr NamedFunction(std::string_view name, Body body) : name_(name), body_(body) {}
+  // Gives the cotangents of the operands, undefined where none is wanted or flows. Under the same
+  // conditions; it is made of functions that have derivatives.
+  using Derivative = std::vector<Tensor> (*)(const DerivativeCall& call);
+
+  constexpr NamedFunction(std::string_view name, Body body, Derivative derivative = nullptr)
+      : name_(name), body_(body), derivative_(derivative) {}
   std::string_view name() const { return name_; }
   Body body() const { return body_; }
+  Derivative derivative() const { return derivative_; }
 
   // Applies it: a node of the active capture, or at once. Operands may be undefined, but not all.
   std::vector<Tensor> operator()(std::span<const Tensor> operands, Settings settings,
@@ -62,6 +76,7 @@ class NamedFunction {
  private:
   std::string_view name_;
   Body body_;
+  Derivative derivative_;
 };
 
 // All of functions.def.

@@ -6,6 +6,7 @@
 #include "graph/functions/convolving/channels_last.h"
 #include "graph/functions/indexing/numbered.h"
 #include "graph/functions/named/named_function.h"
+#include "graph/functions/named/rules.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pooling/pooled_axes.h"
@@ -232,17 +233,17 @@ Tensor norm_pooled(std::string_view name, int rank, const TensorOperand& x, doub
 namespace graph::named {
 
 extern const NamedFunction max_pool1d_function;
-const NamedFunction max_pool1d_function("max_pool1d", [](const FunctionCall& call) {
-  return greatest_body("max_pool1d", 1, call);
-});
+const NamedFunction max_pool1d_function(
+    "max_pool1d", [](const FunctionCall& call) { return greatest_body("max_pool1d", 1, call); },
+    max_pool_derivative);
 extern const NamedFunction max_pool2d_function;
-const NamedFunction max_pool2d_function("max_pool2d", [](const FunctionCall& call) {
-  return greatest_body("max_pool2d", 2, call);
-});
+const NamedFunction max_pool2d_function(
+    "max_pool2d", [](const FunctionCall& call) { return greatest_body("max_pool2d", 2, call); },
+    max_pool_derivative);
 extern const NamedFunction max_pool3d_function;
-const NamedFunction max_pool3d_function("max_pool3d", [](const FunctionCall& call) {
-  return greatest_body("max_pool3d", 3, call);
-});
+const NamedFunction max_pool3d_function(
+    "max_pool3d", [](const FunctionCall& call) { return greatest_body("max_pool3d", 3, call); },
+    max_pool_derivative);
 
 }  // namespace graph::named
 

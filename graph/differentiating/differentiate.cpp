@@ -1,0 +1,108 @@
+#include "graph/differentiating/differentiate.h"
+
+#include "graph/functions/control/control_flow.h"
+#include "graph/functions/creation.h"
+#include "graph/functions/differentiating/gradient_node.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/functional.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::DifferentiatedFunction;
+using std::source_location;
+
+Tensor stop_gradient(const Tensor& x, source_location w) {
+  graph::tensor_of({x, w}, "stop_gradient");
+  if (!is_floating(x.dtype()) || graph::Capture::active() == nullptr) return x;
+  graph::Attributes attributes;
+  attributes.custom = graph::stop_gradient_op();
+  return graph::apply(graph::Op::custom_formula, {x}, attributes, w);
+}
+
+namespace detail {
+
+TensorList loss_cotangents(std::string_view name, const DifferentiatedFunction& function,
+                           source_location where) {
+  TensorList cotangents(function.count());
+  require(function.count() > 0, "[", name, "] the function gives no tensor (at ", At{where},
+          "); it must give a loss of one element");
+  const TensorType loss = function.result(0);
+  require(loss.count() == 1 && is_floating(loss.dtype), "[", name, "] the function gives ",
+          loss.dtype, " ", loss.shape, " (at ", At{where},
+          "); it must give one floating element first: sum it up, or use vjp or jacobian");
+  cotangents[0] = full(loss.shape, 1, loss.dtype, where);
+  return cotangents;
+}
+
+TensorList cotangents_of(const DifferentiatedFunction& function, TensorList given) {
+  require(given.size() == function.count(), "[vjp] there are ", given.size(), " cotangents, for ",
+          function.count(), " results; they must be as the results");
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (!is_floating(function.result(i).dtype)) given[i] = Tensor();
+  return given;
+}
+
+// The pullback is linear in its cotangents, so that they may be 0 where its derivative is taken.
+DifferentiatedFunction::Gradients directional(
+    std::string_view name, const std::function<TensorList(const TensorList&)>& function,
+    const TensorList& inputs, const TensorList& tangents, source_location where) {
+  require(inputs.size() == tangents.size(), "[", name, "] there are ", tangents.size(),
+          " tangents, for ", inputs.size(), " tensors (at ", At{where}, "); they must be alike");
+  DifferentiatedFunction whole(name, function, inputs, where);
+  std::vector<std::size_t> all, of_results;
+  for (std::size_t i = 0; i < inputs.size(); ++i) all.push_back(i);
+  TensorList start;
+  for (std::size_t i = 0; i < whole.count(); ++i) {
+    const TensorType type = whole.result(i);
+    require(is_floating(type.dtype), "[", name, "] result ", i, " is ", type.dtype, " (at ",
+            At{where}, "); results must be floating");
+    start.push_back(zeros(type.shape, type.dtype, where));
+    of_results.push_back(i);
+  }
+  auto pullback = [&](const TensorList& cotangents) {
+    DifferentiatedFunction inner(name, function, inputs, where);
+    auto found = inner.gradients(all, cotangents);
+    TensorList results = std::move(found.gradients);
+    results.insert(results.end(), found.results.begin(), found.results.end());
+    return results;
+  };
+  DifferentiatedFunction linear(name, pullback, start, where);
+  TensorList directions = tangents;
+  directions.resize(linear.count());
+  auto found = linear.gradients(of_results, directions);
+  const auto values_begin = found.results.begin() + static_cast<std::ptrdiff_t>(inputs.size());
+  return {TensorList(values_begin, found.results.end()), std::move(found.gradients)};
+}
+
+}  // namespace detail
+
+std::function<Tensor(const Tensor&)> jacobian(std::function<Tensor(const Tensor&)> f,
+                                              source_location w) {
+  return [f = std::move(f), w](const Tensor& x) {
+    auto of_list = [&f](const detail::TensorList& inputs) {
+      return detail::TensorList{f(inputs[0])};
+    };
+    const TensorType type = DifferentiatedFunction("jacobian", of_list, {x}, w).result(0);
+    require(type.count() > 0, "[jacobian] the function gives no elements, ", type.shape, " (at ",
+            At{w}, "); it must give one at least");
+    Shape rows = type.shape, whole = type.shape;
+    rows.insert(rows.begin(), type.count());
+    whole.insert(whole.end(), x.shape().begin(), x.shape().end());
+    const Tensor unit = eye(type.count(), {}, type.dtype, w).reshape(rows, w);
+    auto turn = [&](const Tensors&, const Tensors& row) -> Turn {
+      DifferentiatedFunction function("jacobian", of_list, {x}, w);
+      return {{}, function.gradients({0}, row).gradients};
+    };
+    return scan(turn, {}, {unit}, {}, w).second[0].reshape(whole, w);
+  };
+}
+
+std::function<Tensor(const Tensor&)> hessian(std::function<Tensor(const Tensor&)> f,
+                                             source_location w) {
+  return jacobian([slope = grad(std::move(f), w)](const Tensor& x) { return slope(x); }, w);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,122 @@
+// The rules of convolutions and of maxima over windows (functions/named/rules.h), and of the op
+// that a convolution becomes.
+#include <array>
+
+#include "graph/functions/convolving/convolution.h"
+#include "graph/functions/convolving/windows.h"
+#include "graph/functions/derivatives/convolution.h"
+#include "graph/functions/differentiating/captured_rule.h"
+#include "graph/functions/indexing/scatters.h"
+#include "graph/functions/named/rules.h"
+#include "graph/functions/pooling/pooling.h"
+
+namespace tilewright {
+
+namespace {
+
+// A convolution that has been done, a value an axis.
+struct DoneConvolution {
+  Shape stride, dilation, before;
+  std::int64_t groups;
+};
+
+// The gradient of x: windows are put back to where they were, and the padding is cut off. Elements
+// that no window meets have 0.
+Tensor gradient_of_input(const Tensor& gradient, const Tensor& weight, const Shape& x,
+                         const DoneConvolution& of, std::source_location w) {
+  const TransposedConvolutionOptions options{
+      .stride = of.stride, .dilation = of.dilation, .groups = of.groups};
+  const Tensor all = weight.rank() == 3   ? conv_transpose1d({gradient, w}, weight, {}, options)
+                     : weight.rank() == 4 ? conv_transpose2d({gradient, w}, weight, {}, options)
+                                          : conv_transpose3d({gradient, w}, weight, {}, options);
+  Shape before, after;
+  for (int i = 0; i < of.stride.rank(); ++i) {
+    before.push_back(-of.before[i]);
+    after.push_back(x[2 + i] - (all.size(2 + i) - of.before[i]));
+  }
+  return graph::padded(all, graph::pads(before, after), 0.0, w);
+}
+
+std::vector<Tensor> convolution_gradients(const Tensor& gradient, const Tensor& x,
+                                          const Tensor& weight, const DoneConvolution& of,
+                                          const std::array<bool, 3>& wanted,
+                                          std::source_location w) {
+  if (gradient.count() == 0 || x.count() == 0) return {};
+  OperandGradients found = convolution_backward(
+      gradient, x, weight,
+      {.stride = of.stride, .padding = of.before, .dilation = of.dilation, .groups = of.groups},
+      {.x = false, .weight = wanted[1], .bias = wanted[2]}, w);
+  if (wanted[0]) found.x = gradient_of_input(gradient, weight, x.shape(), of, w);
+  return {found.x, found.weight, found.bias};
+}
+
+}  // namespace
+
+namespace graph::named {
+
+std::vector<Tensor> convolution_derivative(const DerivativeCall& call) {
+  const Settings& s = call.settings;
+  return convolution_gradients(
+      call.cotangents[0], call[0], call[1],
+      {s.sizes("stride"), s.sizes("dilation"), s.sizes("before"), s.integer("groups")},
+      {call.wants(0), call.wants(1), call.wants(2)}, call.where);
+}
+
+std::vector<Tensor> transposed_convolution_derivative(const DerivativeCall& call) {
+  const Settings& s = call.settings;
+  const OperandGradients found =
+      convolution_backward(call.cotangents[0], call[0], call[1],
+                           {.stride = s.sizes("stride"),
+                            .padding = s.sizes("padding"),
+                            .dilation = s.sizes("dilation"),
+                            .groups = s.integer("groups"),
+                            .transposed = true},
+                           {call.wants(0), call.wants(1), call.wants(2)}, call.where);
+  return {found.x, found.weight, found.bias};
+}
+
+std::vector<Tensor> max_pool_derivative(const DerivativeCall& call) {
+  const Settings& s = call.settings;
+  const std::source_location w = call.where;
+  const Tensor &x = call[0], &given = call.cotangents[0];
+  if (!given.defined()) return {};
+  const Shape kernel = s.sizes("kernel");
+  const int rank = kernel.rank();
+  Tensor places;
+  if (s.flag("indices")) {
+    places = call.results[1];
+  } else {
+    const MaxPoolOptions options{.stride = s.sizes("stride"),
+                                 .padding = s.sizes("padding"),
+                                 .dilation = s.sizes("dilation"),
+                                 .ceil_mode = s.flag("ceil_mode")};
+    places = rank == 1   ? max_pool1d_with_indices({x, w}, kernel, options).second
+             : rank == 2 ? max_pool2d_with_indices({x, w}, kernel, options).second
+                         : max_pool3d_with_indices({x, w}, kernel, options).second;
+  }
+  std::int64_t planes = 1;
+  for (int axis = 0; axis < x.rank() - rank; ++axis) planes *= x.size(axis);
+  if (planes == 0 || given.count() == 0) return {};
+  const Shape rows = {planes, given.count() / planes};
+  const Tensor each = given.to(accumulator(given.dtype()), w).reshape(rows, w);
+  const Tensor sums = scatter_add({zeros({planes, x.count() / planes}, each.dtype(), w), w}, 1,
+                                  places.reshape(rows, w), each);
+  return {sums.to(x.dtype(), w).reshape(x.shape(), w)};
+}
+
+}  // namespace graph::named
+
+namespace graph {
+
+Cotangents derivative(The<Op::convolution>, const Differential& d) {
+  const Attributes& a = d.node.attributes;
+  return captured_rule(d, [&](const RuleOperands& of) {
+    return convolution_gradients(of.cotangents[0], of.operands[0], of.operands[1],
+                                 {a.window_strides, a.dilations, a.before, a.groups},
+                                 {d.wants(0), d.wants(1), d.wants(2)}, d.node.where);
+  });
+}
+
+}  // namespace graph
+
+}  // namespace tilewright

@@ -1,0 +1,137 @@
+#include "graph/functions/differentiating/differentiated_function.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "graph/functions/differentiating/gradient_node.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/capture.h"
+#include "graph/tensor/functional.h"
+#include "graph/tensor/index_ranges.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::graph {
+namespace {
+
+using Tensors = DifferentiatedFunction::Tensors;
+
+// `nodes` becomes those of the references.
+Captured captured_body(const DifferentiatedFunction::Function& function, const Tensors& like,
+                       const Tensors& references, std::source_location where,
+                       std::vector<NodeId>& nodes) {
+  Capture* around = Capture::active();
+  std::optional<Capture> capture;
+  if (around != nullptr)
+    capture.emplace(*around);
+  else
+    capture.emplace();
+  Tensors inputs;
+  for (const Tensor& tensor : like)
+    inputs.push_back(capture->placeholder(tensor.dtype(), tensor.shape()));
+  for (const Tensor& reference : references)
+    nodes.push_back(capture->differentiate_by(reference, where));
+  Tensors outputs = function(inputs);
+  inputs.clear();
+  Captured captured = capture->finish(std::move(outputs));
+  if (around != nullptr) {
+    for (Guard& guard : captured.guards) around->note_guard(std::move(guard));
+    for (const Buffer* memory : captured.read) around->note_read(memory);
+  }
+  return captured;
+}
+
+}  // namespace
+
+DifferentiatedFunction::DifferentiatedFunction(std::string_view name, const Function& function,
+                                               Tensors inputs, std::source_location where,
+                                               const Tensors& references)
+    : name_(name), where_(where), arguments_(inputs.size()), inputs_(std::move(inputs)) {
+  for (std::size_t i = 0; i < arguments_; ++i)
+    require(inputs_[i].defined(), "[", name_, "] tensor ", i, " of the arguments is undefined (at ",
+            At{where_}, "); every argument must be made of tensors");
+  require(arguments_ + references.size() > 0, "[", name_,
+          "] there is no tensor among the arguments (at ", At{where_},
+          "); derivatives are with respect to one at least");
+  std::vector<NodeId> nodes;
+  Captured captured = captured_body(function, inputs_, references, where_, nodes);
+  require(captured.logs.empty(), "[", name_, "] the function prints or logs a value (at ",
+          At{where_}, "); return it as a further result");
+  body_ = std::move(captured.graph);
+  results_ = body_.outputs.size();
+  body_.input_strides.assign(body_.inputs.size(), Strides{});  // operands are row-major values
+  inputs_.insert(inputs_.end(), captured.captured.begin(), captured.captured.end());
+  for (NodeId node : nodes)
+    references_.push_back(
+        static_cast<std::size_t>(std::ranges::find(body_.inputs, node) - body_.inputs.begin()));
+  take_writes();
+  take_index_checks();
+}
+
+// Values that are written become results, which `gradients` writes.
+void DifferentiatedFunction::take_writes() {
+  for (const Mutation& mutation : body_.mutations) {
+    const auto input = static_cast<std::size_t>(std::ranges::find(body_.inputs, mutation.input) -
+                                                body_.inputs.begin());
+    require(input >= arguments_, "[", name_, "] the function writes an argument in place (at ",
+            At{where_}, "); return the new value as a further result");
+    written_.push_back(inputs_[input]);
+    body_.outputs.push_back(mutation.value);
+  }
+  body_.mutations.clear();
+}
+
+// Indices are noted again where their values are known to the capture around, or at once.
+void DifferentiatedFunction::take_index_checks() {
+  for (const IndexCheck& check : body_.index_checks) {
+    const auto input = std::ranges::find(body_.inputs, check.index);
+    if (input != body_.inputs.end()) {
+      require_inside(inputs_[static_cast<std::size_t>(input - body_.inputs.begin())], check.range);
+    } else {
+      ranges_.push_back(check.range);
+      body_.outputs.push_back(check.index);
+    }
+  }
+  body_.index_checks.clear();
+}
+
+TensorType DifferentiatedFunction::result(std::size_t i) const {
+  const Node& node = body_.node(body_.outputs[i]);
+  return {node.dtype, node.shape};
+}
+
+DifferentiatedFunction::Gradients DifferentiatedFunction::gradients(
+    const std::vector<std::size_t>& wanted, const Tensors& cotangents) const {
+  GradientRequest request;
+  Tensors operands = inputs_;
+  for (std::size_t i : wanted) {
+    require(is_floating(inputs_[i].dtype()), "[", name_, "] tensor ", i, " of the arguments is ",
+            inputs_[i].dtype(), " (at ", At{where_},
+            "); derivatives are with respect to floating tensors: pass it as another argument, or "
+            "let the function refer to it");
+    request.inputs.push_back(i);
+  }
+  for (std::size_t i = 0; i < results_; ++i) {
+    if (!cotangents[i].defined()) continue;
+    const TensorType type = result(i);
+    require(is_floating(type.dtype), "[", name_, "] result ", i, " is ", type.dtype, " (at ",
+            At{where_}, "); only floating results have derivatives");
+    require(cotangents[i].dtype() == type.dtype && cotangents[i].shape() == type.shape, "[", name_,
+            "] the cotangent of result ", i, " is ", cotangents[i].dtype(), " ",
+            cotangents[i].shape(), ", the result ", type.dtype, " ", type.shape, " (at ",
+            At{where_}, "); they must be alike");
+    request.outputs.push_back(i);
+    operands.push_back(cotangents[i]);
+  }
+  Attributes attributes;
+  attributes.custom = gradient_of(body_, std::move(request));
+  Tensors all = of_user_call(
+      name_, where_, [&] { return apply_all(Op::custom_formula, operands, attributes, where_); });
+  std::size_t next = results_;
+  for (const Tensor& written : written_) Tensor(written).copy_from(all[next++], where_);
+  for (const IndexRange& range : ranges_) require_inside(all[next++], range);
+  const auto begin = all.begin();
+  return {Tensors(begin, begin + static_cast<std::ptrdiff_t>(results_)),
+          Tensors(begin + static_cast<std::ptrdiff_t>(next), all.end())};
+}
+
+}  // namespace tilewright::graph

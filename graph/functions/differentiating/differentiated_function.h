@@ -1,0 +1,60 @@
+// A function of a list of tensors that was captured to be differentiated. Its results and the
+// gradients of some of its inputs are computed as one node (gradient_node.h).
+//
+// The function is run once, over symbolic tensors, wherever it is: within a capture as a body of
+// it, else by itself. So it may not look at values of tensors. Tensors that it writes in place
+// (running statistics, the state of a generator) are written when the gradients are computed, once
+// a call.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <source_location>
+#include <string_view>
+#include <vector>
+
+#include "graph/custom/custom_call.h"
+#include "graph/ir/ir.h"
+#include "graph/tensor/tensor.h"
+
+namespace tilewright::graph {
+
+class DifferentiatedFunction {
+ public:
+  using Tensors = std::vector<Tensor>;
+  using Function = std::function<Tensors(const Tensors&)>;
+
+  // `name` is the user's word for it in messages, a literal. It may be differentiated by its inputs
+  // and by these tensors that it refers to. Raises `Error` for undefined inputs, and for what a
+  // function that is differentiated may not do.
+  DifferentiatedFunction(std::string_view name, const Function& function, Tensors inputs,
+                         std::source_location where, const Tensors& references = {});
+  // The numbers of the references among the inputs, which follow the arguments.
+  const std::vector<std::size_t>& references() const { return references_; }
+
+  std::size_t count() const { return results_; }  // of its results
+  TensorType result(std::size_t i) const;
+
+  struct Gradients {
+    Tensors results, gradients;  // of the function; of the wanted inputs, in their order
+  };
+  // By a cotangent for each result, undefined where none flows. Raises `Error` where one has
+  // another type than the result, and for inputs and results that are not floating.
+  Gradients gradients(const std::vector<std::size_t>& wanted, const Tensors& cotangents) const;
+
+ private:
+  void take_writes();
+  void take_index_checks();
+
+  std::string_view name_;
+  std::source_location where_;
+  Graph body_;
+  std::size_t arguments_;  // of the inputs, the first
+  std::size_t results_ = 0;
+  std::vector<std::size_t> references_;
+  Tensors inputs_;
+  Tensors written_;                 // by the outputs behind the results
+  std::vector<IndexRange> ranges_;  // of the outputs behind these
+};
+
+}  // namespace tilewright::graph

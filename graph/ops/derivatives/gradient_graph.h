@@ -1,0 +1,22 @@
+// The graph of a function and of the gradients of its inputs, which rules of control flow and
+// gradients as nodes are made of. Apart from the rules, so that users of it see none; defined in
+// graph/derivatives.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "dsl/target/target.h"
+#include "graph/ir/ir.h"
+
+namespace tilewright::graph {
+
+// The graph of `body` and of the gradients of its inputs of these numbers. Its inputs are those of
+// the body, then a cotangent for each of its outputs of these numbers, which are floating; its
+// outputs are the body's, then the gradients, in the types of the inputs.
+struct GradientRequest {
+  std::vector<std::size_t> inputs, outputs;
+};
+Graph gradient_graph(const Graph& body, const GradientRequest& request, const dsl::Target& target);
+
+}  // namespace tilewright::graph
