@@ -4,6 +4,7 @@
 
 #include "graph/custom/definition.h"
 #include "graph/functions/custom/formulas.h"
+#include "graph/functions/differentiating/captured_rule.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/eager.h"
@@ -39,6 +40,34 @@ ShapeRule rule_of(ShapeRule rule, bool changes_operand) {
     std::vector<TensorType> results = rule(operands);
     if (results.empty() && !operands.empty()) results.push_back(operands[0]);
     return results;
+  };
+}
+
+void require_cotangents(const std::string& name, const std::vector<Tensor>& given,
+                        const std::vector<Tensor>& operands) {
+  require(given.size() == operands.size(), "[", name, "] the derivative gives ", given.size(),
+          " cotangents for ", operands.size(), " operands; there must be one for each, undefined ",
+          "where none flows");
+  for (std::size_t i = 0; i < given.size(); ++i)
+    require(!given[i].defined() || given[i].shape() == operands[i].shape(), "[", name,
+            "] the derivative gives operand ", i, " a cotangent ", given[i].shape(),
+            ", the operand is ", operands[i].shape(), "; both must have one shape");
+}
+
+CustomDefinition::Derivative derivative_of(const std::string& name, const CustomOptions& options) {
+  if (options.derivative == nullptr) return {};
+  require(options.writes.empty(), "[custom_op] ", name,
+          " writes an operand and has a derivative; only ops that write nothing have one");
+  return [name, rule = options.derivative](const graph::Differential& d) {
+    const graph::Cotangents found = graph::captured_rule(d, [&](const graph::RuleOperands& of) {
+      std::vector<Tensor> given = rule(of.operands, of.results, of.cotangents);
+      require_cotangents(name, given, of.operands);
+      return given;
+    });
+    std::vector<std::optional<graph::NodeId>> nodes;
+    for (const auto& cotangent : found)
+      nodes.push_back(cotangent ? std::optional(cotangent->id) : std::nullopt);
+    return nodes;
   };
 }
 
@@ -129,6 +158,7 @@ CustomOp custom_op(const std::string& name, ShapeRule rule, TileKernel kernel,
   definition.changes_operand = changes_operand(name, options);
   definition.rule = rule_of(std::move(rule), definition.changes_operand);
   definition.kernel = std::move(kernel);
+  definition.derivative = derivative_of(name, options);
   return CustomOp(graph::define_custom(std::move(definition)));
 }
 
@@ -141,16 +171,23 @@ CustomOp custom_op(const std::string& name, ShapeRule rule, BufferFunction funct
   definition.changes_operand = changes_operand(name, options);
   definition.rule = rule_of(std::move(rule), definition.changes_operand);
   definition.buffers = std::move(function);
+  definition.derivative = derivative_of(name, options);
   return CustomOp(graph::define_custom(std::move(definition)));
 }
 
-CustomOp custom_op(const std::string& name, ShapeRule rule, GraphFunction function) {
+CustomOp custom_op(const std::string& name, ShapeRule rule, GraphFunction function,
+                   const CustomOptions& options) {
   require_rule(name, rule);
   require(function != nullptr, "[custom_op] ", name, " has no implementation; give a function");
+  require(options.writes.empty(), "[custom_op] ", name,
+          " is a function of tensors, which writes none; leave CustomOptions::writes empty");
   CustomDefinition definition;
   definition.name = name;
-  definition.formula = graph::formula_of(name, rule, std::move(function));
+  definition.composites = graph::formula_of(name, rule, function, graph::Composites::kept);
+  definition.formula =
+      graph::formula_of(name, rule, std::move(function), graph::Composites::decomposed);
   definition.rule = std::move(rule);
+  definition.derivative = derivative_of(name, options);
   return CustomOp(graph::define_custom(std::move(definition)));
 }
 

@@ -75,6 +75,14 @@ struct CustomOptions {
   // gives none ({}), or the type of the tensor, and a call returns the tensor. Other operands keep
   // the values from before the call, even if they lie in the same memory.
   std::vector<int> writes = {};
+  // The rule of its derivative (graph/differentiating/differentiate.h), a function of tensors, for
+  // ops that write nothing: a cotangent for each operand, in its type, or an undefined tensor where
+  // none flows. Cotangents of results are undefined where none flows. Without a rule a function of
+  // tensors is differentiated by what it is made of, and a kernel or C++ is an Error.
+  using Derivative = std::function<std::vector<Tensor>(std::span<const Tensor> operands,
+                                                       std::span<const Tensor> results,
+                                                       std::span<const Tensor> cotangents)>;
+  Derivative derivative = {};
 };
 
 // A regular value; copies are one op.
@@ -120,6 +128,7 @@ CustomOp custom_op(const std::string& name, ShapeRule rule, TileKernel kernel,
                    const CustomOptions& options = {});
 CustomOp custom_op(const std::string& name, ShapeRule rule, BufferFunction function,
                    const CustomOptions& options = {});
-CustomOp custom_op(const std::string& name, ShapeRule rule, GraphFunction function);
+CustomOp custom_op(const std::string& name, ShapeRule rule, GraphFunction function,
+                   const CustomOptions& options = {});
 
 }  // namespace tilewright

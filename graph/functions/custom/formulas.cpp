@@ -125,9 +125,9 @@ CustomDefinition::Formula formula_of(const std::string& name, ElementwiseFunctio
 }
 
 CustomDefinition::Formula formula_of(const std::string& name, ShapeRule rule,
-                                     GraphFunction function) {
+                                     GraphFunction function, Composites composites) {
   return
-      [name, rule = std::move(rule), function = std::move(function)](
+      [name, rule = std::move(rule), function = std::move(function), composites](
           GraphBuilder& builder, const std::vector<NodeId>& operands, const dsl::Target& target) {
         CapturePause pause;
         Capture capture;
@@ -140,7 +140,8 @@ CustomDefinition::Formula formula_of(const std::string& name, ShapeRule rule,
         require(captured.graph.mutations.empty(), "[", name,
                 "] the function writes an operand; return the value as a result");
         // The graph that replaces a composite contains no composite.
-        const Graph graph = decompose(captured.graph, target);
+        const Graph graph = composites == Composites::decomposed ? decompose(captured.graph, target)
+                                                                 : std::move(captured.graph);
         const std::vector<NodeId> ids = splice(graph, builder, operands);
         std::vector<NodeId> results;
         for (NodeId id : graph.outputs) results.push_back(ids[id]);

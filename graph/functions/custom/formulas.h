@@ -16,8 +16,9 @@ namespace tilewright::graph {
 // `fma` becomes two. When used, raises `Error` for one that graphs do not have, naming its line.
 CustomDefinition::Formula formula_of(const std::string& name, ElementwiseFunction function);
 // When used, raises `Error` where results differ from the rule's types, or where the function uses
-// tensors besides its operands, or writes.
+// tensors besides its operands, or writes. A formula for derivatives keeps composites.
+enum class Composites : std::uint8_t { decomposed, kept };
 CustomDefinition::Formula formula_of(const std::string& name, ShapeRule rule,
-                                     GraphFunction function);
+                                     GraphFunction function, Composites composites);
 
 }  // namespace tilewright::graph

@@ -20,8 +20,8 @@ Cotangents by_rule(const Differential& d) {
 Cotangents derivative(The<Op::custom>, const Differential& d) {
   if (d.node.attributes.custom->derivative) return by_rule(d);
   d.raise(
-      "has no derivative: it is computed by a kernel or by C++; write it as a "
-      "function of tensors, or use stop_gradient where none is wanted");
+      "has no derivative: it is computed by a kernel or by C++; give it a rule "
+      "(CustomOptions::derivative), or use stop_gradient where none is wanted");
 }
 
 // Composites that it is made of keep their own rules.

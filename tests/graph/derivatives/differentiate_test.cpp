@@ -287,6 +287,42 @@ TEST(Differentiate, AnOpWithoutADerivativeIsNamedWithItsLine) {
       "[derivative] twice_by_the_host at ");
 }
 
+// A cube by C++, and a function with a rule that differs from its own derivative.
+TEST(Differentiate, CustomOpsHaveTheRulesThatTheyAreGiven) {
+  auto shape_rule = [](std::span<const TensorType> x) { return std::vector<TensorType>{x[0]}; };
+  auto cubed = [](std::span<const BufferView> in, std::span<const BufferView> out) {
+    const auto from = in[0].elements<const double>();
+    std::ranges::transform(from, out[0].elements<double>().begin(),
+                           [](double x) { return x * x * x; });
+  };
+  auto slope = [](std::span<const Tensor> x, std::span<const Tensor>, std::span<const Tensor> g) {
+    return Tensors{g[0] * x[0] * x[0] * 3};
+  };
+  const CustomOp cube =
+      custom_op("cube_by_the_host", shape_rule, BufferFunction(cubed), {.derivative = slope});
+  auto f = [&](const Tensor& x) { return sum(cube(x)); };
+  const Tensor x = vector({1, -2});
+  expect_values(grad(f)(x), {3, 12});
+  expect_values(hessian_vector_product(f, x, vector({1, 1})), {6, -12});
+  auto straight = [](std::span<const Tensor>, std::span<const Tensor>, std::span<const Tensor> g) {
+    return Tensors{g[0]};
+  };
+  const CustomOp rounded =
+      custom_op("rounded_straight_through", shape_rule,
+                GraphFunction([](std::span<const Tensor> t) { return Tensors{round(t[0])}; }),
+                {.derivative = straight});
+  expect_values(grad([&](const Tensor& t) { return sum(rounded(t * 2)); })(vector({0.3, 1.7})),
+                {2, 2});
+  auto wrong = [](std::span<const Tensor>, std::span<const Tensor>, std::span<const Tensor> g) {
+    return Tensors{sum(g[0])};
+  };
+  const CustomOp misshapen =
+      custom_op("misshapen_slope", shape_rule, BufferFunction(cubed), {.derivative = wrong});
+  expect_contains(
+      error_of([&] { grad([&](const Tensor& t) { return sum(misshapen(t)); })(x); }),
+      "[misshapen_slope] the derivative gives operand 0 a cotangent scalar, the operand is 2");
+}
+
 TEST(Differentiate, MisuseIsAnErrorWithTheLine) {
   const Tensor x = vector({1, 2});
   auto identity = [](const Tensor& t) { return t * 1; };
