@@ -132,6 +132,7 @@
 #include "models/layers/compile_regions.h"
 #include "models/layers/containers.h"
 #include "models/layers/convolutions.h"
+#include "models/layers/gradients.h"
 #include "models/layers/layers.h"
 #include "models/layers/module.h"
 #include "models/layers/multihead_attention.h"
