@@ -319,5 +319,14 @@ TEST(Arithmetic, HasNumbersBeyondSixteenBits) {
   EXPECT_EQ((x * 2.0).dtype(), f16);
 }
 
+TEST(Arithmetic, HasTheMeanOfTensors) {
+  const Tensor x = full({2}, 1.0).to(f16), y = full({2}, 4.0).to(f16);
+  const Tensor mean = elementwise_mean({x, y, y});
+  EXPECT_EQ(mean.dtype(), f16);
+  EXPECT_EQ(mean.to(f32).to_vector<float>(), (std::vector<float>{3, 3}));
+  expect_contains(error_of([] { elementwise_mean({}); }),
+                  "[elementwise_mean] there are no operands");
+}
+
 }  // namespace
 }  // namespace tilewright::arithmetic_test

@@ -218,5 +218,21 @@ TEST(ElementaryFunctions, TakeIntegersAsF32AndEmptyTensors) {
   EXPECT_EQ(acosh(zeros({0}, DType::boolean)).dtype(), f32);
 }
 
+TEST(Power, HasTheDtypeOfTheBaseWhereThatIsAsked) {
+  const Tensor x = Tensor::from(std::vector<std::int64_t>{3, -2, 10}, {3});
+  EXPECT_EQ(pow_in_base_dtype(x, 3.0).to_vector<std::int64_t>(), (Integers{27, -8, 1000}));
+  EXPECT_EQ(pow_in_base_dtype(x, full({}, 3.0)).to_vector<std::int64_t>(),
+            (Integers{27, -8, 1000}));
+  // Cut off, and exact where f64 would not be.
+  EXPECT_EQ(pow_in_base_dtype(x.slice(0, 0, 1), 0.5).to_vector<std::int64_t>(), (Integers{1}));
+  EXPECT_EQ(pow_in_base_dtype(x.slice(0, 0, 1), full({}, 39.0)).to_vector<std::int64_t>(),
+            (Integers{4052555153018976267}));
+  EXPECT_EQ(pow_in_base_dtype(x, full({}, std::int64_t{2}, i64)).to_vector<std::int64_t>(),
+            (Integers{9, 4, 100}));
+  const Tensor y = pow_in_base_dtype(full({2}, 3.0).to(f16), full({2}, 2.0));
+  EXPECT_EQ(y.dtype(), f16);
+  EXPECT_EQ(y.to(f32).to_vector<float>(), (std::vector<float>{9, 9}));
+}
+
 }  // namespace
 }  // namespace tilewright::elementary_test

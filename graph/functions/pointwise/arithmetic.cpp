@@ -78,6 +78,16 @@ Tensor rsub(const TensorOperand& a, const TensorOperand& b, const Number& alpha)
 }
 Tensor mul(const TensorOperand& a, const TensorOperand& b) { return a * b; }
 Tensor true_divide(const TensorOperand& a, const TensorOperand& b) { return a / b; }
+Tensor elementwise_mean(const std::vector<Tensor>& operands, std::source_location w) {
+  require(!operands.empty(), "[elementwise_mean] there are no operands (at ", At{w},
+          "); there must be at least one");
+  return graph::of_user_call("elementwise_mean", w, [&] {
+    const DType own = graph::tensor_of({operands[0], w}, "elementwise_mean").dtype();
+    Tensor sum = operands[0].to(accumulator(own));
+    for (std::size_t i = 1; i < operands.size(); ++i) sum = sum + operands[i];
+    return (sum / static_cast<double>(operands.size())).to(own);
+  });
+}
 Tensor positive(const TensorOperand& x) {
   Formula term = term_of(x, "positive");
   require(!is_boolean(term.dtype()), "[positive] the operand is bool (at ", At{x.where},

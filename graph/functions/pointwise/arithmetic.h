@@ -6,6 +6,8 @@
 #pragma once
 
 #include <optional>
+#include <source_location>
+#include <vector>
 
 #include "graph/tensor/tensor.h"
 
@@ -25,6 +27,9 @@ Tensor gt(const TensorOperand& a, const TensorOperand& b);
 Tensor ge(const TensorOperand& a, const TensorOperand& b);
 Tensor true_divide(const TensorOperand& a, const TensorOperand& b);
 Tensor positive(const TensorOperand& x);  // x itself; an Error for bool
+// The mean of tensors, element by element, in the dtype of the first; 16 bits are summed in f32.
+Tensor elementwise_mean(const std::vector<Tensor>& operands,
+                        std::source_location w = std::source_location::current());
 // start + weight (end - start), from the nearer end. All are floating and of one dtype, but for
 // numbers.
 Tensor lerp(const TensorOperand& start, const TensorOperand& end, const TensorOperand& weight);

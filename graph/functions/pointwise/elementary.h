@@ -20,6 +20,10 @@ namespace tilewright {
 // Error, as is bool to the power of bool. In f32 within a unit in the last place; in f64 the
 // relative error grows with the logarithm of the result, to 2^-42 where that is largest.
 Tensor pow(const TensorOperand& base, const TensorOperand& exponent);
+// pow in the dtype of the base, as ONNX's Pow has it: floats of two dtypes are computed in f32, or
+// f64 where either is. Integers to floats are computed in f64 and cut off; with whole exponents
+// they are exact where i64 holds the result.
+Tensor pow_in_base_dtype(const TensorOperand& base, const TensorOperand& exponent);
 // pow in f64, of all dtypes.
 Tensor float_power(const TensorOperand& base, const TensorOperand& exponent);
 // x 2^exponent, rounded once, also where the power alone is beyond the range of the dtype.

@@ -6,6 +6,7 @@
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -114,6 +115,39 @@ Tensor pow(const TensorOperand& base, const TensorOperand& exponent) {
           graph::At{base.where}, "); it must not be negative: convert the base with to(f32)");
   return graph::computed("pow", terms,
                          [&](const Terms& t) { return power_of_integers(t[0], whole); }, {whole});
+}
+
+// The logarithm of a power and with it the power has an error of some units of its last place: one
+// as near as this to an integer is meant to be it, and those with whole exponents are computed as
+// integers where these hold them.
+static Tensor integer_power_of_floats(const Tensor& base, const TensorOperand& given) {
+  if (const double number = given.is_number ? given.number.as_double() : -1;
+      number >= 0 && number < 64 && std::floor(number) == number)
+    return pow(base.to(i64), static_cast<std::int64_t>(number)).to(base.dtype());
+  const Tensor exponent = given.is_number ? full({}, given.number, f64) : given.tensor.to(f64),
+               power = pow(base.to(f64), exponent), nearest = round(power);
+  const Tensor is_near = abs(power - nearest) <= abs(power) * 0x1p-46;
+  const Tensor is_whole = logical_and(floor(exponent) == exponent, exponent >= 0.0),
+               is_exact = logical_and(is_whole, abs(power) < 0x1p62);
+  return where(is_exact, pow(base.to(i64), where(is_exact, exponent, 0.0).to(i64)),
+               where(is_near, nearest, power).to(i64))
+      .to(base.dtype());
+}
+
+Tensor pow_in_base_dtype(const TensorOperand& base, const TensorOperand& exponent) {
+  return graph::of_user_call("pow", base.where, [&] {
+    const Tensor& x = graph::tensor_of(base, "pow");
+    if (exponent.is_number)
+      return is_integer(x.dtype()) ? integer_power_of_floats(x, exponent) : pow(base, exponent);
+    const Tensor& y = graph::tensor_of(exponent, "pow");
+    if (is_integer(x.dtype()) && is_floating(y.dtype())) return integer_power_of_floats(x, y);
+    if (is_floating(x.dtype()) || is_floating(y.dtype())) {
+      if (x.dtype() == y.dtype()) return pow(base, exponent);
+      const DType wide = x.dtype() == f64 || y.dtype() == f64 ? f64 : f32;
+      return pow(x.to(wide), y.to(wide)).to(x.dtype());
+    }
+    return pow(x.to(i64), y.to(i64)).to(x.dtype());
+  });
 }
 
 Tensor float_power(const TensorOperand& base, const TensorOperand& exponent) {
