@@ -181,6 +181,7 @@ Tensor graph::sampled_at(const TensorOperand& x, const Tensor& grid,
     std::vector<std::vector<Tap>> taps;
     for (int i = 0; i < sizes.rank(); ++i) {
       Formula coordinate(wide_grid.select(-1, sizes.rank() - 1 - i, w), w);
+      if (moves_positions) coordinate = choice(is_nan(coordinate), -1, coordinate);
       taps.push_back(SampledAxis{sizes[i], options, moves_positions}.taps(coordinate));
     }
     return {Sampler{wide_x, sizes, points, w}.sum_of(taps).tensor().to(own, w)};

@@ -42,7 +42,7 @@ namespace graph {
 
 // grid_sample of one axis or more. Where `moves_positions`, positions of the modes bilinear and
 // nearest are brought inside before the elements around them are taken, and rounded before that, as
-// ONNX has it.
+// ONNX has it; and a NaN counts as -1, as ONNX Runtime computes it.
 Tensor sampled_at(const TensorOperand& x, const Tensor& grid, const GridSampleOptions& options,
                   bool moves_positions);
 // affine_grid of one axis or more, the position of the only element of one being `single`.

@@ -1,7 +1,6 @@
 // Elements between elements, at places that tensors say, and the choice of boxes.
 #include "graph/functions/convolving/folding.h"
 #include "graph/functions/detection/nms.h"
-#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/resampling/grid_sample.h"
 #include "graph/functions/resampling/sampled_windows.h"
 #include "models/onnx/operators/table.h"
@@ -33,7 +32,6 @@ Tensor sampled(const Call& call) {
                                              : padding == "border" ? SamplePadding::border
                                                                    : SamplePadding::reflection,
                                   .align_corners = aligns};
-  grid = where(isnan(grid), -1.0, grid);  // as PyTorch documents, and ONNX Runtime computes
   const DType dtype = is_floating(x.dtype()) ? x.dtype() : bit_width(x.dtype()) < 32 ? f32 : f64;
   return graph::sampled_at(x.to(dtype), grid.to(dtype), options, true).to(x.dtype());
 }
