@@ -209,5 +209,57 @@ TEST(MaskedScatter, TakesTheSourceInOrder) {
                   "id -1 is outside a table of 9 rows");
 }
 
+TEST(Tuples, NamePartsOfTheFirstAxes) {
+  const Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5, 6, 7, 8}, {2, 2, 2}),
+               index = Tensor::from(Integers{0, -1, 1, 0}, {2, 2});
+  auto gathered = [](const Tensors& t) { return Tensors{gather_nd(t[0], t[1])}; };
+  expect_equal<float>(gathered, {x, index}, {2, 2}, {3, 4, 5, 6});
+  auto of_batch = [](const Tensors& t) { return Tensors{gather_nd(t[0], t[1], 1)}; };
+  expect_equal<float>(of_batch, {x, index}, {2}, {2, 7});
+  EXPECT_EQ(gather_nd(x, zeros({3, 0}, i64)).shape(), (Shape{3, 2, 2, 2}));
+  expect_contains(error_of([&] {
+                    gather_nd(x, zeros({1, 4}, i64));
+                  }),
+                  "[gather_nd] an index [1x4] does not fit [2x2x2]");
+}
+
+TEST(Tuples, ReplaceAndJoinParts) {
+  const Tensor x = Tensor::from(Floats{1, 2, 3, 4}, {2, 2}),
+               index = Tensor::from(Integers{-1, 1}, {2, 1}),
+               updates = Tensor::from(Floats{5, 1, 2, 9}, {2, 2});
+  auto joined = [](std::optional<ScatterReduction> reduction) {
+    return [=](const Tensors& t) { return Tensors{scatter_nd(t[0], t[1], t[2], reduction)}; };
+  };
+  expect_equal<float>(joined(ScatterReduction::sum), {x, index, updates}, {2, 2}, {1, 2, 10, 14});
+  expect_equal<float>(joined(ScatterReduction::prod), {x, index, updates}, {2, 2}, {1, 2, 30, 36});
+  expect_equal<float>(joined(ScatterReduction::amax), {x, index, updates}, {2, 2}, {1, 2, 5, 9});
+  EXPECT_EQ(scatter_nd(x, index.slice(0, 0, 1), updates.slice(0, 0, 1)).to_vector<float>(),
+            (Floats{1, 2, 5, 1}));
+}
+
+TEST(Tuples, OfNoPlacesNameAll) {
+  const Tensor x = Tensor::from(Floats{1, 4}, {2}), none = zeros({2, 0}, i64),
+               updates = Tensor::from(Floats{3, 3, 2, 5}, {2, 2});
+  auto joined = [&](std::optional<ScatterReduction> reduction) {
+    return scatter_nd(x, none, updates, reduction).to_vector<float>();
+  };
+  EXPECT_EQ(joined({}), (Floats{2, 5}));
+  EXPECT_EQ(joined(ScatterReduction::sum), (Floats{6, 12}));
+  EXPECT_EQ(joined(ScatterReduction::prod), (Floats{6, 60}));
+  EXPECT_EQ(joined(ScatterReduction::mean), (Floats{2, 4}));
+  EXPECT_EQ(joined(ScatterReduction::amax), (Floats{3, 5}));
+  EXPECT_EQ(joined(ScatterReduction::amin), (Floats{1, 3}));
+  expect_contains(error_of([&] { scatter_nd(x, none, x); }), "[scatter_nd] updates [2] of [2]");
+}
+
+TEST(NonzeroStatic, HasAsManyPlacesAsAreAskedFor) {
+  const Tensor x = Tensor::from(Floats{0, 5, 6, 0}, {2, 2});
+  auto places = [](const Tensors& t) { return Tensors{nonzero_static(t[0], 3, -7)}; };
+  expect_equal<std::int64_t>(places, {x}, {3, 2}, {0, 1, 1, 0, -7, -7});
+  EXPECT_EQ(nonzero_static(x, 1).to_vector<std::int64_t>(), (Integers{0, 1}));
+  EXPECT_EQ(nonzero_static(full({}, 1.0), 2).shape(), (Shape{2, 0}));
+  expect_contains(error_of([&] { nonzero_static(x, -1); }), "[nonzero_static] -1 places");
+}
+
 }  // namespace
 }  // namespace tilewright::advanced_indexing_test

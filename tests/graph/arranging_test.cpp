@@ -152,5 +152,17 @@ TEST(Arranging, MakesDiagonals) {
   expect_contains(error_of([&] { diag_embed(x, INT64_MAX); }), "it must be in [-2^31, 2^31)");
 }
 
+TEST(Arranging, FillsDiagonals) {
+  const Tensor x = zeros({4, 2});
+  auto filled = [](bool wraps) {
+    return [=](const Tensors& t) { return Tensors{fill_diagonal(t[0], 1.0, wraps)}; };
+  };
+  expect_equal<float>(filled(false), {x}, {4, 2}, {1, 0, 0, 1, 0, 0, 0, 0});
+  expect_equal<float>(filled(true), {x}, {4, 2}, {1, 0, 0, 1, 0, 0, 1, 0});
+  EXPECT_EQ(fill_diagonal(zeros({2, 2, 2}), 1.0).to_vector<float>(),
+            (std::vector<float>{1, 0, 0, 0, 0, 0, 0, 1}));
+  expect_contains(error_of([] { fill_diagonal(zeros({2}), 1.0); }), "[fill_diagonal] x is 2");
+}
+
 }  // namespace
 }  // namespace tilewright::arranging_test

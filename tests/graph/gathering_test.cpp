@@ -190,5 +190,49 @@ TEST(OneHot, HasAOneInTheClass) {
                   "fullgraph");
 }
 
+TEST(GatherElements, CountsNegativePlacesFromTheEnd) {
+  const Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5, 6}, {2, 3}),
+               index = Tensor::from(Integers{-1, 0, 2, -3}, {2, 2});
+  auto function = [](const Tensors& t) { return Tensors{gather_elements(t[0], 1, t[1])}; };
+  expect_equal<float>(function, {x, index}, {2, 2}, {3, 1, 6, 4});
+  expect_contains(error_of([&] {
+                    gather_elements(x, 1, full({2, 1}, std::int64_t{-4}, i64));
+                  }),
+                  "[gather_elements] index -4 is outside");
+}
+
+TEST(OneHot, HasTwoValuesAlongAnAxis) {
+  const Tensor x = Tensor::from(Integers{1, -1, 5}, {3}), values = Tensor::from(Floats{7, 8}, {2});
+  for (int axis : {0, 1}) {
+    auto function = [=](const Tensors& t) { return Tensors{one_hot(t[0], 2, t[1], axis)}; };
+    // The class 5 is nowhere.
+    expect_equal<float>(function, {x, values}, axis == 0 ? Shape{2, 3} : Shape{3, 2},
+                        axis == 0 ? Floats{7, 7, 7, 8, 8, 7} : Floats{7, 8, 7, 8, 7, 7});
+  }
+  expect_contains(error_of([&] { one_hot(x, 2, ones({3}), 0); }), "[one_hot] 2 classes");
+}
+
+TEST(ReverseSequences, TurnsAsManyElementsAsASequenceHas) {
+  const Tensor x = Tensor::from(Floats{1, 2, 3, 4, 5, 6}, {3, 2}),
+               lengths = Tensor::from(Integers{2, 3}, {2});
+  auto function = [](const Tensors& t) { return Tensors{reverse_sequences(t[0], t[1], false)}; };
+  expect_equal<float>(function, {x, lengths}, {3, 2}, {3, 6, 1, 4, 5, 2});
+  EXPECT_EQ(reverse_sequences(x.transpose(0, 1), lengths, true).to_vector<float>(),
+            (Floats{3, 1, 5, 6, 4, 2}));
+  expect_contains(error_of([&] { reverse_sequences(x, ones({3}), false); }),
+                  "[reverse_sequences] x is 3x2, the lengths 3");
+}
+
+TEST(MaskedIndex, LooksAtNoIndexWhereTheMaskIsFalse) {
+  const Tensor x = Tensor::from(Floats{1, 2, 3}, {3}),
+               index = Tensor::from(Integers{2, 9, -3}, {3}), mask = index < 5;
+  auto read = [](const Tensors& t) { return Tensors{masked_index(t[0], t[2], {t[1]}, -1.0)}; };
+  expect_equal<float>(read, {x, index, mask}, {3}, {3, -1, 1});
+  auto added = [](const Tensors& t) {
+    return Tensors{masked_index_add(t[0], t[2], {t[1]}, full({3}, 10.0))};
+  };
+  expect_equal<float>(added, {x, index, mask}, {3}, {11, 2, 13});
+}
+
 }  // namespace
 }  // namespace tilewright::gathering_test

@@ -172,5 +172,14 @@ TEST(IndexCopy, SaysWhatDoesNotFit) {
   expect_contains(error_of([&] { index_fill(x, 1, index, zeros({2})); }), "a tensor without axes");
 }
 
+TEST(ScatterElements, CountsNegativePlacesFromTheEnd) {
+  const Tensor x = zeros({2, 3}), index = Tensor::from(Integers{-1, 1}, {2, 1}),
+               source = Tensor::from(Floats{5, 6}, {2, 1});
+  auto function = [](const Tensors& t) { return Tensors{scatter_elements(t[0], 1, t[1], t[2])}; };
+  expect_equal<float>(function, {x, index, source}, {2, 3}, {0, 0, 5, 0, 6, 0});
+  expect_contains(error_of([&] { scatter_elements(x, 1, index - 3, source); }),
+                  "[scatter_elements] index -4 is outside");
+}
+
 }  // namespace
 }  // namespace tilewright::scattering_test

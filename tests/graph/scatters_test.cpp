@@ -440,5 +440,18 @@ TEST(Scatters, RefuseWhatDoesNotFit) {
                   "[put] the tensor has no elements");
 }
 
+TEST(Scatters, OfElementsCountFromTheEnd) {
+  const Tensor x = ones({2, 3}), index = Tensor::from(Integers{-1, -3}, {2, 1}),
+               source = Tensor::from(Floats{5, 6}, {2, 1});
+  auto joined = [&](ScatterReduction reduction) {
+    return scatter_elements(x, 1, index, source, reduction).to_vector<float>();
+  };
+  EXPECT_EQ(joined(ScatterReduction::sum), (Floats{1, 1, 6, 7, 1, 1}));
+  EXPECT_EQ(joined(ScatterReduction::amin), (Floats{1, 1, 1, 1, 1, 1}));
+  expect_contains(
+      error_of([&] { scatter_elements(x, 1, index - 1, source, ScatterReduction::sum); }),
+      "[scatter_elements] index -4 is outside");
+}
+
 }  // namespace
 }  // namespace tilewright::scatters_test

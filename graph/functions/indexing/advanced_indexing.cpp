@@ -6,6 +6,7 @@
 
 #include "graph/functions/indexing/numbered.h"
 #include "graph/functions/indexing/replacement.h"
+#include "graph/functions/indexing/scattering.h"
 #include "graph/functions/indexing/scatters.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/ir/location.h"
@@ -333,6 +334,118 @@ Tensor masked_scatter(const TensorOperand& x, const Tensor& mask, const Tensor& 
                 .tensor()};
   };
   return graph::apply_function("masked_scatter", operands, {}, function, w)[0];
+}
+
+Tensor nonzero_static(const TensorOperand& operand, std::int64_t wanted, std::int64_t fill) {
+  return graph::of_user_call("nonzero_static", operand.where, [&] {
+    const Tensor& x = graph::tensor_of(operand, "nonzero_static");
+    require(wanted >= 0 && wanted <= INT32_MAX, "[nonzero_static] ", wanted, " places (at ",
+            At{operand.where}, "); a number in [0, 2^31) is wanted");
+    if (x.rank() == 0) return full({wanted, 0}, fill, i64);
+    const Tensor counts = x.reshape({x.count()}) != 0, so_far = cumsum(counts.to(i64), 0) - 1;
+    // One place more, for those that there is no place for.
+    const Tensor place = where(logical_and(counts, so_far < wanted), so_far, wanted),
+                 none = full({wanted + 1}, std::int64_t{-1}, i64),
+                 numbers = scatter(none, 0, place, arange(0, x.count())).slice(0, 0, wanted);
+    std::vector<Tensor> columns;
+    std::int64_t inner = x.count();
+    for (std::int64_t size : x.shape()) {
+      inner /= std::max<std::int64_t>(size, 1);
+      const Tensor at = remainder(floor_divide(numbers, std::max<std::int64_t>(inner, 1)), size);
+      columns.push_back(where(numbers < 0, fill, at).unsqueeze(1));
+    }
+    return cat(columns, 1);
+  });
+}
+
+namespace {
+
+// The places of each tuple by axis, and in front of them those of the batch.
+std::vector<Tensor> places_of_tuples(std::string_view name, const Tensor& x, const Tensor& index,
+                                     int batch) {
+  require(batch >= 0 && index.rank() > batch && index.size(-1) <= x.rank() - batch, "[", name,
+          "] an index [", index.shape(), "] does not fit [", x.shape(),
+          "]; its last axis must have 0 to ", x.rank() - batch, " numbers, behind ", batch,
+          " axes of the batch");
+  std::vector<Tensor> places;
+  const Shape lead(index.shape().begin(), index.shape().end() - 1);
+  for (int axis = 0; axis < batch; ++axis) {
+    Shape sizes(lead.size(), 1);
+    sizes[axis] = lead[axis];
+    places.push_back(arange(0, lead[axis]).reshape(sizes).expand(lead));
+  }
+  for (std::int64_t i = 0; i < index.size(-1); ++i)
+    places.push_back(index.select(index.rank() - 1, i).contiguous());
+  return places;
+}
+// [.., x's sizes], a copy of x for each tuple of no places.
+Shape sizes_of_wholes(const Tensor& x, const Tensor& index) {
+  Shape sizes(index.shape().begin(), index.shape().end() - 1);
+  sizes.insert(sizes.end(), x.shape().begin(), x.shape().end());
+  return sizes;
+}
+
+// Each update is one of all of x.
+Tensor scattered_wholes(const Tensor& x, const Tensor& index, const Tensor& updates,
+                        std::optional<ScatterReduction> reduction) {
+  const Shape wanted = sizes_of_wholes(x, index);
+  require(updates.shape() == wanted, "[scatter_nd] updates [", updates.shape(), "] of [", x.shape(),
+          "] by an index [", index.shape(), "]; [", wanted, "] is wanted");
+  const std::int64_t count = element_count(Shape(index.shape().begin(), index.shape().end() - 1));
+  Shape sizes = x.shape();
+  sizes.insert(sizes.begin(), count);
+  const Tensor parts = updates.reshape(sizes);
+  if (!reduction) return count == 0 ? x : parts.select(0, count - 1);
+  const Tensor all = cat({x.unsqueeze(0), parts}, 0);
+  switch (*reduction) {
+    case ScatterReduction::sum: return sum(all, {0}).to(x.dtype());
+    case ScatterReduction::prod: return prod(all, {0}).to(x.dtype());
+    case ScatterReduction::mean: return mean(all, {0}).to(x.dtype());
+    case ScatterReduction::amax: return amax(all, {0});
+    case ScatterReduction::amin: return amin(all, {0});
+  }
+  __builtin_unreachable();
+}
+
+// Joined as rows of all that lies behind the axes that tuples name.
+Tensor scattered_rows(const Tensor& x, const std::vector<Tensor>& places, const Tensor& updates,
+                      ScatterReduction reduction, source_location w) {
+  Tensor row = zeros({}, i64);
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::int64_t size = x.size(static_cast<int>(i));
+    graph::require_inside(places[i], -size, size, "scatter_nd", w);
+    row = row * size + graph::from_end({places[i].to(i64, w), w}, size).tensor();
+    rows *= size;
+  }
+  const std::int64_t width = x.count() / std::max<std::int64_t>(rows, 1), count = row.count();
+  const Tensor named = row.reshape({count, 1}).expand({count, width});
+  return scatter_reduce(x.reshape({rows, width}), 0, named, updates.reshape({count, width}),
+                        reduction)
+      .reshape(x.shape());
+}
+
+}  // namespace
+
+Tensor gather_nd(const TensorOperand& x, const Tensor& index, int batch_axes) {
+  return graph::of_user_call("gather_nd", x.where, [&] {
+    const Tensor& given = graph::tensor_of(x, "gather_nd");
+    const std::vector<Tensor> places = places_of_tuples("gather_nd", given, index, batch_axes);
+    return places.empty() ? given.expand(sizes_of_wholes(given, index))
+                          : tilewright::index(given, places);
+  });
+}
+Tensor scatter_nd(const TensorOperand& x, const Tensor& index, const Tensor& updates,
+                  std::optional<ScatterReduction> reduction) {
+  const source_location w = x.where;
+  return graph::of_user_call("scatter_nd", w, [&] {
+    const Tensor& given = graph::tensor_of(x, "scatter_nd");
+    const std::vector<Tensor> places = places_of_tuples("scatter_nd", given, index, 0);
+    if (places.empty()) return scattered_wholes(given, index, updates, reduction);
+    if (!reduction || *reduction == ScatterReduction::sum)
+      return index_put(given, places, updates, reduction.has_value());
+    return scattered_rows(given, places, updates, *reduction, w);
+  });
 }
 
 }  // namespace tilewright

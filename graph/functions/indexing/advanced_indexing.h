@@ -11,8 +11,10 @@
 // Misuse raises `Error`; safe to call from several threads.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "graph/functions/indexing/scatters.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
@@ -24,8 +26,17 @@ Tensor index(const TensorOperand& x, const std::vector<Tensor>& indices);
 Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values,
                  bool accumulate = false);
 
+// ONNX's GatherND: the last axis of the index, i32 or i64, has a place for each of as many axes of
+// x, behind the first `batch_axes` of both, which go along. A tuple of no places names all of x.
+Tensor gather_nd(const TensorOperand& x, const Tensor& index, int batch_axes = 0);
+// ONNX's ScatterND: x with the parts that the index names so replaced by `updates`, or joined with
+// them one after the other. Which of several for one place stays is undefined, but for tuples of no
+// places, of which the last one does.
+Tensor scatter_nd(const TensorOperand& x, const Tensor& index, const Tensor& updates,
+                  std::optional<ScatterReduction> reduction = {});
+
 namespace graph {
-// The same, written to x in place; `values` are on its device.
+// index_put, written to x in place; `values` are on its device.
 void write_index_put(const Tensor& x, const std::vector<Tensor>& indices, const Tensor& values,
                      bool accumulate, std::source_location w);
 // x where the mask, which broadcasts to it, is false, and else the value, a tensor without axes of
@@ -35,6 +46,9 @@ void write_where(const Tensor& x, const Tensor& mask, const Tensor& value, std::
 
 // i64 [count, rank]: the places of elements that are not 0, row-major; read as a mask is.
 Tensor nonzero(const TensorOperand& x);
+// The first `count` of these; where there are fewer, `fill` stands for all places behind them.
+// Nothing is read.
+Tensor nonzero_static(const TensorOperand& x, std::int64_t count, std::int64_t fill = -1);
 // [count]: the elements of x where the mask is true, row-major; both broadcast. Read as a mask is.
 Tensor masked_select(const TensorOperand& x, const Tensor& mask);
 // Of the size that both broadcast to: x, and where the mask is true the number, or the tensor

@@ -13,8 +13,8 @@ Shape sizes_of(const Tensor& x) { return x.rank() == 0 ? Shape{1} : x.shape(); }
 
 }  // namespace
 
-Tensor index_along(const Tensor& x, int axis, const Tensor& index, std::string_view operation,
-                   source_location w) {
+Tensor index_along(const Tensor& x, int axis, const Tensor& index, bool counts_from_end,
+                   std::string_view operation, source_location w) {
   if (tensor_of({index, w}, operation).count() == 0) return index;
   const Tensor& given = index_operand(index, operation, w);
   const Shape own = sizes_of(x), places = sizes_of(given);
@@ -24,17 +24,19 @@ Tensor index_along(const Tensor& x, int axis, const Tensor& index, std::string_v
           ", and what it is an index of ", x.shape(), " (at ", At{w},
           "); they must have as many axes, and the index no more elements along any but axis ",
           axis);
-  require_inside(given, 0, own[axis], operation, w);
+  require_inside(given, counts_from_end ? -own[axis] : 0, own[axis], operation, w);
   return given;
 }
 
-Tensor numbers_along(const Tensor& x, int axis, const Tensor& index, source_location w) {
+Tensor numbers_along(const Tensor& x, int axis, const Tensor& index, bool counts_from_end,
+                     source_location w) {
   const Shape own = sizes_of(x), places = sizes_of(index);
   if (index.count() == 0) return constant(DType::i64, index.shape(), 0, w);
   Strides strides = row_major_strides(own), others = strides;
   others[axis] = 0;
   const DType dtype = dtype_of_numbers(x.count());
   Formula given(reshape_operand(index.to(DType::i64, w), places, w), w);
+  if (counts_from_end) given = from_end(given, own[axis]);
   Formula along = inside_or_none(given, own[axis]).to(dtype);
   Formula numbers =
       strided_numbers(places, others, 0, w).to(dtype) + along * along.number(strides[axis]);

@@ -6,6 +6,7 @@
 #include "graph/functions/indexing/strided_parts.h"
 #include "graph/functions/pointwise/host_constants.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -142,6 +143,24 @@ Tensor diag(const TensorOperand& x, std::int64_t offset) {
   require(rank == 1 || rank == 2, "[diag] x is ", x.tensor.shape(), " (at ", At{x.where},
           "); it must be a vector or a matrix");
   return rank == 1 ? diag_embed(x, offset) : diagonal(x, offset);
+}
+
+Tensor fill_diagonal(const TensorOperand& operand, const TensorOperand& value, bool wraps) {
+  return graph::of_user_call("fill_diagonal", operand.where, [&] {
+    const Tensor& x = graph::tensor_of(operand, "fill_diagonal");
+    require(x.rank() >= 2, "[fill_diagonal] x is ", x.shape(), " (at ", At{operand.where},
+            "); it must have two axes at least");
+    auto along = [&](int axis) {
+      Shape sizes(static_cast<std::size_t>(x.rank()), 1);
+      sizes[axis] = x.size(axis);
+      return arange(0, x.size(axis)).reshape(sizes);
+    };
+    const bool repeats = wraps && x.rank() == 2 && x.size(0) > x.size(1);
+    const Tensor first = repeats ? remainder(along(0), x.size(1) + 1) : along(0);
+    Tensor is_on = ones({}, DType::boolean);
+    for (int axis = 1; axis < x.rank(); ++axis) is_on = logical_and(is_on, first == along(axis));
+    return where(is_on, value, x).to(x.dtype());
+  });
 }
 
 // The places for which `is_wanted(column - row)`.

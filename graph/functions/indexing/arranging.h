@@ -28,6 +28,9 @@ Tensor triu(const TensorOperand& x, std::int64_t diagonal = 0);
 Tensor diag_embed(const TensorOperand& x, std::int64_t offset = 0, int a = -2, int b = -1);
 // The matrix with that diagonal for a vector, the diagonal for a matrix.
 Tensor diag(const TensorOperand& x, std::int64_t offset = 0);
+// x with the value along the diagonal of all its axes, two at least; where it `wraps`, along those
+// below each other in a matrix that is taller than wide, as NumPy has it.
+Tensor fill_diagonal(const TensorOperand& x, const TensorOperand& value, bool wraps = false);
 // The places on the diagonal of that number and below, or above, of a matrix: rows and columns, i64
 // [2, places], row-major.
 Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0,

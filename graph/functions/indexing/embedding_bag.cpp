@@ -1,9 +1,12 @@
 #include "graph/functions/indexing/embedding_bag.h"
 
+#include "graph/functions/indexing/scattering.h"
 #include "graph/functions/indexing/scatters.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/functions/reducing/cumulative.h"
+#include "graph/functions/reducing/reductions.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
@@ -111,6 +114,17 @@ Tensor embedding_bag(const TensorOperand& operand, const Tensor& table, const Te
       "embedding_bag", std::vector{indices, table, offsets, options.weights},
       {static_cast<int>(mode), ignored.has_value(), ignored.value_or(0), options.has_last_offset},
       function, w)[0];
+}
+
+Tensor embedding_renorm(const TensorOperand& operand, const Tensor& indices, double most,
+                        double order) {
+  return graph::of_user_call("embedding_renorm", operand.where, [&] {
+    const Tensor& table = graph::tensor_of(operand, "embedding_renorm");
+    const Tensor scaled = renorm(table, order, 0, most),
+                 none = zeros({table.size(0)}, DType::boolean),
+                 is_named = index_fill(none, 0, indices.to(i64).reshape({indices.count()}), true);
+    return where(is_named.unsqueeze(1), scaled, table);
+  });
 }
 
 }  // namespace tilewright

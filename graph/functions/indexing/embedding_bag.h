@@ -24,4 +24,9 @@ struct BagOptions {
 Tensor embedding_bag(const TensorOperand& indices, const Tensor& table, const Tensor& offsets = {},
                      const BagOptions& options = {});
 
+// The table [rows, C] with the rows that the indices name scaled to a norm of at most `most`, of
+// that order; floats.
+Tensor embedding_renorm(const TensorOperand& table, const Tensor& indices, double most,
+                        double order = 2);
+
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/along_axis.h"
 #include "graph/ir/location.h"
 #include "graph/ir/user_call.h"
@@ -12,17 +13,29 @@ namespace tilewright {
 using graph::At;
 using std::source_location;
 
-Tensor gather(const TensorOperand& x, int axis, const Tensor& index) {
+namespace {
+
+Tensor gathered_along(std::string_view name, const TensorOperand& x, int axis, const Tensor& index,
+                      bool counts_from_end) {
   auto w = x.where;
-  const Tensor given = graph::tensor_of(x, "gather");
-  const int along = graph::axis_or_only(axis, given.shape(), "gather", w);
-  const Tensor places = graph::index_along(given, along, index, "gather", w);
+  const Tensor given = graph::tensor_of(x, name);
+  const int along = graph::axis_or_only(axis, given.shape(), name, w);
+  const Tensor places = graph::index_along(given, along, index, counts_from_end, name, w);
   const Tensor operands[] = {given, places};
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    Tensor numbers = graph::numbers_along(t[0], along, t[1], w);
+    Tensor numbers = graph::numbers_along(t[0], along, t[1], counts_from_end, w);
     return {graph::elements_at(t[0], numbers, w).reshape(t[1].shape(), w)};
   };
-  return graph::apply_function("gather", operands, {along}, function, w)[0];
+  return graph::apply_function(name, operands, {along}, function, w)[0];
+}
+
+}  // namespace
+
+Tensor gather(const TensorOperand& x, int axis, const Tensor& index) {
+  return gathered_along("gather", x, axis, index, false);
+}
+Tensor gather_elements(const TensorOperand& x, int axis, const Tensor& index) {
+  return gathered_along("gather_elements", x, axis, index, true);
 }
 
 Tensor take(const TensorOperand& x, const Tensor& index) {
@@ -67,7 +80,7 @@ Tensor take_along_dim(const TensorOperand& x, const Tensor& index, std::optional
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
     Tensor whole = graph::spread(t[0], of_x, w).tensor();
     graph::Formula at = graph::spread(t[1].to(DType::i64, w), of_index, w);
-    Tensor numbers = graph::numbers_along(whole, along, graph::from_end(at, size).tensor(), w);
+    Tensor numbers = graph::numbers_along(whole, along, at.tensor(), true, w);
     return {graph::elements_at(whole, numbers, w)};
   };
   return graph::apply_function("take_along_dim", operands, {along}, function, w)[0];
@@ -92,6 +105,59 @@ Tensor index_select(const TensorOperand& x, int axis, const Tensor& index) {
   return graph::apply_function("index_select", operands, {along}, function, w)[0];
 }
 
+namespace {
+
+// Indices brought inside x.
+std::vector<Tensor> bounded(const Tensor& x, std::vector<Tensor> indices) {
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    if (indices[i].defined()) {
+      const std::int64_t size = x.shape().at(i);
+      indices[i] = clamp(indices[i], -size, std::max<std::int64_t>(size - 1, 0));
+    }
+  return indices;
+}
+Tensor beside_elements(const Tensor& mask, const Tensor& elements) {
+  Tensor wide = mask;
+  while (wide.rank() < elements.rank()) wide = wide.unsqueeze(wide.rank());
+  return wide;
+}
+
+}  // namespace
+
+Tensor masked_index(const TensorOperand& x, const Tensor& mask, std::vector<Tensor> indices,
+                    const TensorOperand& fill) {
+  return graph::of_user_call("masked_index", x.where, [&] {
+    const Tensor& given = graph::tensor_of(x, "masked_index");
+    const Tensor found = index(given, bounded(given, std::move(indices)));
+    return where(beside_elements(mask, found), found, fill);
+  });
+}
+Tensor masked_index_add(const TensorOperand& x, const Tensor& mask, std::vector<Tensor> indices,
+                        const Tensor& values) {
+  return graph::of_user_call("masked_index_add", x.where, [&] {
+    const Tensor& given = graph::tensor_of(x, "masked_index_add");
+    const Tensor counted = where(beside_elements(mask, values), values, 0).to(values.dtype());
+    return index_put(given, bounded(given, std::move(indices)), counted, true);
+  });
+}
+
+Tensor reverse_sequences(const TensorOperand& x, const Tensor& lengths, bool batch_first) {
+  return graph::of_user_call("reverse_sequences", x.where, [&] {
+    const Tensor& given = graph::tensor_of(x, "reverse_sequences");
+    require(given.rank() >= 2 && lengths.count() == given.size(batch_first ? 0 : 1),
+            "[reverse_sequences] x is ", given.shape(), ", the lengths ", lengths.shape(),
+            "; axes of time and batch, and a length for each of the batch are wanted");
+    const Tensor by_time = batch_first ? given.transpose(0, 1) : given;
+    const std::int64_t steps = by_time.size(0), sequences = by_time.size(1);
+    const Tensor at = arange(0, steps).reshape({steps, 1}),
+                 length = lengths.to(i64).reshape({1, sequences}),
+                 places = where(at < length, length - 1 - at, at.expand({steps, sequences})),
+                 numbers = arange(0, sequences).reshape({1, sequences}).expand({steps, sequences}),
+                 result = index(by_time.contiguous(), {places, numbers});
+    return batch_first ? result.transpose(0, 1) : result;
+  });
+}
+
 Tensor one_hot(const TensorOperand& x, std::int64_t classes) {
   auto w = x.where;
   const graph::UserCall call("one_hot", w);
@@ -114,6 +180,22 @@ Tensor one_hot(const TensorOperand& x, std::int64_t classes) {
     return {is_own.to(DType::i64).tensor()};
   };
   return graph::apply_function("one_hot", {&named, 1}, {classes}, function, w)[0];
+}
+
+Tensor one_hot(const TensorOperand& x, std::int64_t classes, const Tensor& values, int axis) {
+  const source_location w = x.where;
+  return graph::of_user_call("one_hot", w, [&] {
+    const Tensor& given = graph::tensor_of(x, "one_hot");
+    require(classes > 0 && values.count() == 2 && axis >= 0 && axis <= given.rank(), "[one_hot] ",
+            classes, " classes along axis ", axis, " of x ", given.shape(), ", of values ",
+            values.shape(), " (at ", At{w},
+            "); a class at least, a new axis and two values are wanted");
+    const Tensor named = graph::from_end({given.to(i64, w), w}, classes).tensor();
+    Shape sizes(static_cast<std::size_t>(given.rank()) + 1, 1);
+    sizes[axis] = classes;
+    const Tensor is_on = named.unsqueeze(axis) == arange(0, classes).reshape(sizes);
+    return where(is_on, values.select(0, 1), values.select(0, 0));
+  });
 }
 
 }  // namespace tilewright

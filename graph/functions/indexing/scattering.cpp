@@ -45,22 +45,31 @@ Tensor replaced_along(std::string_view name, const TensorOperand& x, int axis, c
   return graph::apply_function(name, operands, {along}, function, w)[0];
 }
 
+Tensor scattered_along(std::string_view name, const TensorOperand& x, int axis, const Tensor& index,
+                       const TensorOperand& source, bool counts_from_end) {
+  auto w = x.where;
+  const Tensor given = graph::tensor_of(x, name);
+  const int along = graph::axis_or_only(axis, given.shape(), name, w);
+  const Tensor places = graph::index_along(given, along, index, counts_from_end, name, w);
+  const Tensor from = source.is_number
+                          ? graph::filler(given, source, name, w)
+                          : source_of(given, graph::tensor_of(source, name), places, w);
+  const Tensor operands[] = {given, places, from};
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    Tensor numbers = graph::numbers_along(t[0], along, t[1], counts_from_end, w);
+    return {graph::with_elements_at(t[0], numbers, t[2], w)};
+  };
+  return graph::apply_function(name, operands, {along}, function, w)[0];
+}
+
 }  // namespace
 
 Tensor scatter(const TensorOperand& x, int axis, const Tensor& index, const TensorOperand& source) {
-  auto w = x.where;
-  const Tensor given = graph::tensor_of(x, "scatter");
-  const int along = graph::axis_or_only(axis, given.shape(), "scatter", w);
-  const Tensor places = graph::index_along(given, along, index, "scatter", w);
-  const Tensor from = source.is_number
-                          ? graph::filler(given, source, "scatter", w)
-                          : source_of(given, graph::tensor_of(source, "scatter"), places, w);
-  const Tensor operands[] = {given, places, from};
-  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    Tensor numbers = graph::numbers_along(t[0], along, t[1], w);
-    return {graph::with_elements_at(t[0], numbers, t[2], w)};
-  };
-  return graph::apply_function("scatter", operands, {along}, function, w)[0];
+  return scattered_along("scatter", x, axis, index, source, false);
+}
+Tensor scatter_elements(const TensorOperand& x, int axis, const Tensor& index,
+                        const TensorOperand& source) {
+  return scattered_along("scatter_elements", x, axis, index, source, true);
 }
 
 Tensor index_copy(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source) {

@@ -14,6 +14,10 @@ namespace tilewright {
 // x with the elements that `gather` would give for the index replaced by those of `source` at their
 // places, which has at least as many along each axis, or by a number.
 Tensor scatter(const TensorOperand& x, int axis, const Tensor& index, const TensorOperand& source);
+// scatter where negative places count from the end: ONNX's ScatterElements, whose reductions are in
+// scatters.h.
+Tensor scatter_elements(const TensorOperand& x, int axis, const Tensor& index,
+                        const TensorOperand& source);
 // x with the parts at the places of the axis, an index [n] or without axes, replaced by those of
 // `source`; its axis has n elements.
 Tensor index_copy(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source);

@@ -25,7 +25,8 @@ struct Joining {
   int axis;
   ScatterReduction reduction = ScatterReduction::sum;
   bool includes_self = true;
-  bool goes_by_slices = false;  // the index has one axis, and names slices
+  bool goes_by_slices = false;   // the index has one axis, and names slices
+  bool counts_from_end = false;  // where it is negative
   source_location where;
 };
 
@@ -154,12 +155,16 @@ Tensor call(Joining joining, const TensorOperand& operand, const Tensor& index,
   joining.axis = graph::axis_of(joining.axis, with_axis(x.shape()), joining.name, w);
   if (index.count() == 0) return x.clone(w);
   require_fitting(joining, x, index, source);
-  if (is_integer(index.dtype()))
-    graph::require_inside(index, {std::string(joining.name), graph::IndexRange::Noun::row, 0,
-                                  with_axis(x.shape())[joining.axis], w});
-  auto function = [joining, w](std::span<const Tensor> tensors) {
+  const std::int64_t size = with_axis(x.shape())[joining.axis];
+  using Noun = graph::IndexRange::Noun;
+  graph::require_inside(
+      index, {std::string(joining.name), joining.counts_from_end ? Noun::index : Noun::row,
+              joining.counts_from_end ? -size : 0, size, w});
+  auto function = [joining, size, w](std::span<const Tensor> tensors) {
     Tensor to = with_axis(tensors[0], w), named = with_axis(tensors[1], w),
            from = with_axis(tensors[2], w);
+    if (joining.counts_from_end)
+      named = graph::from_end({named.to(DType::i64, w), w}, size).tensor();
     Tensor of_slices;
     if (joining.goes_by_slices) {
       Shape along(from.shape().size(), 1);
@@ -186,6 +191,16 @@ Tensor scatter_reduce(const TensorOperand& x, int axis, const Tensor& index, con
                .axis = axis,
                .reduction = reduction,
                .includes_self = include_self,
+               .where = x.where},
+              x, index, source);
+}
+
+Tensor scatter_elements(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source,
+                        ScatterReduction reduction) {
+  return call({.name = "scatter_elements",
+               .axis = axis,
+               .reduction = reduction,
+               .counts_from_end = true,
                .where = x.where},
               x, index, source);
 }

@@ -22,6 +22,9 @@ enum class ScatterReduction : std::uint8_t { sum, prod, mean, amax, amin };
 // Floats of 16 bits are joined in f32 and the result is rounded once.
 Tensor scatter_reduce(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source,
                       ScatterReduction reduction, bool include_self = true);
+// ONNX's ScatterElements: negative places count from the end.
+Tensor scatter_elements(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source,
+                        ScatterReduction reduction);
 Tensor scatter_add(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source);
 // PyTorch's scatter with `reduce`, of which there are sum ("add") and prod ("multiply"); the source
 // may be a number.

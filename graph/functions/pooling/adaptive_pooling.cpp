@@ -141,7 +141,7 @@ std::pair<Tensor, Tensor> greatest(std::string_view name, int rank, const Tensor
       Formula own = at * at.number(stride);
       // The number along the axes behind, of the element that has won.
       if (numbers.defined()) {
-        Tensor from = graph::numbers_along(numbers, axis, at.tensor(), w);
+        Tensor from = graph::numbers_along(numbers, axis, at.tensor(), false, w);
         own = own + Formula(graph::elements_at(numbers, from, w), w);
       }
       numbers = own.tensor();

@@ -4,6 +4,8 @@
 
 #include "graph/functions/convolving/padding.h"
 #include "graph/functions/indexing/advanced_indexing.h"
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/indexing/gathering.h"
 #include "models/onnx/operators/sizes.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
@@ -192,9 +194,7 @@ Tensor triangle(const Call& call) {
   require(x.rank() >= 2, "[onnx] [", x.shape(), "] is no matrix; at least two axes are wanted");
   std::int64_t height = x.size(-2), width = x.size(-1);
   offset = std::clamp<std::int64_t>(offset, -height - 1, width + 1);
-  Tensor distance = arange(0, width).reshape({1, width}) - arange(0, height).reshape({height, 1});
-  Tensor stays = is_upper ? distance >= offset : distance <= offset;
-  return where(stays, x, zeros({}, x.dtype()));
+  return is_upper ? triu(x, offset) : tril(x, offset);
 }
 
 // The first elements of each sequence, as many as it says, in the other order.
@@ -204,13 +204,7 @@ Tensor sequences_reversed(const Call& call) {
       batch = call.axis_within("batch_axis", 1, x.rank());
   require(x.rank() >= 2 && time != batch && time < 2 && batch < 2,
           "[onnx] the axes of time and batch must be the first two");
-  std::int64_t steps = x.size(time), sequences = x.size(batch);
-  Tensor at = arange(0, steps).reshape({steps, 1}), length = lengths.reshape({1, sequences});
-  Tensor places = where(at < length, length - 1 - at, at.expand({steps, sequences}));
-  Tensor numbers = arange(0, sequences).reshape({1, sequences}).expand({steps, sequences});
-  Tensor by_time = time == 0 ? x : x.transpose(0, 1);
-  Tensor result = tilewright::index(by_time.contiguous(), {places, numbers});
-  return time == 0 ? result : result.transpose(0, 1);
+  return reverse_sequences(x, lengths, batch == 0);
 }
 
 constexpr Operator rows[] = {

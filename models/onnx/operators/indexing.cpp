@@ -4,7 +4,6 @@
 
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/gathering.h"
-#include "graph/functions/indexing/numbered.h"
 #include "graph/functions/indexing/scattering.h"
 #include "graph/functions/indexing/scatters.h"
 #include "models/onnx/operators/table.h"
@@ -40,16 +39,11 @@ Tensor gathered(const Call& call) {
   return tilewright::index(x, along(axis, index));
 }
 
-// The places counted from the front; errors name those that are given.
-Tensor from_front(const Tensor& index, std::int64_t size) {
-  graph::require_inside(index, -size, size, "onnx", std::source_location::current());
-  return where(index < 0, index + size, index);
-}
 Tensor gathered_elements(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1).to(i64);
   int axis = call.axis_within("axis", 0, x.rank());
   check_places(call, x.size(axis));
-  return gather(x, axis, from_front(index, x.size(axis)));
+  return gather_elements(x, axis, index);
 }
 
 std::optional<ScatterReduction> reduction_of(const Call& call) {
@@ -66,80 +60,16 @@ Tensor scattered_elements(const Call& call) {
   Tensor x = call.tensor(0), index = call.tensor(1).to(i64), from = call.tensor(2);
   int axis = call.axis_within("axis", 0, x.rank());
   check_places(call, x.size(axis));
-  index = from_front(index, x.size(axis));
-  if (auto reduction = reduction_of(call)) return scatter_reduce(x, axis, index, from, *reduction);
-  return scatter(x, axis, index, from);
+  if (auto reduction = reduction_of(call))
+    return scatter_elements(x, axis, index, from, *reduction);
+  return scatter_elements(x, axis, index, from);
 }
 
-// The last axis of an index as tensors, one for each axis of x after the first `batch`, which go
-// along.
-std::vector<Tensor> tuples(const Tensor& x, const Tensor& index, int batch) {
-  require(index.rank() > batch && index.size(-1) <= x.rank() - batch, "[onnx] an index [",
-          index.shape(), "] does not fit [", x.shape(), "]; its last axis must have 0 to ",
-          x.rank() - batch, " numbers, behind ", batch, " axes of the batch");
-  std::vector<Tensor> indices;
-  Shape lead(index.shape().begin(), index.shape().end() - 1);
-  for (int axis = 0; axis < batch; ++axis) {
-    Shape sizes(lead.size(), 1);
-    sizes[axis] = lead[axis];
-    indices.push_back(arange(0, lead[axis]).reshape(sizes).expand(lead));
-  }
-  for (std::int64_t i = 0; i < index.size(-1); ++i)
-    indices.push_back(index.select(index.rank() - 1, i).contiguous());
-  return indices;
-}
-// [.., x's sizes], a copy of x for each tuple of no numbers.
-Shape sizes_of_wholes(const Tensor& x, const Tensor& index) {
-  Shape sizes(index.shape().begin(), index.shape().end() - 1);
-  sizes.insert(sizes.end(), x.shape().begin(), x.shape().end());
-  return sizes;
-}
 Tensor gathered_tuples(const Call& call) {
-  Tensor x = call.tensor(0), index = call.tensor(1).to(i64);
-  const std::vector<Tensor> indices = tuples(x, index, call.axis("batch_dims", 0));
-  return indices.empty() ? x.expand(sizes_of_wholes(x, index)) : tilewright::index(x, indices);
-}
-// By tuples of no numbers: each update is of all of x, the last one remaining without a reduction.
-Tensor scattered_wholes(const Tensor& x, const Tensor& index, const Tensor& from,
-                        std::optional<ScatterReduction> reduction) {
-  const Shape wanted = sizes_of_wholes(x, index);
-  require(from.shape() == wanted, "[onnx] updates [", from.shape(), "] of [", x.shape(),
-          "] by an index [", index.shape(), "]; [", wanted, "] is wanted");
-  const std::int64_t count = element_count(Shape(index.shape().begin(), index.shape().end() - 1));
-  Shape sizes = x.shape();
-  sizes.insert(sizes.begin(), count);
-  const Tensor updates = from.reshape(sizes);
-  if (!reduction) return count == 0 ? x : updates.select(0, count - 1);
-  const Tensor all = cat({x.unsqueeze(0), updates}, 0);
-  switch (*reduction) {
-    case ScatterReduction::sum: return sum(all, {0}).to(x.dtype());
-    case ScatterReduction::prod: return prod(all, {0}).to(x.dtype());
-    case ScatterReduction::mean: return mean(all, {0}).to(x.dtype());
-    case ScatterReduction::amax: return amax(all, {0});
-    case ScatterReduction::amin: return amin(all, {0});
-  }
-  __builtin_unreachable();
+  return gather_nd(call.tensor(0), call.tensor(1).to(i64), call.axis("batch_dims", 0));
 }
 Tensor scattered_tuples(const Call& call) {
-  Tensor x = call.tensor(0), index = call.tensor(1).to(i64), from = call.tensor(2);
-  auto reduction = reduction_of(call);
-  const std::vector<Tensor> indices = tuples(x, index, 0);
-  if (indices.empty()) return scattered_wholes(x, index, from, reduction);
-  if (!reduction || *reduction == ScatterReduction::sum)
-    return index_put(x, indices, from, reduction.has_value());
-  // Others are of elements along one axis: of the rows that tuples name, by their numbers.
-  Tensor row = zeros({}, i64);
-  std::int64_t rows = 1;
-  for (std::size_t i = 0; i < indices.size(); ++i) {
-    const std::int64_t size = x.size(static_cast<int>(i));
-    row = row * size + from_front(indices[i], size);
-    rows *= size;
-  }
-  const std::int64_t width = x.count() / std::max<std::int64_t>(rows, 1), count = row.count();
-  Tensor places = row.reshape({count, 1}).expand({count, width});
-  return scatter_reduce(x.reshape({rows, width}), 0, places, from.reshape({count, width}),
-                        *reduction)
-      .reshape(x.shape());
+  return scatter_nd(call.tensor(0), call.tensor(1).to(i64), call.tensor(2), reduction_of(call));
 }
 
 Tensor one_hot(const Call& call) {
@@ -149,12 +79,7 @@ Tensor one_hot(const Call& call) {
           " and [", values.shape(), "] values; a depth from 1 to ", INT32_MAX - 1,
           " and two values, off and on, are wanted");
   int axis = call.axis_within("axis", -1, index.rank() + 1);
-  Tensor place = index.to(i64);
-  place = where(place < 0, place + depth, place);
-  Shape sizes(static_cast<std::size_t>(index.rank()) + 1, 1);
-  sizes[axis] = depth;
-  Tensor is_on = place.unsqueeze(axis) == arange(0, depth).reshape(sizes);
-  return where(is_on, values.select(0, 1), values.select(0, 0));
+  return tilewright::one_hot(index, depth, values, axis);
 }
 
 Tensor nonzero(const Call& call) {

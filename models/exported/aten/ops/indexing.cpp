@@ -1,17 +1,14 @@
 // Operators that read and write elements by numbers that are themselves tensors, and those that
 // pick elements by a rule: diagonals, windows, strides.
-#include <algorithm>
-
 #include "graph/functions/convolving/folding.h"
 #include "graph/functions/convolving/windows.h"
 #include "graph/functions/indexing/advanced_indexing.h"
 #include "graph/functions/indexing/arranging.h"
+#include "graph/functions/indexing/embedding_bag.h"
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/indexing/scattering.h"
 #include "graph/functions/indexing/searching.h"
 #include "graph/functions/indexing/strided_parts.h"
-#include "graph/functions/reducing/cumulative.h"
-#include "graph/functions/reducing/reductions.h"
 #include "models/exported/aten/operators.h"
 #include "models/exported/aten/windows.h"
 #include "runtime/base/error.h"
@@ -87,65 +84,10 @@ Tensor sum_of_windows(const Call& call) {
               positive(call, "kernel_size", 2, {}), patches_of(call));
 }
 
-// The rows of a table that the indices name, scaled to a norm of at most `max_norm`.
-Tensor rows_scaled(const Call& call) {
-  Tensor table = call.tensor("self"), indices = call.tensor("indices").to(i64);
-  Tensor scaled = renorm(table, call.number("norm_type"), 0, call.number("max_norm"));
-  Tensor none = zeros({table.size(0)}, DType::boolean);
-  Tensor is_named = index_fill(none, 0, indices.reshape({indices.count()}), true);
-  return where(is_named.unsqueeze(1), scaled, table);
-}
-
-// The coordinates of the first elements that are not zero, as many as are wanted, and behind those
-// that there are one number.
 Tensor some_coordinates(const Call& call) {
-  Tensor x = call.tensor("self");
-  const std::int64_t wanted = call.integer("size"), fill = call.integer("fill_value", -1);
+  const std::int64_t wanted = call.integer("size");
   if (wanted < 0 || wanted > INT32_MAX) call.refuse("size", concat("is ", wanted));
-  if (x.rank() == 0) return full({wanted, 0}, fill, i64);
-  Tensor counts = x.reshape({x.count()}) != 0;
-  Tensor place = cumsum(counts.to(i64), 0) - 1;
-  // One place more, for those that there is no place for.
-  place = where(logical_and(counts, place < wanted), place, wanted);
-  Tensor numbers =
-      scatter(full({wanted + 1}, std::int64_t{-1}, i64), 0, place, arange(0, x.count()))
-          .slice(0, 0, wanted);
-  std::vector<Tensor> columns;
-  std::int64_t inner = x.count();
-  for (std::int64_t size : x.shape()) {
-    inner /= std::max<std::int64_t>(size, 1);
-    Tensor at = remainder(floor_divide(numbers, std::max<std::int64_t>(inner, 1)), size);
-    columns.push_back(where(numbers < 0, fill, at).unsqueeze(1));
-  }
-  return cat(columns, 1);
-}
-
-// Indices are brought into the tensor where the mask says that they do not count.
-std::vector<Tensor> bounded_indices(const Call& call) {
-  const Shape shape = call.tensor("self").shape();
-  std::vector<Tensor> indices = call.tensors("indices");
-  for (std::size_t i = 0; i < indices.size(); ++i)
-    if (indices[i].defined()) {
-      const std::int64_t size = shape.at(i);
-      indices[i] = clamp(indices[i], -size, std::max<std::int64_t>(size - 1, 0));
-    }
-  return indices;
-}
-// The mask has the axes that are indexed, which come first.
-Tensor of_elements(const Tensor& mask, const Tensor& elements) {
-  Tensor wide = mask;
-  while (wide.rank() < elements.rank()) wide = wide.unsqueeze(wide.rank());
-  return wide;
-}
-Tensor masked_index(const Call& call) {
-  Tensor x = call.tensor("self"), mask = call.tensor("mask");
-  Tensor found = index(x, bounded_indices(call));
-  return where(of_elements(mask, found), found, call.operand("fill"));
-}
-Tensor masked_sum_at(const Call& call) {
-  Tensor values = call.tensor("values");
-  Tensor counted = where(of_elements(call.tensor("mask"), values), values, 0);
-  return index_put(call.tensor("self"), bounded_indices(call), counted.to(values.dtype()), true);
+  return nonzero_static(call.tensor("self"), wanted, call.integer("fill_value", -1));
 }
 
 // All choices of r elements in the order in which they stand, with or without repeats.
@@ -177,21 +119,10 @@ Tensor choices(const Call& call) {
   return index_select(x, 0, Tensor::from(all, {count})).reshape({count / r, r});
 }
 
-// The diagonal of all axes, of a tensor of two axes again and again where it is tall and may wrap.
 Tensor diagonal_filled(const Call& call) {
-  Tensor x = call.tensor("self");
-  const bool wraps = call.flag("wrap", false);
+  const Tensor x = call.tensor("self");
   if (x.rank() < 2) call.refuse("self", concat("is [", x.shape(), "]; two axes are wanted"));
-  Tensor is_on = ones({}, DType::boolean);
-  auto along = [&](int axis) {
-    Shape sizes(static_cast<std::size_t>(x.rank()), 1);
-    sizes[axis] = x.size(axis);
-    return arange(0, x.size(axis)).reshape(sizes);
-  };
-  const bool repeats = wraps && x.rank() == 2 && x.size(0) > x.size(1);
-  Tensor first = repeats ? remainder(along(0), x.size(1) + 1) : along(0);
-  for (int axis = 1; axis < x.rank(); ++axis) is_on = logical_and(is_on, first == along(axis));
-  return where(is_on, call.operand("fill_value"), x).to(x.dtype());
+  return fill_diagonal(x, call.operand("fill_value"), call.flag("wrap", false));
 }
 
 // What replaces a part of `self` is copied to it, in its type.
@@ -212,8 +143,16 @@ Tensor scattered_by_strides(const Call& c) {
 
 constexpr Operator rows[] = {
     {"aten.nonzero_static.default", by<some_coordinates>},
-    {"aten._unsafe_masked_index.default", by<masked_index>},
-    {"aten._unsafe_masked_index_put_accumulate.default", by<masked_sum_at>},
+    {"aten._unsafe_masked_index.default",
+     [](const Call& c) {
+       return masked_index(c.tensor("self"), c.tensor("mask"), c.tensors("indices"),
+                           c.operand("fill"));
+     }},
+    {"aten._unsafe_masked_index_put_accumulate.default",
+     [](const Call& c) {
+       return masked_index_add(c.tensor("self"), c.tensor("mask"), c.tensors("indices"),
+                               c.tensor("values"));
+     }},
     {"aten.combinations.default", by<choices>},
     {"aten.fill_diagonal.default", by<diagonal_filled>},
     {"aten.embedding.default",
@@ -297,7 +236,11 @@ constexpr Operator rows[] = {
     {"aten.searchsorted.Scalar", by<searched>},
     {"aten.bucketize.Tensor", by<bucketized>},
     {"aten.bucketize.Scalar", by<bucketized>},
-    {"aten.embedding_renorm.default", by<rows_scaled>},
+    {"aten.embedding_renorm.default",
+     [](const Call& c) {
+       return embedding_renorm(c.tensor("self"), c.tensor("indices"), c.number("max_norm"),
+                               c.number("norm_type"));
+     }},
     {"aten.repeat_interleave.Tensor",
      [](const Call& c) {
        return numbers_repeated(c.tensor("repeats"), c.integer("output_size", -1));
