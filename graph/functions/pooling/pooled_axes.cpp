@@ -1,5 +1,7 @@
 #include "graph/functions/pooling/pooled_axes.h"
 
+#include <limits>
+
 #include "graph/functions/indexing/numbered.h"
 #include "graph/ir/location.h"
 #include "runtime/base/error.h"
@@ -84,6 +86,11 @@ std::pair<Tensor, Formula> greatest_and_place(const Tensor& x, int axis, source_
   Formula of_nan = choice(is_nan({x, w}), here, -1);
   Formula last(amax({of_nan.tensor(), w}, {axis}), w);
   return {best, choice(last > last.number(-1), last, place)};
+}
+
+Number least_of(DType dtype) {
+  if (is_floating(dtype)) return -std::numeric_limits<double>::infinity();
+  return is_signed(dtype) ? -(std::int64_t{1} << (bit_width(dtype) - 2)) * 2 : 0;
 }
 
 Shape pooled_sizes(const Tensor& x, const Shape& counts) {

@@ -37,6 +37,8 @@ PooledAxes pooled_axes(std::string_view name, int rank, const Tensor& x,
 // The greatest along an axis, which becomes 1 less, and its place, i64: of equals that of the
 // first, of several NaN that of the last, as poolings of PyTorch's have it.
 std::pair<Tensor, Formula> greatest_and_place(const Tensor& x, int axis, std::source_location w);
+// The least number of a dtype, which padding has where the greatest wins.
+Number least_of(DType dtype);
 // The sizes of x with the counts for its last axes.
 Shape pooled_sizes(const Tensor& x, const Shape& counts);
 // One value an axis, at least `least`; one stands for all, and none for `missing`.

@@ -97,10 +97,6 @@ Tensor averaged(std::string_view name, int rank, const TensorOperand& x, const S
 }
 
 constexpr double least = -std::numeric_limits<double>::infinity();
-Number least_of(DType dtype) {
-  if (is_floating(dtype)) return least;
-  return is_signed(dtype) ? -(std::int64_t{1} << (bit_width(dtype) - 2)) * 2 : 0;
-}
 
 // Of a place in the windows, row-major, the number of the element of x that it meets; of the
 // places in front of x that of the first that the window meets there.
@@ -204,7 +200,7 @@ std::vector<Tensor> greatest_body(std::string_view name, int rank, const Functio
   std::optional<Tensor> last;
   if (call.target.is_gpu())
     last = graph::padded_channels_last(x, axes.before, axes.after, least, w);
-  Tensor whole = last ? *last : around(x, axes, least_of(x.dtype()), w);
+  Tensor whole = last ? *last : around(x, axes, graph::least_of(x.dtype()), w);
   const Shape sizes = graph::pooled_sizes(x, axes.counts);
   if (!wants_indices && are_joined_by_axes(axes.windows))
     return {greatest_along_axes(axes, whole, w)};

@@ -2,18 +2,12 @@
 // in their attributes.
 #pragma once
 
-#include "graph/functions/convolving/windows.h"
+#include "graph/functions/pooling/framed_pooling.h"
 #include "models/onnx/program/call.h"
 
 namespace tilewright::onnx {
 
-struct Frame {
-  graph::Windows windows;
-  Shape before, after;  // what is added to each axis; `after` may cut
-  Shape counts;         // of windows
-  // Without what is added for windows that reach beyond the end (ceil_mode).
-  Shape padding_after;
-};
+using Frame = graph::WindowFrame;
 // Reads kernel_shape (`kernel` where it is absent), strides, dilations, pads, auto_pad and
 // ceil_mode for the last axes of a tensor of that shape.
 Frame frame_of(const Call& call, const Shape& shape, const Shape& kernel = {});
