@@ -223,5 +223,19 @@ TEST(Norms, OfEmptyRowsAreEmpty) {
   }
 }
 
+TEST(LocalResponseNorm, HasTheOddChannelOnEitherSide) {
+  const Tensor x = Tensor::from(Floats{1, 2, 3}, {1, 3, 1});
+  auto squares = [&](bool more_behind) {
+    const Tensor y =
+        local_response_norm(x, 2, {.alpha = 2, .beta = 1, .k = 0, .more_behind = more_behind});
+    return (x / y).to_vector<float>();
+  };
+  for (bool more_behind : {false, true}) {
+    const Floats got = squares(more_behind),
+                 wanted = more_behind ? Floats{5, 13, 9} : Floats{1, 5, 13};
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(got[i], wanted[i], 1e-5F * wanted[i]);
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::norms_test

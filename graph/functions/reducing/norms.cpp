@@ -389,7 +389,8 @@ Tensor local_response_of(const TensorOperand& x, std::int64_t size,
     sizes[1] = count;
     return zeros(sizes, site.statistics(), x.where);
   };
-  Tensor padded = cat({zeros_of(size / 2), square.tensor(), zeros_of((size - 1) / 2)}, 1, x.where);
+  const std::int64_t before = options.more_behind ? (size - 1) / 2 : size / 2;
+  Tensor padded = cat({zeros_of(before), square.tensor(), zeros_of(size - 1 - before)}, 1, x.where);
   auto from = [&](std::int64_t start) {
     return site.term(padded.slice(1, start, start + channels, 1, x.where));
   };
@@ -410,7 +411,8 @@ Tensor local_response_norm(const TensorOperand& x, std::int64_t size,
     return {local_response_of({t[0], w}, size, options)};
   };
   return graph::apply_function("local_response_norm", operands,
-                               {size, options.alpha, options.beta, options.k}, function, w)
+                               {size, options.alpha, options.beta, options.k, options.more_behind},
+                               function, w)
       .front();
 }
 

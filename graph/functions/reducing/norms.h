@@ -67,6 +67,7 @@ Tensor batch_norm(const TensorOperand& x, Tensor running_mean, Tensor running_va
 
 struct LocalResponseOptions {
   double alpha = 1e-4, beta = 0.75, k = 1;
+  bool more_behind = false;  // with an even size there is one more channel behind, as ONNX has it
 };
 // x / (k + alpha mean(x^2))^beta over `size` channels around each, those outside being 0.
 Tensor local_response_norm(const TensorOperand& x, std::int64_t size,

@@ -1,23 +1,12 @@
 // Norms of layers, groups and batches.
-#include <algorithm>
-
-#include "graph/functions/convolving/windows.h"
-#include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/normalising/mixed_norms.h"
 #include "graph/functions/reducing/norms.h"
-#include "graph/functions/reducing/reductions.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::onnx {
 namespace normalisation_rows {
 namespace {
-
-// Per channel, which is axis 1.
-Tensor by_channel(const Tensor& values, int rank) {
-  Shape along(static_cast<std::size_t>(rank), 1);
-  along[1] = values.count();
-  return values.reshape(along);
-}
 
 // Where it trains, by the statistics of this batch, with which the running ones are mixed.
 // Parameters may be wider than x; all is computed in the wider type and rounded once. A list is a
@@ -31,15 +20,9 @@ Results batch_normalised(const Call& call) {
   if (call.opset() < 9 && !call.flag("spatial", true)) call.refuse("spatial", "is not supported");
   if (!call.flag("training_mode", false))
     return {batch_norm_inference(x, mean_, variance, weight, bias, eps).reshape(given.shape())};
-  std::vector<int> axes = {0};
-  for (int axis = 2; axis < x.rank(); ++axis) axes.push_back(axis);
-  auto [spread, centre] = var_mean(x.to(accumulator(x.dtype())), axes, 0);
-  Tensor y = (x - by_channel(centre, x.rank())) / sqrt(by_channel(spread, x.rank()) + eps);
-  y = y * by_channel(weight, x.rank()) + by_channel(bias, x.rank());
-  auto mixed = [&](const Tensor& running, const Tensor& now) {
-    return (running * momentum + now * (1 - momentum)).to(running.dtype());
-  };
-  return {y.to(x.dtype()).reshape(given.shape()), mixed(mean_, centre), mixed(variance, spread)};
+  const BatchNormResult y =
+      mixed_batch_norm(x, weight, bias, mean_, variance, {.kept = momentum, .eps = eps});
+  return {y.output.reshape(given.shape()), y.running_mean, y.running_variance};
 }
 
 Results layer_normalised(const Call& call) {
@@ -51,14 +34,8 @@ Results layer_normalised(const Call& call) {
   bool has_shape = weight.shape() == last && (!bias.defined() || bias.shape() == last);
   bool wants_statistics = call.wants(1) || call.wants(2);
   if (has_shape && !wants_statistics) return {layer_norm(x, last, weight, bias, eps)};
-  std::vector<int> axes;
-  for (int i = axis; i < x.rank(); ++i) axes.push_back(i);
-  Tensor wide = x.to(accumulator(x.dtype()));
-  auto [spread, centre] = var_mean(wide, axes, 0, true);
-  Tensor rstd = rsqrt(spread + eps);
-  Tensor y = (wide - centre) * rstd * weight;
-  if (bias.defined()) y = y + bias;
-  return {y.to(x.dtype()), centre, rstd};
+  const NormResult y = mixed_layer_norm(x, axis, weight, bias, eps);
+  return {y.output, y.mean, y.rstd};
 }
 
 // In the type of the weight, which may be another than that of x.
@@ -72,11 +49,9 @@ Tensor normalised_by_squares(const Call& call) {
   const Shape last(x.shape().begin() + axis, x.shape().end());
   if (stash == f32 && weight.shape() == last && weight.dtype() == x.dtype())
     return rms_norm(x, last, weight, eps);
-  std::vector<int> axes;
-  for (int i = axis; i < x.rank(); ++i) axes.push_back(i);
-  const Tensor wide = x.to(stash);
-  const Tensor y = wide * rsqrt(mean(wide * wide, axes, true) + eps);
-  return (y.to(x.dtype()) * weight).to(weight.dtype());
+  return mixed_rms_norm(x, axis, weight,
+                        {.eps = eps, .computed_in = stash, .has_dtype_of_weight = true})
+      .output;
 }
 
 // Weights are one a group, or from operator set 21 on one a channel.
@@ -103,31 +78,18 @@ Tensor by_neighbours(const Call& call) {
          bias = call.number("bias", 1);
   require(x.rank() >= 2 && size > 0 && size <= 4096, "[onnx] ", size, " channels of [", x.shape(),
           "]; a size from 1 to 4096, and channels as axis 1, are wanted");
-  Shape before(static_cast<std::size_t>(x.rank()) - 1, 0), after = before;
-  before[0] = (size - 1) / 2;
-  after[0] = size / 2;
-  const Tensor wide = x.to(accumulator(x.dtype())),
-               around = graph::padded(wide * wide, graph::pads(before, after), 0.0);
-  Tensor total;
-  for (std::int64_t i = 0; i < size; ++i) {
-    Tensor part = around.slice(1, i, i + x.size(1));
-    total = total.defined() ? total + part : part;
-  }
-  return (wide / pow(total * (alpha / static_cast<double>(size)) + bias, beta)).to(x.dtype());
+  return local_response_norm(x, size,
+                             {.alpha = alpha, .beta = beta, .k = bias, .more_behind = true});
 }
 
 Tensor centred_and_scaled(const Call& call) {
-  const Tensor x = call.tensor(0), wide = x.to(accumulator(x.dtype()));
-  std::vector<int> axes = call.has("axes") ? call.axes("axes") : std::vector<int>{0, 2, 3};
-  auto [spread, centre] = var_mean(wide, axes, 0, true);
-  return ((wide - centre) / (sqrt(spread) + 1e-9)).to(x.dtype());
+  return mean_variance_norm(call.tensor(0),
+                            call.has("axes") ? call.axes("axes") : std::vector<int>{0, 2, 3});
 }
 Tensor length_one(const Call& call) {
-  const Tensor x = call.tensor(0), wide = x.to(accumulator(x.dtype()));
-  int axis = call.axis_within("axis", -1, x.rank());
-  const Tensor norm =
-      linalg_vector_norm(wide, static_cast<double>(call.integer("p", 2)), {axis}, true);
-  return where(norm == 0, 0, wide / norm).to(x.dtype());  // zeros alone stay such
+  const Tensor x = call.tensor(0);
+  const int axis = call.axis_within("axis", -1, x.rank());
+  return normalize_or_zero(x, static_cast<double>(call.integer("p", 2)), axis);
 }
 
 constexpr Operator rows[] = {
