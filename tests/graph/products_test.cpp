@@ -186,5 +186,16 @@ TEST(Products, OfPartsOfWhatIsComputed) {
     EXPECT_EQ(compile(function)(x).to_vector<float>(), function(x).to_vector<float>());
 }
 
+TEST(Products, ScaleBothTermsOfASum) {
+  const Tensor a = Tensor::from(std::vector<float>{1, 2}, {1, 2}),
+               b = Tensor::from(std::vector<float>{3, 4}, {2, 1});
+  EXPECT_EQ(gemm(a, b).item<float>(), 11);
+  EXPECT_EQ(gemm(a, b, {}, {.beta = 1, .alpha = 2}).item<float>(), 22);
+  EXPECT_EQ(gemm(a, b, ones({1}), {.beta = 3, .alpha = 2}).item<float>(), 25);
+  const Tensor c = gemm(a.to(i64), b.to(i64), ones({1}, i64), {.beta = 3.5, .alpha = 2.5});
+  EXPECT_EQ(c.item<std::int64_t>(), 25);
+  expect_contains(error_of([&] { gemm(a, ones({2})); }), "[gemm] 1x2 times 2");
+}
+
 }  // namespace
 }  // namespace tilewright::products_test

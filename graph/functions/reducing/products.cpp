@@ -7,6 +7,7 @@
 #include "graph/functions/pointwise/formula.h"
 #include "graph/functions/reducing/contraction.h"
 #include "graph/ir/location.h"
+#include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -136,6 +137,21 @@ Tensor addmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
              const AddedProduct& factors) {
   return added_at_once("addmm", x, a, b, factors, [](auto& y, auto& p, auto& q, auto& by) {
     return added("addmm", y, Pair("addmm", {p, y.where}, q, 2, 2).product(), by, p.dtype());
+  });
+}
+Tensor gemm(const TensorOperand& a, const Tensor& b, const Tensor& c, const AddedProduct& factors) {
+  return graph::of_user_call("gemm", a.where, [&] {
+    const Tensor& x = graph::tensor_of(a, "gemm");
+    require(x.rank() == 2 && b.rank() == 2, "[gemm] ", x.shape(), " times ", b.shape(),
+            "; matrices are wanted");
+    const double alpha = factors.alpha.as_double(), beta = factors.beta.as_double();
+    if (is_integer(x.dtype())) {
+      const Tensor product = matmul(x, b) * static_cast<std::int64_t>(alpha);
+      return c.defined() ? product + c * static_cast<std::int64_t>(beta) : product;
+    }
+    if (c.defined()) return addmm(c, x, b, factors);
+    const Tensor product = matmul(x, b);
+    return alpha == 1 ? product : product * alpha;
   });
 }
 Tensor addmv(const TensorOperand& x, const Tensor& a, const Tensor& b,

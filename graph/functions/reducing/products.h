@@ -32,6 +32,10 @@ struct AddedProduct {
 // x broadcasts to the product.
 Tensor addmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
              const AddedProduct& factors = {});
+// alpha a b + beta c of matrices, or alpha a b where c is undefined. To integers both are cut off:
+// ONNX's Gemm.
+Tensor gemm(const TensorOperand& a, const Tensor& b, const Tensor& c = {},
+            const AddedProduct& factors = {});
 Tensor addmv(const TensorOperand& x, const Tensor& a, const Tensor& b,
              const AddedProduct& factors = {});
 Tensor baddbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,

@@ -17,13 +17,7 @@ Tensor general(const Call& call) {
   double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
   require(a.rank() == 2 && b.rank() == 2, "[onnx] [", a.shape(), "] and [", b.shape(),
           "] are no matrices; two axes each are wanted");
-  if (is_integer(a.dtype())) {
-    Tensor product = matmul(a, b) * static_cast<std::int64_t>(alpha);
-    return c.defined() ? product + c * static_cast<std::int64_t>(beta) : product;
-  }
-  if (c.defined() && c.rank() <= 2) return addmm(c, a, b, {beta, alpha});
-  Tensor product = matmul(a, b);
-  return alpha == 1 ? product : product * alpha;
+  return gemm(a, b, c, {beta, alpha});
 }
 
 // Zero points may be one for each row of a, or column of b. Vectors count as a row and a column.

@@ -1,8 +1,11 @@
 // Operators into which ONNX Runtime's optimisers join others (com.microsoft): activations with what
 // is added before them, products with what is around them, norms of sums.
 #include "graph/functions/linear_algebra/solving.h"
+#include "graph/functions/normalising/mixed_norms.h"
 #include "graph/functions/pointwise/activations.h"
+#include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/reducing/products.h"
+#include "graph/functions/reducing/reductions.h"
 #include "models/onnx/operators/convolution.h"
 #include "models/onnx/operators/table.h"
 #include "models/onnx/runtime/integers.h"
@@ -17,11 +20,7 @@ Tensor with_bias(const Call& call, std::size_t input, const Tensor& x) {
   const Tensor bias = call.tensor(input);
   require(x.rank() > 0 && bias.shape() == Shape({x.size(-1)}), "[onnx] a bias [", bias.shape(),
           "] for [", x.shape(), "]; one for each element of the last axis is wanted");
-  return x + bias;
-}
-Tensor quick_gelu(const Call& call) {
-  const Tensor x = call.tensor(0);
-  return x * sigmoid(x * call.number("alpha", 1.702));
+  return add(x, bias);
 }
 
 // By its name in an attribute, with its parameters in two others, or in the list that has both.
@@ -35,7 +34,7 @@ Tensor activated(const Call& call, const Tensor& x, const Activation& by) {
   if (by.name == "Sigmoid") return sigmoid(x);
   if (by.name == "Tanh") return tanh(x);
   if (by.name == "LeakyRelu") return leaky_relu(x, by.alpha);
-  if (by.name == "HardSigmoid") return clamp(x * by.alpha + by.beta, 0, 1).to(x.dtype());
+  if (by.name == "HardSigmoid") return hardsigmoid(x, by.alpha, by.beta);
   if (by.name == "Clip") return clamp(x, by.alpha, by.beta).to(x.dtype());
   call.refuse(
       "activation",
@@ -54,8 +53,7 @@ Tensor general(const Call& call) {
   if (by.name == "Clip") call.refuse("activation", "is Clip, which is not supported here");
   if (call.number("activation_gamma", 0) != 0)
     call.refuse("activation_gamma", "is of an activation that is not supported");
-  if (call.has(2)) return activated(call, addmm(call.tensor(2), a, b, {beta, alpha}), by);
-  return activated(call, matmul(a, b) * alpha, by);
+  return activated(call, gemm(a, b, call.optional_tensor(2), {beta, alpha}), by);
 }
 
 // The addend comes before the activation.
@@ -65,7 +63,7 @@ Tensor convolution(const Call& call) {
     const Tensor added = call.tensor(3);
     require(added.shape() == sums.shape(), "[onnx] [", added.shape(), "] is added to [",
             sums.shape(), "]; the same sizes are wanted");
-    sums = sums + added;
+    sums = add(sums, added);
   }
   const std::string name = call.text("activation", "");
   const std::vector<double> given = call.numbers("activation_params", std::vector<double>());
@@ -99,7 +97,7 @@ Tensor product(const Call& call) {
                           call.flag("transB", false));
   const double alpha = call.number("alpha", 1);
   const Tensor result = matmul(a, b);
-  return alpha == 1 ? result : result * alpha;
+  return alpha == 1 ? result : mul(result, alpha);
 }
 
 void require_last(const Tensor& weight, const Tensor& x, std::string_view what) {
@@ -116,7 +114,7 @@ Tensor sum_with_skip(const Call& call, std::size_t bias) {
   const Shape bare(least.begin() + (x.rank() - 2), least.end());
   require(skip.shape() == x.shape() || skip.shape() == least || skip.shape() == bare,
           "[onnx] a skip [", skip.shape(), "] to [", x.shape(), "]; the same sizes are wanted");
-  return with_bias(call, bias, x + skip);
+  return with_bias(call, bias, add(x, skip));
 }
 void refuse_statistics(const Call& call) {
   require(!call.wants(1) && !call.wants(2),
@@ -149,13 +147,10 @@ Results simple_norm(const Call& call) {
   const Shape last(x.shape().begin() + axis, x.shape().end());
   require(weight.shape() == last, "[onnx] a scale [", weight.shape(), "] for the axes from ", axis,
           " on of [", x.shape(), "]");
-  std::vector<int> axes;
-  for (int i = axis; i < x.rank(); ++i) axes.push_back(i);
-  const Tensor wide = x.to(accumulator(x.dtype()));
-  const Tensor rstd = rsqrt(mean(wide * wide, axes, true) + eps);
-  if (call.wants(1)) return {Value((wide * rstd * weight).to(x.dtype())), Value(rstd)};
-  if (axes.size() == 1) return {Value(rms_norm(x, weight, eps))};
-  return {Value((wide * rstd * weight).to(x.dtype()))};
+  if (axis == x.rank() - 1 && !call.wants(1)) return {Value(rms_norm(x, weight, eps))};
+  const RmsNormResult y = mixed_rms_norm(x, axis, weight, {.eps = eps});
+  if (call.wants(1)) return {Value(y.output), Value(y.rstd)};
+  return {Value(y.output)};
 }
 
 // A table of numbers, or of integers with a scale and a zero point, by the inputs' numbers.
@@ -195,13 +190,13 @@ Results embedded_by(const Call& call, const Tables& tables) {
   require(places.rank() == 2 && (places.size(0) == 1 || places.size(0) == batch) &&
               places.size(1) == steps,
           "[onnx] places [", places.shape(), "] for ids [", ids.shape(), "]");
-  Tensor total = rows_of(call, tables.words, ids) + rows_of(call, tables.places, places);
+  Tensor total = add(rows_of(call, tables.words, ids), rows_of(call, tables.places, places));
   require(call.has(1) == call.has(tables.segments.numbers),
           "[onnx] ids of segments or their table alone are given");
   if (call.has(1)) {
     require(call.shape(1) == ids.shape(), "[onnx] segments [", call.shape(1), "] for ids [",
             ids.shape(), "]");
-    total = total + rows_of(call, tables.segments, call.tensor(1));
+    total = add(total, rows_of(call, tables.segments, call.tensor(1)));
   }
   const Tensor weight = all_of(call, tables.weight), bias = all_of(call, tables.bias);
   require_last(weight, total, "gamma");
@@ -210,7 +205,7 @@ Results embedded_by(const Call& call, const Tables& tables) {
   if (call.has(7)) {
     require(call.shape(7) == ids.shape(), "[onnx] a mask [", call.shape(7), "] for ids [",
             ids.shape(), "]");
-    counts = sum((call.tensor(7) == 1).to(i32), {1}).to(i32);
+    counts = count_nonzero(eq(call.tensor(7), 1), {1}).to(i32);
   }
   return {Value(layer_norm(total, weight, bias, call.number("epsilon", 1e-12))), Value(counts),
           Value(total)};
@@ -256,7 +251,8 @@ constexpr Operator rows[] = {
     {"com.microsoft.Gelu", 1, [](const Call& c) { return gelu(c.tensor(0), GeluForm::erf); }},
     {"com.microsoft.Inverse", 1, by<inverse_of>},
     {"com.microsoft.QEmbedLayerNormalization", 1, by<embedded_of_integers>},
-    {"com.microsoft.QuickGelu", 1, by<quick_gelu>},
+    {"com.microsoft.QuickGelu", 1,
+     [](const Call& c) { return swish(c.tensor(0), c.number("alpha", 1.702)); }},
     {"com.microsoft.SimplifiedLayerNormalization", 1, by<simple_norm>},
     {"com.microsoft.SkipLayerNormalization", 1, by<norm_of_sum>},
     {"com.microsoft.SkipSimplifiedLayerNormalization", 1, by<simple_norm_of_sum>},
