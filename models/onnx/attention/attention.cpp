@@ -2,7 +2,8 @@
 // operator sets 23 and 24.
 #include <limits>
 
-#include "graph/functions/indexing/gathering.h"
+#include "graph/functions/attending/key_cache.h"
+#include "graph/functions/attending/masks.h"
 #include "models/onnx/attention/heads.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
@@ -47,16 +48,6 @@ Tensor mask_of(const Call& call, const Operands& o) {
   return cat({mask, full(rest, is_flags ? 0 : nothing, mask.dtype())}, mask.rank() - 1);
 }
 
-// Which keys are no padding, of as many for each of the batch; of causal ones, a query sees those
-// up to its own, the last query being the last of them.
-Tensor seen_within(const Tensor& counts, const Operands& o, bool causal) {
-  require(counts.shape() == Shape({o.batch()}), "[onnx] nonpad_kv_seqlen [", counts.shape(), "]; [",
-          o.batch(), "] is wanted");
-  const Tensor keys = arange(0, o.total()), ends = counts.to(i64).reshape({o.batch(), 1, 1, 1});
-  if (!causal) return keys < ends;
-  return keys <= ends + arange(-o.steps(), 0).reshape({o.steps(), 1});
-}
-
 Scores scores_of(const Call& call, const Operands& o, std::int64_t past) {
   Scores s;
   if (call.has("scale")) s.scale = call.number("scale");
@@ -71,13 +62,10 @@ Scores scores_of(const Call& call, const Operands& o, std::int64_t past) {
     if (causal) s.first_place = past;
     return s;
   }
-  const Tensor seen = seen_within(call.tensor(6), o, causal);
-  if (!s.mask.defined())
-    s.mask = seen;
-  else if (is_boolean(s.mask.dtype()))
-    s.mask = logical_and(seen, s.mask);
-  else
-    s.mask = where(seen, s.mask, nothing).to(s.mask.dtype());
+  const Tensor counts = call.tensor(6);
+  require(counts.shape() == Shape({o.batch()}), "[onnx] nonpad_kv_seqlen [", counts.shape(), "]; [",
+          o.batch(), "] is wanted");
+  s.mask = joined_mask(keys_within(counts, {o.batch(), o.steps(), o.total()}, causal), s.mask);
   return s;
 }
 
@@ -152,16 +140,7 @@ Tensor with_update(const Call& call) {
       require(each.as_integer() >= 0 && each.as_integer() <= capacity - steps,
               "[onnx] an update of ", steps, " at ", each.as_integer(), " of a cache of ", capacity,
               "; 0 to ", capacity - steps, " are wanted");
-  Shape along(static_cast<std::size_t>(cache.rank()), 1), of_batch = along;
-  along[axis] = capacity;
-  of_batch[0] = cache.size(0);
-  Tensor at = arange(0, capacity).reshape(along) - call.tensor(2).to(i64).reshape(of_batch);
-  if (mode == "circular") at = remainder(at, capacity);
-  const Tensor is_new = logical_and(at >= 0, at < steps);
-  const Tensor fresh =
-      steps == 1 ? update
-                 : gather(update, axis, clamp(at, 0, steps - 1).to(i64).expand(cache.shape()));
-  return where(is_new, fresh, cache).to(cache.dtype());
+  return tensor_scatter(cache, update, call.tensor(2), axis, mode == "circular");
 }
 
 constexpr Operator rows[] = {

@@ -1,8 +1,10 @@
 // Attention as ONNX Runtime's optimisers and builders write it (com.microsoft): of many heads, with
 // projections before it, with keys and values of former steps, grouped, with rotary positions.
-#include <limits>
+#include <algorithm>
 
-#include "graph/functions/indexing/gathering.h"
+#include "graph/functions/attending/key_cache.h"
+#include "graph/functions/attending/masks.h"
+#include "graph/functions/pointwise/arithmetic.h"
 #include "models/onnx/attention/heads.h"
 #include "models/onnx/operators/table.h"
 #include "models/onnx/runtime/integers.h"
@@ -22,38 +24,14 @@ std::optional<std::int64_t> first_place(bool causal, const Operands& o) {
   return causal ? std::optional(o.past()) : std::nullopt;
 }
 
-// The number that is added to the scores of keys that a mask hides, as [batch, 1, 1 or steps,
-// total]. A mask is 0 where it hides; or one number for each of the batch, behind which it hides;
-// or two, the ends of all and then the starts.
+// The number that is added to the scores of keys that a mask hides.
 Tensor hidden_by(const Call& call, std::size_t input, const Operands& o) {
   if (!call.has(input)) return {};
   const Tensor mask = call.tensor(input);
   require(mask.dtype() == i32, "[onnx] input ", input, ", a mask, is ", mask.dtype(),
           "; i32 is wanted");
-  const double filter = call.number("mask_filter_value", -10000);
-  const std::int64_t batch = o.batch(), total = o.total();
-  const Tensor places = arange(0, total, 1, i32).reshape({1, total});
-  Tensor is_hidden;
-  if (mask.shape() == Shape({batch, total})) {
-    is_hidden = (mask <= 0).reshape({batch, 1, 1, total});
-  } else if (mask.shape() == Shape({batch, o.steps(), total})) {
-    is_hidden = (mask <= 0).unsqueeze(1);
-  } else if (mask.shape() == Shape({batch})) {
-    is_hidden = (places >= mask.unsqueeze(1)).reshape({batch, 1, 1, total});
-  } else if (mask.shape() == Shape({2 * batch})) {
-    const Tensor ends = mask.slice(0, 0, batch).unsqueeze(1),
-                 starts = mask.slice(0, batch, 2 * batch).unsqueeze(1);
-    is_hidden = logical_or(places >= ends, places < starts).reshape({batch, 1, 1, total});
-  } else {
-    raise_error(concat("[onnx] a mask [", mask.shape(), "] for ", batch, " rows of ", o.steps(),
-                       " queries and ", total, " keys; [", Shape({batch, total}), "], [",
-                       Shape({batch, o.steps(), total}), "], [", batch, "] and [", 2 * batch,
-                       "] are supported"));
-  }
-  return where(is_hidden, filter, zeros({}));
-}
-Tensor sum_of(const Tensor& a, const Tensor& b) {
-  return a.defined() && b.defined() ? a + b : a.defined() ? a : b;
+  return bias_of_mask(mask, {o.batch(), o.steps(), o.total()},
+                      call.number("mask_filter_value", -10000));
 }
 // The bias that is added to all scores.
 Tensor bias_of(const Call& call, std::size_t input, const Operands& o) {
@@ -93,7 +71,7 @@ Results of_projections(const Call& call, const Tensor& all, const Shape& sizes, 
   }
   const bool causal = call.flag("unidirectional", false) && o.steps() > 1;
   const Tensor bias = at.bias ? bias_of(call, *at.bias, o) : Tensor();
-  const Tensor added = sum_of(bias, hidden_by(call, at.mask, o));
+  const Tensor added = joined_bias(bias, hidden_by(call, at.mask, o));
   call.number("mask_filter_value", -10000);
   const Scores scores{scale_of_scores(call), first_place(causal, o), added};
   Results results = {Value(out_of_heads(attended(o, scores)))};
@@ -105,7 +83,7 @@ Tensor with_projection_bias(const Call& call, const Tensor& all) {
   const Tensor bias = call.tensor(2);
   require(bias.shape() == Shape({all.size(2)}), "[onnx] a bias [", bias.shape(), "] for [",
           all.shape(), "]; one for each column of the weight is wanted");
-  return all + bias;
+  return add(all, bias);
 }
 Results projected(const Call& call) {
   const Tensor x = call.tensor(0), weight = call.tensor(1);
@@ -144,8 +122,8 @@ Results of_many_heads(const Call& call) {
     auto part = [&](std::int64_t start, std::int64_t end) {
       return bias.slice(0, start, end).reshape({heads, 1, (end - start) / heads});
     };
-    o = {o.q + part(0, size), o.k + part(size, 2 * size),
-         o.v + part(2 * size, 2 * size + of_values)};
+    o = {add(o.q, part(0, size)), add(o.k, part(size, 2 * size)),
+         add(o.v, part(2 * size, 2 * size + of_values))};
   }
   require(call.has(6) == call.has(7), "[onnx] former keys or values alone are given");
   o.k = behind(call.optional_tensor(6), o.k, "keys");
@@ -153,7 +131,7 @@ Results of_many_heads(const Call& call) {
   const bool causal = call.flag("unidirectional", false) && o.steps() > 1;
   require(!causal || o.past() >= 0, "[onnx] ", o.steps(), " queries and ", o.total(),
           " keys, of which each query sees those before it; as many are wanted at least");
-  const Tensor added = sum_of(bias_of(call, 5, o), hidden_by(call, 4, o));
+  const Tensor added = joined_bias(bias_of(call, 5, o), hidden_by(call, 4, o));
   call.number("mask_filter_value", -10000);
   const Scores scores{scale_of_scores(call), first_place(causal, o), added};
   return {Value(out_of_heads(attended(o, scores))), Value(o.k), Value(o.v)};
@@ -178,27 +156,12 @@ Tensor rotary(const Call& call) {
   const Tensor split = x.rank() == 4 ? x : in_heads(x, own);
   Tensor places = given.to(i64);
   if (places.count() == 1)
-    places = arange(0, split.size(2)).reshape({1, split.size(2)}) + places.reshape({});
+    places = add(arange(0, split.size(2)).reshape({1, split.size(2)}), places.reshape({}));
   require(places.rank() == 2 && (places.size(0) == 1 || places.size(0) == x.size(0)) &&
               places.size(1) == split.size(2),
           "[onnx] places [", given.shape(), "] for [", x.shape(), "]");
   const Tensor result = rotated(split, places, by);
   return x.rank() == 4 ? result : out_of_heads(result);
-}
-
-// The new keys or values at their places in the cache of former ones, which may be undefined:
-// [batch, heads, capacity, size]. `from` [batch, 1] says where they begin; behind them is 0.
-Tensor in_cache(const Tensor& past, const Tensor& x, const Tensor& from, std::int64_t capacity) {
-  const std::int64_t steps = x.size(2), former = past.defined() ? past.size(2) : 0;
-  const Tensor at = arange(0, capacity).reshape({1, capacity}) - from;  // among the new ones
-  const Tensor is_new = logical_and(at >= 0, at < steps).reshape({x.size(0), 1, capacity, 1});
-  const Shape sizes = {x.size(0), x.size(1), capacity, x.size(3)};
-  const Tensor places = clamp(at, 0, steps - 1).reshape({x.size(0), 1, capacity, 1});
-  const Tensor fresh = gather(x, 2, places.expand(sizes));
-  const Tensor rest = zeros({x.size(0), x.size(1), capacity - former, x.size(3)}, x.dtype());
-  const Tensor old = former == 0 ? rest : former == capacity ? past : cat({past, rest}, 2);
-  const Tensor is_old = (at < 0).reshape({x.size(0), 1, capacity, 1});
-  return where(is_new, fresh, where(is_old, old, 0).to(x.dtype()));
 }
 
 // How many rows a cache has and what of it is new.
@@ -231,7 +194,7 @@ Cache cache_of(const Call& call, const Operands& o) {
   if (is_first || cache.is_simple)
     cache.from = full({o.batch(), 1}, total - steps, i64);
   else
-    cache.from = (call.tensor(5).to(i64) + (1 - steps)).reshape({o.batch(), 1});
+    cache.from = add(call.tensor(5).to(i64), 1 - steps).reshape({o.batch(), 1});
   return cache;
 }
 
@@ -268,7 +231,7 @@ Results grouped(const Call& call) {
           "[onnx] new keys [", o.k.shape(), "] and values [", o.v.shape(), "] for queries [",
           o.q.shape(), "]");
   const Cache cache = cache_of(call, o);
-  const Tensor rows = cache.from + arange(0, o.steps()).reshape({1, o.steps()});
+  const Tensor rows = add(cache.from, arange(0, o.steps()).reshape({1, o.steps()}));
   if (call.flag("do_rotary", false)) {
     const Rotation by{call.tensor(7), call.tensor(8), call.flag("rotary_interleaved", false)};
     const Tensor places = call.has(9) ? call.tensor(9) : rows;
@@ -288,20 +251,16 @@ Results grouped(const Call& call) {
     o.k = behind(past_k, o.k, "keys");
     o.v = behind(past_v, o.v, "values");
   } else {
-    o.k = in_cache(past_k, o.k, cache.from, cache.capacity);
-    o.v = in_cache(past_v, o.v, cache.from, cache.capacity);
+    o.k = rows_in_cache(past_k, o.k, cache.from, cache.capacity);
+    o.v = rows_in_cache(past_v, o.v, cache.from, cache.capacity);
   }
   const Tensor present_k = o.k, present_v = o.v;
   o.k = o.k.slice(2, 0, cache.total);
   o.v = o.v.slice(2, 0, cache.total);
-  if (!cache.is_simple || window > 0) {
-    const Tensor keys = arange(0, cache.total), own = rows.unsqueeze(2);
-    Tensor is_hidden = keys > own;
-    if (window > 0) is_hidden = logical_or(is_hidden, keys <= own - window);
-    scores.mask = where(is_hidden, -std::numeric_limits<float>::max(), zeros({})).unsqueeze(1);
-  }
+  if (!cache.is_simple || window > 0)
+    scores.mask = bias_of_places(rows, cache.total, std::max<std::int64_t>(window, 0));
   scores.first_place = first_place(cache.is_simple && window <= 0, o);
-  scores.mask = sum_of(bias_of(call, 10, o), scores.mask);
+  scores.mask = joined_bias(bias_of(call, 10, o), scores.mask);
   return {Value(out_of_heads(attended(o, scores))), Value(present_k), Value(present_v)};
 }
 
