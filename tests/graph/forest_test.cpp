@@ -99,5 +99,16 @@ TEST(OnnxActivations, AreTheirFormulas) {
   expect_contains(error_of([] { swish(zeros({1}, i64)); }), "[swish] the operand is i64");
 }
 
+TEST(Forest, JoinsTheWeightsOfItsTrees) {
+  const Tensor weights = Tensor::from(std::vector<float>{1, 5, 3, 3}, {2, 2, 1});
+  auto joined = [&](TreeJoining joining) {
+    return joined_trees(weights, joining).to_vector<float>();
+  };
+  EXPECT_EQ(joined(TreeJoining::sum), (std::vector<float>{6, 6}));
+  EXPECT_EQ(joined(TreeJoining::mean), (std::vector<float>{3, 3}));
+  EXPECT_EQ(joined(TreeJoining::least), (std::vector<float>{1, 3}));
+  EXPECT_EQ(joined(TreeJoining::greatest), (std::vector<float>{5, 3}));
+}
+
 }  // namespace
 }  // namespace tilewright::forest_test

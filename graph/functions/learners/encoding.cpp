@@ -47,6 +47,29 @@ Tensor mapped_keys(const TensorOperand& x, const Tensor& keys, const Tensor& val
   return where(place < 0, missing.reshape({}), index(values, {clamp_min(place, 0)}));
 }
 
+Tensor scaled_features(const TensorOperand& operand, const Tensor& offset, const Tensor& scale) {
+  const Tensor& x = graph::tensor_of(operand, "scaled_features");
+  return (x - offset) * scale;
+}
+Tensor binarized(const TensorOperand& operand, double threshold) {
+  const Tensor& x = graph::tensor_of(operand, "binarized");
+  return (x > threshold).to(x.dtype());
+}
+
+static Tensor norm_of_rows(const Tensor& x, RowNorm norm) {
+  switch (norm) {
+    case RowNorm::greatest: return amax(x, {-1}, true);
+    case RowNorm::l1: return sum(abs(x), {-1}, true);
+    case RowNorm::l2: return sqrt(sum(x * x, {-1}, true));
+  }
+  __builtin_unreachable();
+}
+Tensor normalized_rows(const TensorOperand& operand, RowNorm norm) {
+  const Tensor& x = graph::tensor_of(operand, "normalized_rows");
+  const Tensor size = norm_of_rows(x, norm);
+  return x / where(size == 0, 1.0, size);
+}
+
 Tensor one_hot_categories(const TensorOperand& operand, const std::vector<std::int64_t>& categories,
                           bool all_are_known) {
   const Tensor x = graph::tensor_of(operand, "one_hot_categories").to(i64),

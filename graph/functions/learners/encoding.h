@@ -29,6 +29,15 @@ Tensor one_hot_categories(const TensorOperand& x, const std::vector<std::int64_t
 // for each feature (the last axis).
 Tensor imputed(const TensorOperand& x, const Number& missing, const Tensor& by);
 
+// (x - offset) scale, by one number or one for each feature.
+Tensor scaled_features(const TensorOperand& x, const Tensor& offset, const Tensor& scale);
+// 1 above the threshold, else 0, in x's dtype.
+Tensor binarized(const TensorOperand& x, double threshold);
+// Features over the greatest of their row, the sum of magnitudes or the root of that of squares; a
+// row for which that is 0 stays.
+enum class RowNorm : std::uint8_t { greatest, l1, l2 };
+Tensor normalized_rows(const TensorOperand& x, RowNorm norm);
+
 enum class ScoreTransform : std::uint8_t {
   none,
   softmax,

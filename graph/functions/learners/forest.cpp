@@ -94,4 +94,14 @@ Tensor forest_weights(const TensorOperand& x, const Forest& forest,
   return at_places(graph::constant_of(weights, {nodes, columns}), forest_leaves(x, forest));
 }
 
+Tensor joined_trees(const TensorOperand& weights, TreeJoining joining) {
+  switch (joining) {
+    case TreeJoining::sum: return sum(weights, {1});
+    case TreeJoining::mean: return mean(weights, {1});
+    case TreeJoining::least: return amin(weights, {1});
+    case TreeJoining::greatest: return amax(weights, {1});
+  }
+  __builtin_unreachable();
+}
+
 }  // namespace tilewright

@@ -33,4 +33,8 @@ Tensor forest_leaves(const TensorOperand& x, const Forest& forest);
 Tensor forest_weights(const TensorOperand& x, const Forest& forest,
                       const std::vector<float>& weights, std::int64_t columns);
 
+// The weights of all trees joined, [rows, columns].
+enum class TreeJoining : std::uint8_t { sum, mean, least, greatest };
+Tensor joined_trees(const TensorOperand& weights, TreeJoining joining);
+
 }  // namespace tilewright
