@@ -23,10 +23,22 @@ Tensor ones_like(const Tensor& x, std::optional<DType> dtype = {},
 // [rows, columns], 1 where row and column are the same; square if no columns are given.
 Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns = {}, DType dtype = DType::f32,
            std::source_location w = std::source_location::current());
+// start, start + step, ..: `count` numbers, computed in f64 and rounded once.
+Tensor spaced(double start, double step, std::int64_t count, DType dtype = DType::f32,
+              std::source_location w = std::source_location::current());
+// PyTorch's fft.fftfreq and fft.rfftfreq: the frequencies of the results of a transform of n places
+// with the distance d, in their order.
+Tensor fftfreq(std::int64_t n, double d = 1, DType dtype = DType::f32,
+               std::source_location w = std::source_location::current());
+Tensor rfftfreq(std::int64_t n, double d = 1, DType dtype = DType::f32,
+                std::source_location w = std::source_location::current());
 // `steps` numbers at equal distances, the first of them `start`, the last `end`: counted from the
 // nearer end in f64 and rounded once. One step gives `start`. logspace: `base` to these.
 Tensor linspace(double start, double end, std::int64_t steps, DType dtype = DType::f32,
                 std::source_location w = std::source_location::current());
+// The same between ends that may be tensors without axes.
+Tensor linspace(const TensorOperand& start, const TensorOperand& end, std::int64_t steps,
+                DType dtype = DType::f32);
 Tensor logspace(double start, double end, std::int64_t steps, double base = 10,
                 DType dtype = DType::f32, std::source_location w = std::source_location::current());
 

@@ -214,5 +214,23 @@ TEST(Shaping, IsCaptured) {
   EXPECT_EQ(fast(x).shape(), (Shape{2, 4}));
 }
 
+TEST(Spaced, CountsFromAStart) {
+  EXPECT_EQ(spaced(1, 0.5, 3).to_vector<float>(), (std::vector<float>{1, 1.5F, 2}));
+  EXPECT_EQ(spaced(1, -2, 2, i64).to_vector<std::int64_t>(), (std::vector<std::int64_t>{1, -1}));
+}
+
+TEST(Linspace, TakesTensorsAsItsEnds) {
+  EXPECT_EQ(linspace(full({}, 1.0), 3.0, 3).to_vector<float>(), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(linspace(2.0, full({}, 3.0), 1).to_vector<float>(), (std::vector<float>{2}));
+  expect_contains(error_of([] { linspace(full({}, 1.0), 3.0, -1); }), "[linspace] -1 steps");
+}
+
+TEST(FftFreq, HasTheFrequenciesOfATransform) {
+  EXPECT_EQ(fftfreq(4).to_vector<float>(), (std::vector<float>{0, 0.25F, -0.5F, -0.25F}));
+  EXPECT_EQ(fftfreq(5, 0.2).to_vector<float>(), (std::vector<float>{0, 1, 2, -2, -1}));
+  EXPECT_EQ(rfftfreq(4).to_vector<float>(), (std::vector<float>{0, 0.25F, 0.5F}));
+  expect_contains(error_of([] { fftfreq(0); }), "[fftfreq] 0 places");
+}
+
 }  // namespace
 }  // namespace tilewright::shaping_test

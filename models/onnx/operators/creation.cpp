@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "graph/functions/creation.h"
 #include "graph/functions/random/random.h"
 #include "graph/functions/signal/signal_windows.h"
 #include "graph/ir/shape_rules.h"
@@ -73,7 +74,7 @@ Tensor range(const Call& call) {
   double count = std::ceil((limit.as_double() - start.as_double()) / step.as_double());
   require(count < 0x1p31, "[onnx] a range of ", count, " elements; fewer than 2^31 are supported");
   auto size = static_cast<std::int64_t>(std::max(count, 0.0));
-  return (arange(0, size).to(f64) * step.as_double() + start.as_double()).to(dtype);
+  return spaced(start.as_double(), step.as_double(), size, dtype);
 }
 
 // A window as options of all windows say, of one element too.

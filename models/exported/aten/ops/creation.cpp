@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "graph/functions/creation.h"
-#include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/indexing/arranging.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -35,43 +35,29 @@ Tensor range(const Call& call) {
                   call.dtype().value_or(i64));
   const double count = std::ceil((end.as_double() - start.as_double()) / step.as_double());
   if (!(count >= 0 && count < INT32_MAX)) call.refuse("end", "is not reached by the steps");
-  Tensor steps = arange(0, static_cast<std::int64_t>(count)).to(f64);
-  return (steps * step.as_double() + start.as_double()).to(call.dtype().value_or(f32));
+  return spaced(start.as_double(), step.as_double(), static_cast<std::int64_t>(count),
+                call.dtype().value_or(f32));
 }
 
-// As linspace has them, in f64. An end may be a tensor without axes.
-Tensor steps_between(const Call& call) {
+// An end may be a tensor without axes.
+Tensor steps_between(const Call& call, DType dtype) {
   const std::int64_t count = call.integer("steps");
   if (count < 0 || count > INT32_MAX) call.refuse("steps", concat("is ", count));
-  if (call.operand("start").is_number && call.operand("end").is_number)
-    return linspace(call.number("start"), call.number("end"), count, f64);
-  const double parts = count > 1 ? static_cast<double>(count - 1) : 1;
-  Tensor at = arange(0, count).to(f64);
-  const double half = static_cast<double>(count / 2) + (count == 1);
-  auto end_of = [&](std::string_view name) {
-    if (call.operand(name).is_number) return full({}, call.number(name), f64);
-    return call.tensor(name).to(f64);
-  };
-  Tensor start = end_of("start"), end = end_of("end");
-  if (count == 1) return start.reshape({1});
-  Tensor step = (end - start) / parts;
-  return where(at < half, at * step + start, at * step - (step * parts - end));
+  return linspace(call.operand("start"), call.operand("end"), count, dtype);
 }
-Tensor linear_steps(const Call& call) { return steps_between(call).to(call.dtype().value_or(f32)); }
+Tensor linear_steps(const Call& call) { return steps_between(call, call.dtype().value_or(f32)); }
 Tensor logarithmic_steps(const Call& call) {
-  return graph::powers_of(call.number("base", 10), steps_between(call), call.dtype().value_or(f32));
+  return graph::powers_of(call.number("base", 10), steps_between(call, f64),
+                          call.dtype().value_or(f32));
 }
 
-// Of the results of a Fourier transform, in their order.
-template <bool is_half>
+using Frequencies = Tensor (*)(std::int64_t n, double d, DType dtype, std::source_location w);
+template <Frequencies function>
 Tensor frequencies(const Call& call) {
   const std::int64_t n = call.integer("n");
   if (n < 1 || n > INT32_MAX) call.refuse("n", concat("is ", n));
-  const double step = 1 / (static_cast<double>(n) * call.number("d", 1));
-  const std::int64_t positive = is_half ? n / 2 + 1 : (n + 1) / 2;
-  Tensor places = arange(0, positive);
-  if (!is_half) places = cat({places, arange(-(n / 2), 0)}, 0);
-  return (places.to(f64) * step).to(call.dtype().value_or(f32));
+  return function(n, call.number("d", 1), call.dtype().value_or(f32),
+                  std::source_location::current());
 }
 
 Tensor identity(const Call& call) {
@@ -86,16 +72,9 @@ Tensor triangle(const Call& call) {
                      offset = call.integer("offset", 0);
   if (rows < 0 || columns < 0 || rows > 65536 || columns > 65536)
     call.refuse("row", "or the column is not between 0 and 65536");
-  std::vector<std::int64_t> row_numbers, column_numbers;
-  for (std::int64_t r = 0; r < rows; ++r)
-    for (std::int64_t c = 0; c < columns; ++c)
-      if (is_lower ? c - r <= offset : c - r >= offset) {
-        row_numbers.push_back(r);
-        column_numbers.push_back(c);
-      }
-  const std::int64_t count = std::ssize(row_numbers);
-  row_numbers.insert(row_numbers.end(), column_numbers.begin(), column_numbers.end());
-  return Tensor::from(row_numbers, {2, count}).to(call.dtype().value_or(i64));
+  const Tensor places =
+      is_lower ? tril_indices(rows, columns, offset) : triu_indices(rows, columns, offset);
+  return places.to(call.dtype().value_or(i64));
 }
 
 Tensor filled_anew(const Call& call) {
@@ -163,8 +142,8 @@ constexpr Operator rows[] = {
     {"aten.logspace.Tensor_Tensor", by<logarithmic_steps>},
     {"aten.logspace.Tensor_Scalar", by<logarithmic_steps>},
     {"aten.logspace.Scalar_Tensor", by<logarithmic_steps>},
-    {"aten.fft_fftfreq.default", by<frequencies<false>>},
-    {"aten.fft_rfftfreq.default", by<frequencies<true>>},
+    {"aten.fft_fftfreq.default", by<frequencies<fftfreq>>},
+    {"aten.fft_rfftfreq.default", by<frequencies<rfftfreq>>},
     {"aten.tril_indices.default", by<triangle<true>>},
     {"aten.triu_indices.default", by<triangle<false>>},
     {"aten.arange.start_step", by<range>},
