@@ -16,8 +16,8 @@
 //   1. The op is a row of ir/ops.def, with its family in ops/ (graph/README.md says how). Its kind
 //      is a new one in Kind (ir/op.h), unless all that the switches over kinds say of a present one
 //      holds for it too; the compiler names the switches that want a case of it. The task maker
-//      (regions/task.cpp) calls `opaque` for it: all operands in memory, and the op's attributes in
-//      the task, where the identity of a region sees them. Of the tests,
+//      (regions/making/make_tasks.cpp) calls `opaque` for it: all operands in memory, and the op's
+//      attributes in the task, where the identity of a region sees them. Of the tests,
 //      tests/property/random_graph.cpp says how often its kind is drawn, graph_growth.cpp draws
 //      operands for it, and error_bound.cpp bounds its error.
 //   2. A row TILEWRIGHT_LOWERING(cumulation) in lowerings.def, before `rows`.

@@ -1,6 +1,4 @@
-// Long because a case of each kind of node shares the maker's state.
-#include "graph/regions/task.h"
-
+// The tasks of a graph: a case for each kind of node.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,8 +9,8 @@
 #include "graph/ir/shape_rules.h"
 #include "graph/ops/reductions.h"
 #include "graph/regions/access.h"
+#include "graph/regions/making/task_list_builder.h"
 #include "graph/regions/node_uses.h"
-#include "graph/regions/storage.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -21,7 +19,7 @@ namespace {
 // Sums of this many elements to this few results are cut into parts.
 constexpr std::int64_t long_run = 1 << 16, few_results = 16, most_parts = 256, least_parts = 8;
 
-class TaskMaker {
+class TaskMaker : TaskListBuilder {
  public:
   explicit TaskMaker(const Graph& graph) : graph_(graph), uses_(graph) {}
 
@@ -46,17 +44,7 @@ class TaskMaker {
     storage.kind = StorageKind::input;
     storage.dtype = node.dtype;
     storage.input = static_cast<int>(i);
-    list_.storages.push_back(std::move(storage));
-    values_[id] = {std::nullopt, static_cast<StorageId>(list_.storages.size() - 1), view, {}};
-  }
-
-  StorageId new_storage(DType dtype, std::int64_t elements) {
-    Storage storage;
-    storage.dtype = dtype;
-    storage.elements = elements;
-    countable_bytes(storage);  // or it is an Error
-    list_.storages.push_back(std::move(storage));
-    return static_cast<StorageId>(list_.storages.size() - 1);
+    values_[id] = {std::nullopt, add_storage(std::move(storage)), view, {}};
   }
 
   TaskOperand number(DType dtype, double value, const Shape& shape) {
@@ -93,53 +81,6 @@ class TaskMaker {
     check(false, "a composite op reached planning: it must be decomposed");
   }
 
-  Task new_task(TaskKind kind, NodeId id, DType dtype, const Shape& shape) {
-    Task task;
-    task.kind = kind;
-    task.node = id;
-    task.dtype = dtype;
-    task.shape = shape;
-    return task;
-  }
-
-  // Adds the task; its value gets a storage of its own.
-  TaskOperand add(Task task) {
-    task.storage = new_storage(task.dtype, task.count());
-    task.place = row_major(task.shape);
-    TaskOperand value{std::nullopt, task.storage, task.place, next_task()};
-    add_into(std::move(task), next_task());
-    return value;
-  }
-
-  TaskId next_task() const { return static_cast<TaskId>(list_.tasks.size()); }
-
-  // Adds the task, which writes into a storage that may have other writers. Those from
-  // `first_part` on are parts of the same whole, which touch other elements.
-  void add_into(Task task, TaskId first_part) {
-    TaskId id = next_task();
-    for (const TaskOperand& operand : task.operands) {
-      if (operand.number) continue;
-      Storage& storage = list_.storages[operand.storage];
-      task.after.insert(task.after.end(), storage.writers.begin(), storage.writers.end());
-      if (storage.readers.empty() || storage.readers.back() != id) storage.readers.push_back(id);
-    }
-    Storage& target = list_.storages[task.storage];
-    for (const auto& users : {target.writers, target.readers})
-      for (TaskId user : users)
-        if (user < first_part) task.after.push_back(user);
-    target.writers.push_back(id);
-    for (const TaskResult& other : task.others) list_.storages[other.storage].writers.push_back(id);
-    std::ranges::sort(task.after);
-    task.after.erase(std::ranges::unique(task.after).begin(), task.after.end());
-    std::erase(task.after, id);
-    list_.tasks.push_back(std::move(task));
-  }
-
-  Task copy_of(NodeId id, const TaskOperand& operand, DType dtype) {
-    Task task = new_task(TaskKind::pointwise, id, dtype, operand.view.shape);
-    task.operands = {operand};
-    return task;
-  }
   static bool is_negative(std::int64_t stride) { return stride < 0; }
   // The value in memory, where the task needs it there; from its first element on.
   TaskOperand in_memory(NodeId id) {
@@ -160,9 +101,7 @@ class TaskMaker {
     storage.start = n.attributes.start;
     storage.step = n.attributes.step;
     storage.data = constant_data(storage);
-    list_.storages.push_back(std::move(storage));
-    values_[id] = {
-        std::nullopt, static_cast<StorageId>(list_.storages.size() - 1), row_major(n.shape), {}};
+    values_[id] = {std::nullopt, add_storage(std::move(storage)), row_major(n.shape), {}};
   }
 
   void pointwise(NodeId id, const Node& n) {
@@ -526,7 +465,6 @@ class TaskMaker {
 
   const Graph& graph_;
   NodeUses uses_;
-  TaskList list_;
   std::vector<TaskOperand> values_;
   std::map<NodeId, TaskOperand> places_;                // of cats
   std::map<NodeId, std::vector<TaskOperand>> results_;  // 1, 2, ... of nodes that have several
