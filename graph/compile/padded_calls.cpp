@@ -62,14 +62,25 @@ PaddingProof prove(const Call& call, const Signature& given, const Signature& pa
   return proof;
 }
 
+Hash key_of(const Call& call) {
+  Hasher hasher;
+  hasher.add(call.form);
+  for (const Tensor& argument : call.arguments) hasher.add(argument.dtype()).add(argument.shape());
+  return hasher.finish();
+}
+
 }  // namespace
 
-PaddedCalls::Known* PaddedCalls::find(const Call& call, const DeclaredSizes& declared) {
-  for (Known& known : known_)
+PaddedCalls::Known* PaddedCalls::find(const Hash& key, const Call& call,
+                                      const DeclaredSizes& declared) {
+  const auto [first, end] = known_.equal_range(key);
+  for (auto each = first; each != end; ++each) {
+    Known& known = each->second;
     if (known.form == call.form && matches(known.given, call.arguments) &&
         declared.knows(call.arguments, known.sizes) && known.changes == handle_changes().count() &&
         known.guarded_changes == guarded_changes())
       return &known;
+  }
   return nullptr;
 }
 
@@ -103,23 +114,28 @@ const PaddedCalls::Known* PaddedCalls::known(const Call& call, DeclaredSizes& de
                                              const Device& device, std::size_t most) {
   if (!declared.has_buckets() && !has_buckets(call.arguments)) [[likely]]
     return nullptr;
-  Known* found = find(call, declared);
+  const Hash key = key_of(call);
+  Known* found = find(key, call, declared);
   if (found == nullptr) {
     Known made = look_at(call, declared, device);
-    std::erase_if(
-        known_, [&](const Known& old) { return old.form == made.form && old.given == made.given; });
-    if (known_.size() >= most) known_.erase(std::ranges::min_element(known_, {}, &Known::used));
+    for (auto [each, end] = known_.equal_range(key); each != end;) {
+      const Known& old = each->second;
+      each =
+          old.form == made.form && old.given == made.given ? known_.erase(each) : std::next(each);
+    }
+    if (known_.size() >= most)
+      known_.erase(std::ranges::min_element(known_, {},
+                                            [](const auto& entry) { return entry.second.used; }));
     if (!made.obstacle.empty() && !std::exchange(has_told_, true))
       untold_ = concat("(", to_string(made.given), "): ", made.obstacle);
-    known_.push_back(std::move(made));
-    found = &known_.back();
+    found = &known_.emplace(key, std::move(made))->second;
   }
   found->used = ++calls_;
   return found->arguments.empty() ? nullptr : found;
 }
 
 std::string PaddedCalls::text(const Signature& signature) const {
-  for (const Known& known : known_)
+  for (const auto& [key, known] : known_)
     if (!known.obstacle.empty() && known.given == signature)
       return concat("not padded: ", known.obstacle);
   return {};

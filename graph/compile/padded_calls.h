@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "graph/compile/calls/call.h"
 #include "graph/compile/calls/signature.h"
 #include "graph/compile/sizes/declared_sizes.h"
+#include "runtime/base/hash.h"
 
 namespace tilewright::graph {
 
@@ -42,10 +44,12 @@ class PaddedCalls {
   std::string text(const Signature& signature) const;
 
  private:
-  Known* find(const Call& call, const DeclaredSizes& declared);
+  Known* find(const Hash& key, const Call& call, const DeclaredSizes& declared);
   Known look_at(const Call& call, DeclaredSizes& declared, const Device& device);
 
-  std::vector<Known> known_;
+  // By a hash of the form of calls and of their arguments' types and sizes; signatures of one key
+  // differ in the layout of their arguments.
+  std::unordered_multimap<Hash, Known> known_;
   std::uint64_t calls_ = 0;
   std::string untold_;
   bool has_told_ = false;
