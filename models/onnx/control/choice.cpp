@@ -52,17 +52,24 @@ class Branch {
   std::optional<std::string> error_;
 };
 
-// Results of these types, whose computation raises the error.
+// Results of these types, whose computation raises the error: those that have elements.
 Tensors refused(const std::string& error, const std::vector<TensorType>& types) {
-  Tensors results;
-  for (const TensorType& type : types) {
+  std::vector<TensorType> computed;
+  for (const TensorType& type : types)
+    if (element_count(type.shape) > 0) computed.push_back(type);
+  Tensors values;
+  if (!computed.empty()) {
     const CustomOp refusal = custom_op(
-        "refused_branch", [type](std::span<const TensorType>) { return std::vector{type}; },
+        "refused_branch", [computed](std::span<const TensorType>) { return computed; },
         BufferFunction([error](std::span<const BufferView>, std::span<const BufferView>) {
           raise_error(error);
         }));
-    results.push_back(refusal.all({}).at(0));
+    values = refusal.all({});
   }
+  Tensors results;
+  auto next = values.begin();
+  for (const TensorType& type : types)
+    results.push_back(element_count(type.shape) > 0 ? *next++ : zeros(type.shape, type.dtype));
   return results;
 }
 

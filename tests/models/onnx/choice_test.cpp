@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "graph/compile/compile.h"
+#include "graph/ir/text.h"
+#include "graph/tensor/capture.h"
 #include "models/onnx/onnx_module.h"
 #include "runtime/base/error.h"
 #include "tests/models/onnx/files.h"
@@ -100,6 +102,36 @@ TEST(OnnxChoices, TwoInvalidBranchesAreAnError) {
                 fast({ones({2}), full({1}, 1, DType::boolean)});
               }),
               HasSubstr("[reshape] "));
+}
+
+TEST(OnnxChoices, AnInvalidBranchOfTwoResultsIsOneOperation) {
+  const ScratchFolder folder;
+  const std::string other = node("Reshape", {"x", "sizes"}, {"s"});
+  auto both = [&](std::string_view attribute, const std::vector<std::string>& nodes) {
+    return bytes(5, bytes(1, attribute) +
+                        bytes(6, bytes(2, "inner") +
+                                     graph_of({nodes, {}, {}, {bytes(1, "r"), bytes(1, "s")}})) +
+                        number(20, 5));
+  };
+  const auto module = load_onnx(folder.write(
+      "model.onnx", model(graph_of({{node("If", {"c"}, {"y", "z"},
+                                          both("then_branch", {sines, node("Cos", {"x"}, {"s"})}) +
+                                              both("else_branch", {three, other}))},
+                                    {integer_tensor("sizes", {3})},
+                                    {value("x", {"n"}), value("c", {"1"}, is_bool)},
+                                    {value("y", {"m"}), value("z", {"m"})}}))));
+  auto fast = compile(*module, {.fullgraph = true});
+  const Tensor x = arange(0, 2).to(f32), yes = full({1}, 1, DType::boolean);
+  const std::vector<Tensor> results = fast({x, yes});
+  EXPECT_NEAR(results[0][1].item<float>(), std::sin(1.0), 1e-6);
+  EXPECT_NEAR(results[1][1].item<float>(), std::cos(1.0), 1e-6);
+  EXPECT_THAT(error_of([&] { fast({x, logical_not(yes)}); }), HasSubstr("[reshape] "));
+  graph::Capture capture;
+  const std::vector<Tensor> arguments = {capture.placeholder(f32, {2}),
+                                         capture.placeholder(DType::boolean, {1})};
+  const std::string text = graph::print(capture.finish(module->forward(arguments)).graph);
+  ASSERT_THAT(text, HasSubstr("refused_branch"));
+  EXPECT_EQ(text.find("refused_branch"), text.rfind("refused_branch")) << text;
 }
 
 // A read of data breaks the graph, also where the other branch is invalid.
