@@ -3,7 +3,7 @@
 #include "graph/functions/complex/arithmetic.h"
 #include "graph/functions/complex/products.h"
 #include "models/exported/aten/complex/rows.h"
-#include "models/exported/aten/ops/reinterpretation.h"
+#include "models/exported/aten/ops/shapes/reinterpretation.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::exported {

@@ -4,7 +4,7 @@
 
 #include "graph/functions/control/control_flow.h"
 #include "models/exported/aten/operators.h"
-#include "models/exported/aten/ops/autocast.h"
+#include "models/exported/aten/ops/control/autocast.h"
 #include "models/files/reader.h"
 #include "runtime/base/error.h"
 

@@ -1,4 +1,4 @@
-#include "models/exported/aten/ops/autocast.h"
+#include "models/exported/aten/ops/control/autocast.h"
 
 #include <algorithm>
 #include <array>

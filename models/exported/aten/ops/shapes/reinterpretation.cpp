@@ -1,4 +1,4 @@
-#include "models/exported/aten/ops/reinterpretation.h"
+#include "models/exported/aten/ops/shapes/reinterpretation.h"
 
 #include <map>
 
