@@ -52,13 +52,6 @@ Tensor& change(Tensor& x, std::string_view name, Line w, const std::function<Ten
     return change(*this, #name "_", w, [&] { return tilewright::name({*this, w}, other); }); \
   }
 #include "graph/tensor/user/members.def"
-#undef TILEWRIGHT_MEMBER_UNARY
-#undef TILEWRIGHT_MEMBER_BINARY
-#undef TILEWRIGHT_MEMBER_AXIS
-#undef TILEWRIGHT_MEMBER_AXES
-#undef TILEWRIGHT_MEMBER_PLACE
-#undef TILEWRIGHT_MEMBER_CHANGE
-#undef TILEWRIGHT_MEMBER_CHANGE_BY
 
 Tensor& Tensor::add_(const TensorOperand& value, const Number& alpha) {
   auto w = value.where;

@@ -40,13 +40,6 @@ using TensorPair = std::pair<Tensor, Tensor>;
 #define TILEWRIGHT_MEMBER_CHANGE(name)
 #define TILEWRIGHT_MEMBER_CHANGE_BY(name)
 #include "graph/tensor/user/members.def"
-#undef TILEWRIGHT_MEMBER_UNARY
-#undef TILEWRIGHT_MEMBER_BINARY
-#undef TILEWRIGHT_MEMBER_AXIS
-#undef TILEWRIGHT_MEMBER_AXES
-#undef TILEWRIGHT_MEMBER_PLACE
-#undef TILEWRIGHT_MEMBER_CHANGE
-#undef TILEWRIGHT_MEMBER_CHANGE_BY
 
 #define TILEWRIGHT_MEMBER_UNARY(name) \
   Tensor IndexedTensor::name(Line w) const { return tensor_.index(indices_).name(w); }
@@ -69,13 +62,6 @@ using TensorPair = std::pair<Tensor, Tensor>;
 #define TILEWRIGHT_MEMBER_CHANGE(name)
 #define TILEWRIGHT_MEMBER_CHANGE_BY(name)
 #include "graph/tensor/user/members.def"
-#undef TILEWRIGHT_MEMBER_UNARY
-#undef TILEWRIGHT_MEMBER_BINARY
-#undef TILEWRIGHT_MEMBER_AXIS
-#undef TILEWRIGHT_MEMBER_AXES
-#undef TILEWRIGHT_MEMBER_PLACE
-#undef TILEWRIGHT_MEMBER_CHANGE
-#undef TILEWRIGHT_MEMBER_CHANGE_BY
 
 Tensor IndexedTensor::reshape(const Sizes& shape, Line w) const {
   return tensor_.index(indices_).reshape(shape, w);

@@ -42,13 +42,6 @@ class IndexedTensor {
 #define TILEWRIGHT_MEMBER_CHANGE(name)
 #define TILEWRIGHT_MEMBER_CHANGE_BY(name)
 #include "graph/tensor/user/members.def"
-#undef TILEWRIGHT_MEMBER_UNARY
-#undef TILEWRIGHT_MEMBER_BINARY
-#undef TILEWRIGHT_MEMBER_AXIS
-#undef TILEWRIGHT_MEMBER_AXES
-#undef TILEWRIGHT_MEMBER_PLACE
-#undef TILEWRIGHT_MEMBER_CHANGE
-#undef TILEWRIGHT_MEMBER_CHANGE_BY
   Shape shape() const { return tensor_.index(indices_).shape(); }
   std::int64_t size(int axis) const { return tensor_.index(indices_).size(axis); }
   DType dtype() const { return tensor_.dtype(); }

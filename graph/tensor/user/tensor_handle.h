@@ -298,13 +298,6 @@ class Tensor {
 #define TILEWRIGHT_MEMBER_CHANGE(name) Tensor& name##_(Line w = Line::current());
 #define TILEWRIGHT_MEMBER_CHANGE_BY(name) Tensor& name##_(const TensorOperand& other);
 #include "graph/tensor/user/members.def"
-#undef TILEWRIGHT_MEMBER_UNARY
-#undef TILEWRIGHT_MEMBER_BINARY
-#undef TILEWRIGHT_MEMBER_AXIS
-#undef TILEWRIGHT_MEMBER_AXES
-#undef TILEWRIGHT_MEMBER_PLACE
-#undef TILEWRIGHT_MEMBER_CHANGE
-#undef TILEWRIGHT_MEMBER_CHANGE_BY
   Tensor add(const TensorOperand& other, const Number& alpha) const;
   Tensor sub(const TensorOperand& other, const Number& alpha) const;
   Tensor div(const TensorOperand& other, RoundingMode mode) const;
