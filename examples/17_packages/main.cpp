@@ -1,10 +1,7 @@
-// Lesson 17, packages: compile once, and run elsewhere without compiling.
-//
-// You learn
-//   * to save a compiled function as a package, for several sizes of its arguments,
-//   * to load it and to run it: no capture, no compiler, the same bits,
-//   * what a package says about itself, and how it refuses arguments that it was not made for,
-//   * that C and Python run the same file: run.c and run.py beside this program.
+// Lesson 17, packages: compile once, and run elsewhere without compiling. You learn to save a
+// compiled function as a package, for several sizes of its arguments; to load it and to run it,
+// which captures and compiles nothing and gives the same bits; how it refuses arguments that it was
+// not made for; and that C and Python run the same file (run.c and run.py beside this program).
 //
 //   packages FILE     writes the package to FILE, for the programs in C and Python, and keeps it
 #include <tilewright/tilewright.h>

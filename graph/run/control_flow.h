@@ -22,7 +22,7 @@ struct PackedOperand {
   bool operator==(const PackedOperand&) const = default;
 };
 
-// What runs it, with the plans that its bodies are the executables of.
+// The call of a node, with the plans that its bodies are the executables of.
 struct PlannedControlFlow {
   std::shared_ptr<const ControlFlow> control;
   std::vector<std::shared_ptr<const Plan>> bodies;

@@ -15,7 +15,7 @@ inline void require_number(std::size_t number, std::size_t count, const char* wh
   require(number < count, what, " ", number, " is named, of ", count);
 }
 
-// What steps may do with an input of an executable.
+// The uses that steps may make of an input of an executable.
 struct InputRule {
   bool is_there = false, may_be_written = false;
   std::int64_t bytes = -1;  // -1: they are not known

@@ -2,8 +2,8 @@
 // inputs, the outputs, the arena and the package's own.
 //
 // Numbers refer to things that are there; an argument of a step lies inside what it is in; a step
-// reads no part of the arena and of the outputs that no step before it has written. What the code
-// of a kernel does with its arguments is its compiler's promise and cannot be seen here.
+// reads no part of the arena and of the outputs that no step before it has written. The accesses of
+// a kernel inside its arguments are its compiler's promise and cannot be seen here.
 #pragma once
 
 #include "runtime/package/contents.h"

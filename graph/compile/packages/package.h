@@ -1,11 +1,11 @@
 // A package of compiled functions, loaded from a file: it runs without capturing, lowering or
 // compiling anything.
 //
-//   auto fast = compile(model);
-//   save_package("model.twp", fast, x);                  // once
+//   auto fast = compile([](const Tensor& t) { return softmax(t, -1); });
+//   save_package("model.twp", fast, x);                     // once
 //
-//   const Package model = load_package("model.twp");     // in another process
-//   std::vector<Tensor> y = model(x);
+//   const Package package = load_package("model.twp");      // in another process
+//   std::vector<Tensor> y = package(x);
 //
 // A package holds a function for each signature (dtypes and shapes of its arguments) that was
 // compiled when it was saved, with the machine code and the weights that it reads. Results have the
@@ -28,7 +28,7 @@ namespace tilewright {
 
 class LoadedPackage;  // runtime/package/loaded_package.h
 
-// What one function of a package takes and gives.
+// The inputs and outputs of one function of a package.
 struct PackageSignature {
   std::vector<PackageTensor> inputs, outputs;
 };
@@ -46,7 +46,7 @@ class Package {
     const std::vector<Tensor> all{Tensor(arguments)...};
     return run(all);
   }
-  // What it needs, takes and gives, and, with `steps`, the steps of its plans.
+  // The processor that it needs, its inputs and outputs, and, with `steps`, the steps of its plans.
   std::string text(bool steps = false) const;
 
  private:

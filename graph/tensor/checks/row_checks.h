@@ -34,7 +34,7 @@ class RowChecks {
   void after(std::vector<Tensor>& outputs) const;  // takes those that were added away
   bool adds_outputs() const { return !computed_.empty(); }
   const std::vector<IndexSites::Known>& known() const { return known_; }  // looked at before a call
-  // Of each two of the outputs that were added, behind the graph's own.
+  // The range of each two of the outputs that were added, behind the graph's own.
   const std::vector<IndexRange>& computed() const { return computed_; }
 
  private:
