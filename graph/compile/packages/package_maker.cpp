@@ -123,13 +123,13 @@ void PackageMaker::add_inputs(const FunctionParts& parts, PackageFunction& funct
     const bool is_written = std::ranges::find(parts.written, i) != parts.written.end();
     function.inputs.push_back({name, type.dtype, type.shape, is_written});
   }
-  for (std::size_t i : parts.written)
-    require(i < parts.signature.size(),
-            "[save_package] the function writes to a tensor that is no ", "argument, ",
-            i < parts.inputs.size()
-                ? concat(parts.inputs.at(i, {}).dtype(), " ", parts.inputs.at(i, {}).shape())
-                : "",
-            "; pass it as an argument, so that each caller of the package has its own");
+  for (std::size_t i : parts.written) {
+    if (i < parts.signature.size()) continue;
+    const Tensor& written = parts.inputs.at(i, {});
+    raise_error(concat("[save_package] the function writes to a tensor that is no argument, ",
+                       written.dtype(), " ", written.shape(),
+                       "; pass it as an argument, so that each caller of the package has its own"));
+  }
 }
 
 void PackageMaker::require_distinct(const PackageFunction& function) const {
