@@ -35,5 +35,11 @@ ValueType infer(Op op, std::span<const ValueType> operands, const Attributes& at
 
 // Number of elements of start, start + step, ... before end.
 std::int64_t count_of_range(std::int64_t start, std::int64_t end, std::int64_t step);
+// Element i of them, modulo 2^64: i * step may be beyond i64 where the element is not.
+inline std::int64_t element_of_range(std::int64_t start, std::int64_t step, std::int64_t i) {
+  return static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
+                                   static_cast<std::uint64_t>(i) *
+                                       static_cast<std::uint64_t>(step));
+}
 
 }  // namespace tilewright::graph

@@ -11,7 +11,7 @@ using dsl::Tile;
 // and what is found by them is known to lie side by side.
 std::optional<Tile> RowsProgram::counted(const Storage& storage, const TableAccess& access,
                                          std::int64_t width, const Columns& columns) {
-  const bool counts = storage.kind == StorageKind::constant && storage.step != 0 &&
+  const bool counts = counts_within(storage, INT64_MAX) && storage.step != 0 &&
                       (storage.dtype == DType::i32 || storage.dtype == DType::i64);
   if (!counts || !target_.is_gpu() || sizes_.are_arguments()) return std::nullopt;
   auto number = [&](const Operand& operand) {

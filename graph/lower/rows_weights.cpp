@@ -191,8 +191,7 @@ Tile RowsProgram::weight_load(const TaskOperand& operand, const Table& seen,
   const Storage& storage = list_.storages[operand.storage];
   bool stands_still = std::ranges::all_of(rows, [](std::int64_t s) { return s == 0; }) &&
                       std::ranges::all_of(offsets, [](const Operand& o) { return o.is_number(); });
-  std::int64_t last = storage.start + storage.elements * storage.step;
-  if (storage.kind == StorageKind::constant && stands_still && std::abs(last) <= INT32_MAX) {
+  if (stands_still && counts_within(storage, INT32_MAX)) {
     // Counted rather than read, so that it is known when code is made.
     Tile numbers = dsl::constant(
         ir::Scalar::of_integer(DType::i32, storage.start + access.offset * storage.step));

@@ -31,9 +31,9 @@ HostTensor meaning(The<Op::full>, const Node& node, const Operands&) {
 }
 HostTensor meaning(The<Op::arange>, const Node& node, const Operands&) {
   HostTensor result(node.dtype, node.shape);
+  const Attributes& at = node.attributes;
   for (std::int64_t i = 0; i < result.count(); ++i)
-    result.set(
-        i, ir::Scalar::of_integer(node.dtype, node.attributes.start + i * node.attributes.step));
+    result.set(i, ir::Scalar::of_integer(node.dtype, element_of_range(at.start, at.step, i)));
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "graph/ir/shape_rules.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
 
@@ -15,12 +16,20 @@ std::int64_t countable_bytes(const Storage& storage) {
   return bytes;
 }
 
+bool counts_within(const Storage& storage, std::int64_t most) {
+  std::int64_t end = 0;
+  return storage.kind == StorageKind::constant &&
+         !__builtin_mul_overflow(storage.elements, storage.step, &end) &&
+         !__builtin_add_overflow(storage.start, end, &end) && -most <= end && end <= most &&
+         -most <= storage.start && storage.start <= most;
+}
+
 std::vector<std::byte> constant_data(const Storage& storage) {
   auto data = host_list<std::byte>("arange", countable_bytes(storage));
   dispatch(storage.dtype, [&](auto host) {
     using T = decltype(host);
     for (std::int64_t i = 0; i < storage.elements; ++i) {
-      std::int64_t value = storage.start + i * storage.step;
+      const std::int64_t value = element_of_range(storage.start, storage.step, i);
       T element;
       if constexpr (std::is_arithmetic_v<T>)
         element = static_cast<T>(value);

@@ -38,6 +38,10 @@ struct Storage {
 // since a text says start and step alone.
 std::vector<std::byte> constant_data(const Storage& storage);
 
+// True of a constant if its start and its end, which is one step behind the last element, are
+// between -most and most.
+bool counts_within(const Storage& storage, std::int64_t most);
+
 // Of a storage of any kind. Raises `Error` where 63 bits cannot count them.
 std::int64_t countable_bytes(const Storage& storage);
 

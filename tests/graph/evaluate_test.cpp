@@ -59,6 +59,17 @@ TEST(Evaluate, ArrangesElementsByViews) {
             (Numbers{2, 2, 5, 5}));
 }
 
+// As range in Python.
+TEST(Evaluate, CountsOverAllIntegers) {
+  constexpr std::int64_t quarter = std::int64_t{1} << 62;
+  const HostTensor none = tensor(f32, {1}, {0});
+  EXPECT_EQ(result_of("%1: i64[4] = arange {start=-9223372036854775808, end=9223372036854775807, "
+                      "step=4611686018427387904}",
+                      {none})
+                .integer,
+            (std::vector<std::int64_t>{INT64_MIN, -quarter, 0, quarter}));
+}
+
 TEST(Evaluate, ReducesOverAnyAxes) {
   HostTensor x = tensor(f32, {2, 3}, {5, 1, 5, 3, -4, 0});
   EXPECT_EQ(result_of("%1: f32[1x3] = sum %0 {axes=0}", {x}).floating, (Numbers{8, -3, 5}));

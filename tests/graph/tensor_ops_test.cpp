@@ -28,6 +28,33 @@ TEST(TensorOps, IntegersKeepAllTheirBits) {
             (Integers{4 * odd, INT64_MIN + odd - 1 + odd + 1, 4 * odd + 2}));
 }
 
+// As range in Python. Spans are beyond i64, for which torch.arange in PyTorch 2.15 gives nothing.
+TEST(TensorOps, RangesMayGoOverAllIntegers) {
+  constexpr std::int64_t least = INT64_MIN, most = INT64_MAX, quarter = std::int64_t{1} << 62;
+  struct Case {
+    std::int64_t start, end, step;
+    Integers right;
+    std::vector<bool> is_negative;
+  };
+  const Case cases[] = {
+      {least, most, quarter, {least, -quarter, 0, quarter}, {true, true, false, false}},
+      {most, least, -quarter, {most, quarter - 1, -1, -quarter - 1}, {false, false, true, true}},
+      {least, most, most, {least, -1, most - 1}, {true, true, false}},
+      {0, most, quarter, {0, quarter}, {false, false}}};
+  for (const Case& c : cases) {
+    auto function = [&](const Tensor& shift) {
+      const Tensor range = arange(c.start, c.end, c.step);
+      return std::vector<Tensor>{range + shift, range < 0};
+    };
+    const Tensor none = zeros({1}, i64);
+    const std::vector<Tensor> at_once = function(none), compiled = compile(function)(none);
+    for (const auto& got : {at_once, compiled}) {
+      EXPECT_EQ(got[0].to_vector<std::int64_t>(), c.right);
+      EXPECT_EQ(got[1].to_vector<bool>(), c.is_negative);
+    }
+  }
+}
+
 TEST(TensorOps, IntegersDividedByZeroAreZero) {
   Tensor x = Tensor::from(Integers{7, -7}, {2}), zero = zeros({2}, i64);
   auto all = [&](const Tensor& a, const Tensor& b) {

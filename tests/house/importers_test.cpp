@@ -179,7 +179,6 @@ TEST(HouseImporters, SeeFunctionsAndTensorsOfTheGraph) {
       {"models/onnx/program/value.h", "graph/tensor/user/number.h"},
       {"models/onnx/control/control.cpp", "graph/tensor/guarded.h"},
       // The number of a range's elements, whose span may go beyond i64.
-      {"models/onnx/operators/creation.cpp", "graph/ir/shape_rules.h"},
       {"models/onnx/operators/folding.cpp", "graph/ir/shape_rules.h"},
       {"models/onnx/control/choice.cpp", "graph/tensor/guarded.h"},
       {"models/onnx/control/choice.cpp", "graph/tensor/recording/graph_break.h"},

@@ -7,7 +7,6 @@
 #include "graph/functions/creation.h"
 #include "graph/functions/random/random.h"
 #include "graph/functions/signal/signal_windows.h"
-#include "graph/ir/shape_rules.h"
 #include "models/onnx/operators/table.h"
 #include "runtime/base/error.h"
 
@@ -63,14 +62,8 @@ Tensor range(const Call& call) {
   DType dtype = call.dtype(0);
   Number start = call.scalar(0), limit = call.scalar(1),
          step = has_step || call.has(2) ? call.scalar(2) : Number(1);
-  if (is_integer(dtype)) {
-    const std::int64_t first = start.as_integer(), end = limit.as_integer();
-    if (std::int64_t span = 0; !__builtin_sub_overflow(end, first, &span))
-      return arange(first, end, step.as_integer(), dtype);
-    const std::int64_t pace = step.as_integer();
-    require(pace != 0, "[onnx] a range with the step 0; another is wanted");
-    return arange(0, graph::count_of_range(first, end, pace)) * pace + first;
-  }
+  if (is_integer(dtype))
+    return arange(start.as_integer(), limit.as_integer(), step.as_integer(), dtype);
   double count = std::ceil((limit.as_double() - start.as_double()) / step.as_double());
   require(count < 0x1p31, "[onnx] a range of ", count, " elements; fewer than 2^31 are supported");
   auto size = static_cast<std::int64_t>(std::max(count, 0.0));
