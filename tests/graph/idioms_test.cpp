@@ -242,6 +242,8 @@ const std::vector<Idiom>& order() {
             tw::bucketize(x, y)),
       GIVES("torch.bincount(i)", (Shape{3}), ({1, 0, 1}), tw::bincount(i)),
       GIVES("torch.unique_consecutive(i)", (Shape{2}), ({2, 0}), tw::unique_consecutive(i).values),
+      GIVES("torch.unique(x > 3, dim=1)", (Shape{3, 2}), ({0, 0, 0, 1, 1, 1}),
+            tw::unique(x > 3, 1).values),
   };
   return rows;
 }

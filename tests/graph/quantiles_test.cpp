@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
+#include <map>
+#include <random>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/indexing/gathering.h"
 #include "graph/functions/indexing/histograms.h"
 #include "graph/functions/ordering/runs.h"
 #include "tests/errors.h"
@@ -87,6 +91,62 @@ TEST(Runs, OfSortedElementsAreUnique) {
   EXPECT_EQ(all.values.to_vector<std::int64_t>(), (Integers{1, 2, 3}));
   EXPECT_EQ(all.inverse.to_vector<std::int64_t>(), (Integers{2, 0, 2, 1}));
   EXPECT_EQ(all.counts.to_vector<std::int64_t>(), (Integers{1, 1, 2}));
+}
+
+// torch.unique(x, dim=..) in PyTorch 2.15.
+TEST(Runs, OfSortedSlicesAreUnique) {
+  const Tensor x = Tensor::from(Integers{1, 2, 0, 1, 0, 3, 1, 2, 0, 0, 5, 1}, {4, 3});
+  const UniqueResult rows = unique(x, 0), columns = unique(x, -1);
+  EXPECT_EQ(rows.values.shape(), (Shape{3, 3}));
+  EXPECT_EQ(rows.values.to_vector<std::int64_t>(), (Integers{0, 5, 1, 1, 0, 3, 1, 2, 0}));
+  EXPECT_EQ(rows.inverse.to_vector<std::int64_t>(), (Integers{2, 1, 2, 0}));
+  EXPECT_EQ(rows.counts.to_vector<std::int64_t>(), (Integers{1, 1, 2}));
+  EXPECT_EQ(columns.values.to_vector<std::int64_t>(),
+            (Integers{0, 1, 2, 3, 1, 0, 0, 1, 2, 1, 0, 5}));
+  EXPECT_EQ(columns.inverse.to_vector<std::int64_t>(), (Integers{1, 2, 0}));
+  EXPECT_EQ(columns.counts.to_vector<std::int64_t>(), (Integers{1, 1, 1}));
+  EXPECT_EQ(unique(x.select(1, 0), 0).values.to_vector<std::int64_t>(), (Integers{0, 1}));
+  EXPECT_EQ(unique(zeros({0, 3}), 0).values.shape(), (Shape{0, 3}));
+  expect_contains(error_of([] {
+                    unique(zeros({3, 0}), 0);
+                  }),
+                  "[unique] slices of 3x0 along axis 0 have no elements");
+  expect_contains(error_of([&] { unique(x, 2); }), "[unique] axis 2 is outside");
+  // PyTorch leaves the order of slices with NaNs open.
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  const UniqueResult with_nan =
+      unique(Tensor::from(Floats{nan, 1, 2, nan, nan, 1, -0.0F, 3, 0, 3}, {5, 2}), 0);
+  EXPECT_EQ(with_nan.values.shape(), (Shape{4, 2}));
+  EXPECT_EQ(with_nan.inverse.to_vector<std::int64_t>(), (Integers{2, 1, 3, 0, 0}));
+}
+
+// Against a sorted list of the slices.
+TEST(Runs, OfManySlicesAreUniqueAsInAList) {
+  std::mt19937_64 chance(3);
+  for (const Shape& shape : {Shape{200, 1, 7}, Shape{3, 90, 4}, Shape{5, 64}, Shape{1, 6}}) {
+    std::vector<std::int32_t> elements(static_cast<std::size_t>(element_count(shape)));
+    for (std::int32_t& element : elements) element = static_cast<std::int32_t>(chance() % 3) - 1;
+    const Tensor x = Tensor::from(elements, shape);
+    for (int axis = 0; axis < shape.rank(); ++axis) {
+      SCOPED_TRACE(concat(shape, " along ", axis));
+      const std::int64_t size = shape[axis];
+      std::vector<std::vector<std::int32_t>> slices;
+      for (std::int64_t i = 0; i < size; ++i)
+        slices.push_back(x.select(axis, i).to_vector<std::int32_t>());
+      std::map<std::vector<std::int32_t>, std::int64_t> counted;
+      for (const auto& slice : slices) ++counted[slice];
+      const UniqueResult found = unique(x, axis);
+      ASSERT_EQ(found.values.size(axis), std::ssize(counted));
+      std::int64_t place = 0;
+      for (const auto& [slice, count] : counted) {
+        EXPECT_EQ(found.values.select(axis, place).to_vector<std::int32_t>(), slice);
+        EXPECT_EQ(found.counts.to_vector<std::int64_t>()[static_cast<std::size_t>(place)], count);
+        ++place;
+      }
+      const Tensor again = index_select(found.values, axis, found.inverse);
+      EXPECT_EQ(again.to_vector<std::int32_t>(), elements);
+    }
+  }
 }
 
 TEST(Runs, TheLongestIsTheMode) {

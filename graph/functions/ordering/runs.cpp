@@ -43,6 +43,39 @@ Runs runs_of(const Tensor& starts) {
   return {places, number, ends - places};
 }
 
+// In each column of keys [n, width], the number of keys below each key that differ.
+Tensor ranks_of(const Tensor& keys) {
+  const auto [values, order] = sort(keys, 0);
+  const Tensor number = cumsum(begins(values, 0).to(DType::i64), 0) - 1;
+  return scatter(zeros(keys.shape(), DType::i64), 0, order, number);
+}
+
+// The same of the rows of x [n, width], in lexicographic order: two halves of a row are compared by
+// their ranks, which are found in the same way.
+Tensor ranks_of_rows(const Tensor& x) {
+  const std::int64_t count = x.size(0);
+  Tensor ranks = ranks_of(x);
+  while (ranks.size(1) > 1) {
+    const std::int64_t width = ranks.size(1), even = width / 2 * 2;
+    Tensor pairs = ranks.slice(1, 0, even, 2) * count + ranks.slice(1, 1, even, 2);
+    if (width > even) pairs = cat({pairs, ranks.slice(1, even, width) * count}, 1);
+    ranks = ranks_of(pairs);
+  }
+  return ranks.reshape({count});
+}
+
+UniqueResult unique_slices(const Tensor& x, int axis, std::source_location w) {
+  const std::int64_t size = x.size(axis);
+  const Tensor none = zeros({0}, DType::i64);
+  if (size == 0 && std::ranges::count(x.shape(), 0) == 1) return {x, none, none};
+  require(x.count() > 0, "[unique] slices of ", x.shape(), " along axis ", axis,
+          " have no elements (at ", At{w}, "); name an axis such that no other one is empty");
+  const Tensor number = ranks_of_rows(x.transpose(0, axis).reshape({size, x.count() / size}));
+  auto [values, order] = sort(number, 0);
+  const Runs runs = runs_of(begins(values, 0));
+  return {index_select(x, axis, index_select(order, 0, runs.places)), number, runs.lengths};
+}
+
 }  // namespace
 
 UniqueResult unique_consecutive(const TensorOperand& operand, std::optional<int> axis) {
@@ -61,9 +94,12 @@ UniqueResult unique_consecutive(const TensorOperand& operand, std::optional<int>
   });
 }
 
-UniqueResult unique(const TensorOperand& operand) {
+UniqueResult unique(const TensorOperand& operand, std::optional<int> axis) {
   return graph::of_user_call("unique", operand.where, [&]() -> UniqueResult {
     const Tensor& x = graph::tensor_of(operand, "unique");
+    if (axis)
+      return unique_slices(x, graph::axis_of(*axis, x.shape(), "unique", operand.where),
+                           operand.where);
     auto [values, order] = sort(x.reshape({x.count()}), 0);
     const Runs runs = runs_of(begins(values, 0));
     const Tensor number = scatter(zeros({x.count()}, DType::i64), 0, order, runs.number);

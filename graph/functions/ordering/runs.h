@@ -20,8 +20,9 @@ struct UniqueResult {
 // One of neighbours that are equal: elements in row-major order, whose inverse has x's shape, or
 // slices along an axis.
 UniqueResult unique_consecutive(const TensorOperand& x, std::optional<int> axis = {});
-// All elements that differ, in ascending order.
-UniqueResult unique(const TensorOperand& x);
+// All elements that differ, in ascending order; or all slices along an axis, ordered by their first
+// elements that differ. Each NaN differs from all others and comes last.
+UniqueResult unique(const TensorOperand& x, std::optional<int> axis = {});
 
 // The least of the elements that occur most often along an axis, and the last place of it, i64.
 std::pair<Tensor, Tensor> mode(const TensorOperand& x, int axis = -1, bool keep_dims = false);
