@@ -42,6 +42,8 @@ TEST(OperatorArguments, OfShapesAndChoices) {
               HasSubstr("\"self\" is [3]; two axes are wanted"));
   EXPECT_THAT(said("aten.unique_consecutive.default", x, {{"dim", number(4)}}),
               HasSubstr("\"dim\" is 4; the tensor is [2x3]"));
+  EXPECT_THAT(said("aten.unique_dim.default", x, {{"dim", number(-3)}}),
+              HasSubstr("\"dim\" is -3; the tensor is [2x3]"));
   EXPECT_THAT(said("aten.mode.default", ones({2, 0}), {}),
               HasSubstr("[mode] the axis has no elements"));
   EXPECT_THAT(error_of([&] {

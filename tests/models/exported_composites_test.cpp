@@ -464,5 +464,17 @@ TEST(ExportedComposites, DrawFromOtherDistributions) {
   EXPECT_THAT(error_of([&] { drawn("geometric", "p", 1); }), HasSubstr("between 0 and 1"));
 }
 
+// torch.ops.aten.unique_dim of PyTorch 2.15 gives inverse and counts, whatever is asked for.
+TEST(ExportedComposites, UniqueSlicesComeWithPlacesAndCounts) {
+  const Tensor x =
+      Tensor::from(std::vector<std::int64_t>{1, 2, 0, 1, 0, 3, 1, 2, 0, 0, 5, 1}, {4, 3});
+  const std::vector<Tensor> all =
+      OneCall("aten.unique_dim.default").with("self", x).with("dim", std::int64_t{0}).all();
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_THAT(all[0].to_vector<std::int64_t>(), ElementsAre(0, 5, 1, 1, 0, 3, 1, 2, 0));
+  EXPECT_THAT(all[1].to_vector<std::int64_t>(), ElementsAre(2, 1, 2, 0));
+  EXPECT_THAT(all[2].to_vector<std::int64_t>(), ElementsAre(1, 1, 2));
+}
+
 }  // namespace
 }  // namespace tilewright::exported_composites_test

@@ -16,13 +16,22 @@ Results results_of(const Call& call, const UniqueResult& unique) {
   return {unique.values, wants_inverse ? unique.inverse : none,
           wants_counts ? unique.counts : none};
 }
-Results unique_neighbours(const Call& call) {
-  const Tensor x = call.tensor("self");
-  if (!call.has("dim")) return results_of(call, unique_consecutive(x));
+int axis_of(const Call& call, const Tensor& x) {
   const int named = call.axis("dim");
   if (!normalise_axis(named, x.rank()))
     call.refuse("dim", concat("is ", named, "; the tensor is [", x.shape(), "]"));
-  return results_of(call, unique_consecutive(x, named));
+  return named;
+}
+Results unique_neighbours(const Call& call) {
+  const Tensor x = call.tensor("self");
+  if (!call.has("dim")) return results_of(call, unique_consecutive(x));
+  return results_of(call, unique_consecutive(x, axis_of(call, x)));
+}
+Results unique_slices(const Call& call) {
+  const Tensor x = call.tensor("self");
+  for (const char* name : {"sorted", "return_inverse", "return_counts"}) call.flag(name, true);
+  const UniqueResult slices = unique(x, axis_of(call, x));
+  return {slices.values, slices.inverse, slices.counts};  // whatever is asked for, as in PyTorch
 }
 
 constexpr Operator rows[] = {
@@ -31,6 +40,7 @@ constexpr Operator rows[] = {
        return mode(c.tensor("self"), c.axis("dim", -1), c.flag("keepdim", false));
      }},
     {"aten.unique_consecutive.default", by<unique_neighbours>},
+    {"aten.unique_dim.default", by<unique_slices>},
     {"aten._unique2.default",
      [](const Call& c) {
        c.flag("sorted", true);  // which any order is
