@@ -6,6 +6,7 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/memory/step.h"
+#include "graph/tensor/recording/graph_break.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
 
@@ -98,8 +99,10 @@ OutsideText text_of_outside(const IndexRange& range) {
 }
 
 void raise_outside(const IndexRange& range, std::int64_t element) {
-  const OutsideText text = text_of_outside(range);
-  raise_error(concat(text.before, element, text.after));
+  const OutsideText around = text_of_outside(range);
+  const std::string text = concat(around.before, element, around.after);
+  if (range.node.empty()) raise_error(text);
+  throw ForeignNodeError(text);
 }
 
 void require_inside_at(const IndexRange& range, const TensorBody& body,

@@ -161,6 +161,8 @@ void ExportedModule::State::compute(std::size_t at, std::vector<Value>& values) 
       values[static_cast<std::size_t>(node.results[i])] = std::move(results[i]);
   } catch (const graph::GraphBreak&) {
     throw;
+  } catch (const graph::ForeignNodeError&) {
+    throw;
   } catch (const Error& error) {
     raise_error(concat(error.what(), "\n  in ", name_of_node(&node, program.file)));
   }

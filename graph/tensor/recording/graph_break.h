@@ -35,6 +35,13 @@ class ForeignNode {
   const ForeignNode* outer_;
 };
 
+// An error in values that a node of a foreign program has recorded. Its message names that node;
+// another one may be running when the values are computed.
+class ForeignNodeError : public Error {
+ public:
+  using Error::Error;
+};
+
 // Finds which node of a foreign program records a node of a graph: while it lives, captures of this
 // thread are watched.
 class RecorderOf {

@@ -57,6 +57,8 @@ void compute(const Node& node, Execution& execution) {
     }
   } catch (const graph::GraphBreak&) {
     throw;
+  } catch (const graph::ForeignNodeError&) {
+    throw;
   } catch (const Error& error) {
     raise_error(concat(error.what(), "\n  in ", name_of_node(&node, execution.program.file)));
   }

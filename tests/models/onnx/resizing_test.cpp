@@ -204,6 +204,29 @@ TEST(OnnxRoiAlign, OfSoManySamplesIsOneGraph) {
   expect_near(fast({x, corners, images})[0], wanted);
 }
 
+// How many samples fit is read, at which the part of the graph that takes the images' numbers runs.
+TEST(OnnxRoiAlign, OfAnImageThatIsMissingNamesItsNodeOnce) {
+  ScratchFolder folder;
+  const auto module = load_onnx(folder.write(
+      "model.onnx", model(graph_of({{node("Add", {"images", "images"}, {"twice"}),
+                                     node("RoiAlign", {"x", "regions", "twice"}, {"y"})},
+                                    {},
+                                    {value("x", {"2", "3", "9", "8"}), value("regions", {"1", "4"}),
+                                     value("images", {"1"}, is_int64)},
+                                    {bytes(1, "y")}}))));
+  const std::vector<Tensor> inputs = {waves({2, 3, 9, 8}),
+                                      Tensor::from(std::vector<float>{0, 0, 5, 5}, {1, 4}),
+                                      Tensor::from<std::int64_t>({1}, {1})};
+  auto fast = compile(*module, {.tell_breaks = false, .index_checks = IndexChecks::all});
+  for (const std::string& error :
+       {error_of([&] { module->forward(inputs); }), error_of([&] { fast(inputs); })}) {
+    EXPECT_THAT(error, HasSubstr("index 2 is outside 2 places"));
+    const std::size_t first = error.find("\n  in node \"y\" (RoiAlign) of ");
+    EXPECT_NE(first, std::string::npos) << error;
+    EXPECT_EQ(error.find("\n  in ", first + 1), std::string::npos) << error;
+  }
+}
+
 TEST(OnnxResize, RefusesMoreWeightsThanMemoryHolds) {
   ScratchFolder folder;
   const std::string linear_mode = text("mode", "linear");
