@@ -377,19 +377,10 @@ class PlanMaker {
     run_.steps.push_back(step);
   }
 
-  // The steps of a region of several share a list of what they write, which has inputs too.
-  bool may_be_written(StorageId id) const {
-    const Storage& storage = list_.storages[id];
-    if (storage.kind != StorageKind::input) return storage.kind == StorageKind::result;
-    const NodeId input = graph_.inputs[static_cast<std::size_t>(storage.input)];
-    return std::ranges::find(graph_.mutations, input, &Mutation::input) != graph_.mutations.end();
-  }
-
   void add_launch(const PendingLaunch& from) {
     for (StorageId id : from.storages) {
       run_.slots.push_back(slot_of_[id]);
-      run_.slots.back().is_written =
-          may_be_written(id) && std::ranges::find(from.writes, id) != from.writes.end();
+      run_.slots.back().is_written = std::ranges::find(from.writes, id) != from.writes.end();
     }
     for (std::int64_t size : from.sizes) run_.slots.push_back({SlotKind::number, 0, size});
     run_.grids.push_back(from.grid);
