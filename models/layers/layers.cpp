@@ -110,7 +110,8 @@ std::int64_t parameter_count(NormKind kind, std::int64_t width) {
   return kind == NormKind::layer ? 2 * width : width;
 }
 
-Norm::Norm(NormKind kind, std::int64_t width, double eps, LayerOptions options, source_location w)
+Norm::Norm(NormKind kind, std::int64_t width, std::optional<double> eps, LayerOptions options,
+           source_location w)
     : eps(eps), kind_(kind), width_(width) {
   require_sizes(name_of(kind), w, width);
   if (kind == NormKind::layer_no_weight) return;
@@ -121,18 +122,14 @@ Norm::Norm(NormKind kind, std::int64_t width, double eps, LayerOptions options, 
   register_parameter("bias", bias);
 }
 
-RmsNorm::RmsNorm(std::int64_t width, std::optional<double> eps, LayerOptions options,
-                 source_location w)
-    : Norm(NormKind::rms, width, eps.value_or(std::ldexp(1.0, 1 - digits(options.dtype))), options,
-           w) {}
-
 Tensor Norm::forward(const Tensor& x, source_location w) const {
   require_width(name_of(kind_), path(), x, width_, w);
   TensorOperand rows(x, w);
-  if (!is_rms(kind_)) return layer_norm(rows, weight, bias, eps);
-  if (kind_ == NormKind::rms) return rms_norm(rows, weight, eps);
+  const double added = eps.value_or(std::ldexp(1.0, 1 - digits(x.dtype() == f64 ? f64 : f32)));
+  if (!is_rms(kind_)) return layer_norm(rows, weight, bias, added);
+  if (kind_ == NormKind::rms) return rms_norm(rows, weight, added);
   Tensor scale = (weight.dtype() == f32 ? weight : weight.to(f32)) + 1;
-  Tensor y = rms_norm(x.dtype() == f32 ? x : x.to(f32), scale, eps);
+  Tensor y = rms_norm(x.dtype() == f32 ? x : x.to(f32), scale, added);
   return x.dtype() == f32 ? y : y.to(x.dtype());
 }
 

@@ -91,7 +91,7 @@ std::int64_t parameter_count(NormKind kind, std::int64_t width);
 // and 0.
 class Norm : public Module {
  public:
-  Norm(NormKind kind, std::int64_t width, double eps, LayerOptions options = {},
+  Norm(NormKind kind, std::int64_t width, std::optional<double> eps, LayerOptions options = {},
        std::source_location w = std::source_location::current());
   Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const;
   Tensor operator()(const Tensor& x,
@@ -99,18 +99,20 @@ class Norm : public Module {
     return forward(x, w);
   }
   Tensor weight, bias;  // undefined where the kind has none
-  double eps;
+  // Absent: the machine epsilon of the dtype that x is normalised in, 2^-52 for f64 and 2^-23 for
+  // all others.
+  std::optional<double> eps;
 
  private:
   NormKind kind_;
   std::int64_t width_;
 };
 
-// Without an eps it is the step of the dtype above 1, as in PyTorch.
 class RmsNorm : public Norm {
  public:
   explicit RmsNorm(std::int64_t width, std::optional<double> eps = {}, LayerOptions options = {},
-                   std::source_location w = std::source_location::current());
+                   std::source_location w = std::source_location::current())
+      : Norm(NormKind::rms, width, eps, options, w) {}
 };
 
 class LayerNorm : public Norm {

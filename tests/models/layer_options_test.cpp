@@ -48,6 +48,16 @@ TEST(LayerOptions, RmsNormHasTheEpsOfItsDtype) {
   EXPECT_NEAR(y[1], 0.5266637, 1e-6);
 }
 
+// In torch.nn.RMSNorm of PyTorch 2.15 the eps follows x: that of f32 for 16 bits, of f64 for f64.
+TEST(LayerOptions, RmsNormHasTheEpsOfWhatItIsGiven) {
+  const Tensor x = Tensor::from<double>({1e-4, 2e-4}, {1, 2});
+  RmsNorm norm(2);
+  norm.to(f64);
+  EXPECT_NEAR(norm(x).to_vector<double>()[0], 0.6324555292, 1e-9);
+  RmsNorm half(2, {}, {.dtype = bf16});
+  EXPECT_NEAR(half(x.to(bf16)).to(f32).to_vector<float>()[1], 0.5266637, 4e-3);
+}
+
 void expect_line(int line, const std::function<void()>& call) {
   try {
     call();
