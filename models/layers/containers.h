@@ -43,6 +43,19 @@ class ListIterator {
   std::size_t index_ = 0;
 };
 
+// A layer of a Sequential, which is called: net[0](x).
+class SequentialLayer {
+ public:
+  SequentialLayer(Module& module, const std::function<Tensor(const Tensor&)>& forward)
+      : module_(module), forward_(forward) {}
+  Tensor operator()(const Tensor& x) const { return forward_(x); }
+  operator Module&() const { return module_; }
+
+ private:
+  Module& module_;
+  const std::function<Tensor(const Tensor&)>& forward_;
+};
+
 }  // namespace detail
 
 // A list of modules of one type, for a model whose `forward` walks through them:
@@ -133,6 +146,12 @@ class Sequential : public Module {
     if (detail::captures.load(std::memory_order_relaxed) != 0) [[unlikely]]
       detail::leave_list(*this);
     return count_.get(w);
+  }
+  // Layer i, of any type: net[i](x), or a Module&.
+  detail::SequentialLayer operator[](detail::BlockIndex&& i) const {
+    require(i.index() < layers_.size(), "[Sequential] there is no layer ", i.index(), " among ",
+            layers_.size(), "; name one that was added");
+    return {i.enter(*layers_[i.index()]), steps_[i.index()]};
   }
   Tensor forward(const Tensor& x) const {
     Tensor y = x;

@@ -21,6 +21,7 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/functions/quantized.h"
@@ -132,6 +133,29 @@ class Module {
   std::vector<std::pair<std::string, Module*>> parts_;
   std::vector<Tensor*> buffers_;
   std::string path_;
+};
+
+// A module that is called: `layer(x)` is `layer.forward(x)`. A base class does not know the
+// functions of the class that is derived from it, so that class is its argument:
+//
+//   struct Rectifier : CallableModule<Rectifier> {
+//     Tensor forward(const Tensor& x) const { return relu(x); }
+//   };
+template <typename Derived>
+class CallableModule : public Module {
+ public:
+  template <typename... Given>
+  requires requires(Derived& own, Given&&... given) { own.forward(std::forward<Given>(given)...); }
+  decltype(auto) operator()(Given&&... given) {
+    return static_cast<Derived&>(*this).forward(std::forward<Given>(given)...);
+  }
+  template <typename... Given>
+  requires requires(const Derived& own, Given&&... given) {
+    own.forward(std::forward<Given>(given)...);
+  }
+  decltype(auto) operator()(Given&&... given) const {
+    return static_cast<const Derived&>(*this).forward(std::forward<Given>(given)...);
+  }
 };
 
 }  // namespace tilewright

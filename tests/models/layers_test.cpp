@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <type_traits>
+#include <utility>
 
+#include "graph/compile/compile.h"
 #include "models/decoder/attention.h"
 #include "models/layers/containers.h"
 #include "tests/errors.h"
@@ -100,6 +103,52 @@ TEST(Sequential, AppliesItsLayersInOrder) {
   alone.load(Weights::of(
       {{"weight", model.state().at("0.weight")}, {"bias", model.state().at("0.bias")}}));
   expect_near(model(x).to_vector<float>(), RmsNorm(4)(alone(x)).to_vector<float>(), 1e-6);
+}
+
+TEST(Sequential, HasLayersThatAreCalledByTheirNumbers) {
+  Sequential model;
+  model.add<Linear>(2, 4);
+  model.add<RmsNorm>(4);
+  const Tensor x = random_tensor({3, 2}, 2);
+  auto one_by_one = [&](const Tensor& t) { return model[1](model[0](t)); };
+  EXPECT_EQ(one_by_one(x).to_vector<float>(), model(x).to_vector<float>());
+  expect_near(compile(one_by_one)(x).to_vector<float>(), model(x).to_vector<float>(), 1e-6);
+  Module& first = model[0];
+  EXPECT_EQ(first.parameter_count(), 12);
+  EXPECT_EQ(error_of([&] { model[2](x); }),
+            "[Sequential] there is no layer 2 among 2; name one that was added");
+}
+
+struct Doubled : CallableModule<Doubled> {
+  Linear inner{2, 2};
+  Doubled() { register_module("inner", inner); }
+  Tensor forward(const Tensor& x) const { return inner(x) * 2.0; }
+};
+struct Counted : CallableModule<Counted> {
+  int calls = 0;
+  std::pair<Tensor, Tensor> forward(const Tensor& a, const Tensor& b, double scale = 1) {
+    ++calls;
+    return {a * scale, b * scale};
+  }
+};
+
+TEST(CallableModule, IsCalledAsItsForwardIs) {
+  Doubled layer;
+  const Tensor x = random_tensor({3, 2}, 2);
+  EXPECT_EQ(layer(x).to_vector<float>(), layer.forward(x).to_vector<float>());
+  EXPECT_EQ(std::as_const(layer)(x).to_vector<float>(), layer.forward(x).to_vector<float>());
+  Counted counted;
+  EXPECT_EQ(counted(x, x, 3).second.to_vector<float>(), (x * 3.0).to_vector<float>());
+  EXPECT_EQ(counted(x, x).first.to_vector<float>(), x.to_vector<float>());
+  EXPECT_EQ(counted.calls, 2);
+  static_assert(!std::is_invocable_v<const Counted&, const Tensor&, const Tensor&>);
+  static_assert(!std::is_invocable_v<Doubled&, int, int>);
+  // It is a module like others: registered, in lists, and compiled.
+  Sequential net;
+  net.add<Doubled>();
+  EXPECT_EQ(net.named_parameters().front().name, "0.inner.weight");
+  auto fast = compile(layer);
+  expect_near(fast(x).to_vector<float>(), layer(x).to_vector<float>(), 1e-6);
 }
 
 TEST(Rotate, TurnsHalvesAgainstEachOther) {
