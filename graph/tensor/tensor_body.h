@@ -54,8 +54,8 @@ struct TensorBody {
   int base_version = 0;
   std::uint64_t compared = 0;  // the newest write (latest_write) when it was found to be current
   int views = 0;               // of a symbolic body: how many were taken from it
-  // Made by `view`, which promises to share the base's elements. Of a concrete body: a copy that
-  // does not keep that promise, since the function was captured.
+  // True if `view` made it, which promises to share the base's elements. A concrete body has it
+  // where it is a copy instead, because the function was captured.
   bool must_share = false;
 };
 
