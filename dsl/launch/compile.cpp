@@ -1,5 +1,7 @@
 #include "dsl/launch/compile.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -23,6 +25,13 @@
 namespace tilewright::dsl {
 namespace {
 
+// The seconds in which this thread has run. Another process on the same processor does not count.
+double processor_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
 // Kernels by content. A kernel that another thread is compiling is waited for, not compiled again.
 // Those that were asked for last are kept; the others are known for as long as somebody has them.
 class KernelTable {
@@ -42,6 +51,7 @@ class KernelTable {
     if (auto known = known_or_begun(key)) return known;
     try {
       auto start = std::chrono::steady_clock::now();
+      const double ran = processor_seconds();
       std::shared_ptr<const Artifact> loaded;
       if (!target.is_gpu()) loaded = kept_kernel(identity);
       auto artifact = std::make_shared<Artifact>(
@@ -50,6 +60,7 @@ class KernelTable {
       artifact->compile_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       add(key, artifact, loaded != nullptr);
+      if (!loaded) note_processor_time(function.name, processor_seconds() - ran);
       return artifact;
     } catch (...) {
       std::lock_guard lock(mutex_);
@@ -104,6 +115,13 @@ class KernelTable {
     }
     begun_.erase(key);
     ready_.notify_all();
+  }
+
+  void note_processor_time(const std::string& name, double seconds) {
+    std::lock_guard lock(mutex_);
+    if (seconds <= statistics_.longest_processor_seconds) return;
+    statistics_.longest_processor_seconds = seconds;
+    statistics_.longest = name;
   }
 
   // A host's kernel that an earlier process has compiled; or null.

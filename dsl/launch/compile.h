@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "dsl/ir/function.h"
 #include "dsl/launch/device.h"
@@ -22,6 +23,9 @@ struct CompileStatistics {
   double seconds = 0;                     // spent on both, summed over threads
   std::int64_t kept = 0, kept_bytes = 0;  // kernels that are kept, and their code
   std::int64_t alive = 0;                 // kernels that are kept or that somebody has
+  // The name of the program whose passes and code generation took the most time of a processor.
+  std::string longest;
+  double longest_processor_seconds = 0;
 };
 
 // Thread safe. Raises `Error` where the program does not verify. With `launches`, compiles that

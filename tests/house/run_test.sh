@@ -213,6 +213,9 @@ PYTHON
 done; done
 ends 0 run net.pt2 --inputs named.safetensors --json --mode reduce-overhead --mapped
 python3 -c 'import json; d = json.load(open("out")); assert d["outputs"][0]["shape"] == [3, 2], d'
+TILEWRIGHT_CACHE_DIR=off ends 0 run net.pt2 --inputs named.safetensors --json
+python3 -c 'import json; d = json.load(open("out"))["longest_compile"]
+assert d["kernel"] and 0 < d["processor_s"] < 5, d'
 
 ends 0 run net.pt2 --inputs named.safetensors --explain
 said '1 launch of 1 distinct program;' out

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <iostream>
 
+#include "dsl/launch/compile.h"
 #include "graph/compile/compile.h"
 #include "models/exported/exported_module.h"
 #include "runtime/base/env.h"
@@ -78,6 +79,9 @@ class Tally {
     std::cout << right_ << " of " << count << " " << what << " agree\n";
     for (const auto& [op, number] : cases_without_)
       std::cout << "without " << op << ": " << number << " cases\n";
+    const dsl::CompileStatistics kernels = dsl::compile_statistics();
+    std::cout << "longest to compile: " << kernels.longest << ", "
+              << kernels.longest_processor_seconds << " s of a processor\n";
   }
 
  private:

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "dsl/launch/compile.h"
 #include "graph/compile/packages/package.h"
 #include "models/weights/safetensors.h"
 #include "runtime/cpu/system_memory.h"
@@ -54,6 +55,12 @@ std::vector<Tensor> timed_calls(const Calls& fast, const std::vector<Tensor>& in
   return on_host(outputs);  // where the next call would write
 }
 
+// The kernel that took longest, without those that an earlier process has kept.
+nlohmann::json longest_compile() {
+  const dsl::CompileStatistics all = dsl::compile_statistics();
+  return {{"kernel", all.longest}, {"processor_s", all.longest_processor_seconds}};
+}
+
 void print_result(const RunArguments& a, const std::vector<Tensor>& outputs, Times& times,
                   const std::string& explanation) {
   std::ranges::sort(times.later_s);
@@ -68,6 +75,7 @@ void print_result(const RunArguments& a, const std::vector<Tensor>& outputs, Tim
                              {"load_s", times.load_s},
                              {"first_s", times.first_s},
                              {"calls", a.repeat},
+                             {"longest_compile", longest_compile()},
                              {"peak_memory_bytes", peak_memory_bytes()}};
     if (has_later) record["median_s"] = median;
     if (a.explain) record["explanation"] = explanation;
