@@ -44,8 +44,8 @@
 
 namespace tilewright {
 
-// The tensor with the derivative 0: gradients do not flow through it. Of a tensor that is not
-// floating, or outside of a differentiated function, the tensor itself.
+// The tensor with the derivative 0: gradients do not flow through it. It is the tensor itself if
+// that is not floating, or outside of a differentiated function.
 Tensor stop_gradient(const Tensor& x, std::source_location w = std::source_location::current());
 
 namespace detail {

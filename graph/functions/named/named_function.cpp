@@ -47,7 +47,7 @@ class Expansion {
     return graph_;
   }
 
-  // What the body records.
+  // The graph that the body records.
   Graph recorded(std::span<const TensorType> types, const dsl::Target& target,
                  std::source_location where) const {
     CapturePause pause;
@@ -64,7 +64,7 @@ class Expansion {
   const NamedFunction& function() const { return function_; }
   const Settings& settings() const { return settings_; }
 
-  // Of each operand of the function whether the call has it, where it has so many.
+  // For each operand of the function, true if the call has it, where it has so many.
   std::vector<bool> given(std::size_t count) const {
     Shape absent;
     if (settings_.has(missing)) absent = settings_.sizes(missing);
