@@ -80,7 +80,7 @@ struct WeighedGraph {
 // Loops of unknown length have no gradient, and rounded activations no slope.
 bool has_gradient(const Graph& graph) {
   return std::ranges::none_of(graph.nodes, [](const Node& node) {
-    return node.op == Op::while_loop || node.attributes.int8_activations;
+    return node.op == graph::Op::while_loop || node.attributes.int8_activations;
   });
 }
 
