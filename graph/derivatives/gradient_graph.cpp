@@ -130,8 +130,11 @@ class ReverseSweep {
     check(found.size() == node.operands.size(), "a rule gives too few cotangents");
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!d.wanted[i] || !found[i]) continue;
-      check(found[i]->shape() == body_.node(node.operands[i]).shape,
-            "a rule's cotangent has another shape than the operand");
+      const Shape& wanted = body_.node(node.operands[i]).shape;
+      if (found[i]->shape() != wanted)
+        raise_internal_error(concat("the derivative of ", info(node.op).name, " gives operand ", i,
+                                    " a cotangent ", found[i]->shape(), " for ", wanted),
+                             std::source_location::current());
       add(node.operands[i], 0, *found[i]);
     }
   }

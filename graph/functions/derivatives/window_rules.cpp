@@ -1,5 +1,6 @@
 // The rules of convolutions and of maxima over windows (functions/named/rules.h), and of the op
 // that a convolution becomes.
+#include <algorithm>
 #include <array>
 
 #include "graph/functions/convolving/convolution.h"
@@ -26,15 +27,17 @@ Tensor gradient_of_input(const Tensor& gradient, const Tensor& weight, const Sha
                          const DoneConvolution& of, std::source_location w) {
   const TransposedConvolutionOptions options{
       .stride = of.stride, .dilation = of.dilation, .groups = of.groups};
-  const Tensor all = weight.rank() == 3   ? conv_transpose1d({gradient, w}, weight, {}, options)
-                     : weight.rank() == 4 ? conv_transpose2d({gradient, w}, weight, {}, options)
-                                          : conv_transpose3d({gradient, w}, weight, {}, options);
-  Shape before, after;
+  Tensor all = weight.rank() == 3   ? conv_transpose1d({gradient, w}, weight, {}, options)
+               : weight.rank() == 4 ? conv_transpose2d({gradient, w}, weight, {}, options)
+                                    : conv_transpose3d({gradient, w}, weight, {}, options);
+  Shape behind;
   for (int i = 0; i < of.stride.rank(); ++i) {
-    before.push_back(-of.before[i]);
-    after.push_back(x[2 + i] - (all.size(2 + i) - of.before[i]));
+    const std::int64_t size = all.size(2 + i), first = std::min(of.before[i], size);
+    const std::int64_t end = std::min(size, first + x[2 + i]);
+    all = all.slice(2 + i, first, end, 1, w);
+    behind.push_back(x[2 + i] - (end - first));
   }
-  return graph::padded(all, graph::pads(before, after), 0.0, w);
+  return graph::padded(all, graph::pads(Shape(behind.size(), 0), behind), 0.0, w);
 }
 
 std::vector<Tensor> convolution_gradients(const Tensor& gradient, const Tensor& x,
