@@ -9,7 +9,8 @@ namespace tilewright {
 
 struct Mappings {
   std::int64_t all = 0, executable = 0;
-  std::string writable_code;  // the first such line
+  std::int64_t code_bytes = 0;  // of executable ones; neighbours may be one mapping
+  std::string writable_code;    // the first such line
 };
 
 inline Mappings mappings() {
@@ -20,6 +21,9 @@ inline Mappings mappings() {
     const std::string rights = line.substr(line.find(' ') + 1, 4);
     if (rights[2] != 'x') continue;
     ++found.executable;
+    const std::size_t dash = line.find('-');
+    found.code_bytes += static_cast<std::int64_t>(std::stoull(line.substr(dash + 1), nullptr, 16) -
+                                                  std::stoull(line, nullptr, 16));
     if (rights[1] == 'w' && found.writable_code.empty()) found.writable_code = line;
   }
   return found;
