@@ -82,8 +82,9 @@ class ReverseSweep {
     if (found == cotangents_.end()) return std::nullopt;
     std::vector<Term>& parts = found->second;
     if (parts.size() == 1) return parts[0].to(dtype);
-    Term sum = Differential::wide(parts[0]);
-    for (std::size_t i = 1; i < parts.size(); ++i) sum = sum + Differential::wide(parts[i]);
+    const DType wide = size_bytes(dtype) < size_bytes(DType::f32) ? DType::f32 : dtype;
+    Term sum = parts[0].to(wide);
+    for (std::size_t i = 1; i < parts.size(); ++i) sum = sum + parts[i].to(wide);
     return sum.to(dtype);
   }
 

@@ -46,6 +46,14 @@ TEST(Differentiate, AGradientIsTheSameAtOnceAndCompiled) {
   expect_values(compiled(vector({5, 0, 1})), {10, 0, 2});
 }
 
+// x is f32, and one of its uses sums in f64.
+TEST(Differentiate, CotangentsOfSeveralDtypesAddUp) {
+  const Tensor x = vector({1, -2}).to(f32);
+  auto f = [](const Tensor& t) { return sum(t.to(f64)) * sum(t).to(f64); };
+  expect_values(grad(f)(x), {-2, -2});
+  expect_values(compile([&](const Tensor& t) { return grad(f)(t); })(x), {-2, -2});
+}
+
 TEST(Differentiate, DerivativesNest) {
   auto f = [](const Tensor& x) { return sin(x); };
   const Tensor x = Tensor::from(Doubles{0.7}, {});
