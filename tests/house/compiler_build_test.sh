@@ -36,7 +36,7 @@ is_left_out() {
     graph/ir/text_line.h) ;;
     graph/regions/reference/*) ;;
     graph/regions/text/*) ;;
-    graph/ir/bgl.h | graph/tune/plan_lock.*) ;;
+    graph/ir/bgl.h | graph/tune/plan_lock.* | runtime/package/* | graph/compile/packages/*) ;;
     runtime/trace.* | runtime/nvtx.* | runtime/cache_folder.* | runtime/kept/entry_store.*) ;;
     runtime/base/env.* | runtime/files/atomic_file.* | runtime/base/error.*) ;;
     *) return 1 ;;
