@@ -43,7 +43,7 @@ def label_of(path):
 def public_headers():
     """The headers that the include of everything reaches, nearest first, as
     cmake/install_headers.cmake finds them."""
-    found, to_visit = [], ["include/tilewright/tilewright.h"]
+    found, to_visit = [], ["include/tilewright/tilewright.h", "include/tilewright/c_api.h"]
     while to_visit:
         header = to_visit.pop(0)
         if header not in found:

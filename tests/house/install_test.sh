@@ -24,7 +24,7 @@ library=$(find "$work/moved" -name libtilewright.so)
 pc_dir=$(dirname "$(find "$work/moved" -name tilewright.pc)")
 
 foreign=$(nm -D --defined-only "$library" | awk '{print $NF}' |
-  grep -Ev '^_Z(T[ISVT]|Th[0-9n]+_)?N[KRO]*10tilewright' || true)
+  grep -Ev '^_Z(T[ISVT]|Th[0-9n]+_)?N[KRO]*10tilewright|^tilewright_' || true)
 [ -z "$foreign" ] || fail "the library exports names of others: $(head -5 <<<"$foreign")"
 needed=$(objdump -p "$library" | awk '/NEEDED/ {print $2}' |
   grep -Ev '^(libstdc\+\+|libm|libgcc_s|libc|libz|libzstd|ld-linux-x86-64)\.so' || true)
