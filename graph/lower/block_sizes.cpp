@@ -228,6 +228,8 @@ class HostBlocks {
     }
     if (blocks_.columns_first) most = std::max(most, contiguous_rows);
     if (turns_over_) most = turned_rows;
+    // Blocks may overlap, and a row's sum may not depend on which of them has it.
+    if (facts_.has_product && !cheapest_ && most > rows_alike) most -= most % rows_alike;
     blocks_.rows = settled(requested_.rows, std::min(own_rows_, most), own_rows_);
     if (!takes_rows_) return;
     const std::int64_t place = blocks_.columns_first || turns_over_ ? most : in_tiles;

@@ -13,6 +13,10 @@
 
 namespace tilewright::graph {
 
+// Rows of a product that the host multiplies alike: sums of a smaller rest of them, in registers,
+// are made in another order (dsl/codegen/host/emit_dot.cpp).
+inline constexpr std::int64_t rows_alike = 8;
+
 // All sizes are decided. Wider rows than `chunk` are reduced and stored in chunks of that many
 // columns, one after the other, and a product's inner axis is gone through in steps of `depth`; 0:
 // all at once. `splits` programs share the inner axes of the region's products, of which each makes

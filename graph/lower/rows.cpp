@@ -162,7 +162,11 @@ Tile RowsProgram::block_start(const Tile& index, std::int64_t block, const Band&
   // after it.
   if (!index.defined()) return dsl::constant(ir::Scalar::of_integer(DType::i64, band.first));
   Tile start = index * block;
-  bool may_overlap = band.size % block == 0 || !region_.is_in_place;
+  // Two programs store the rows that both have. They are equal to the bit, but for the products of
+  // a rest of a block, whose sums are made in another order.
+  const bool are_alike =
+      !blocks_.has_product || target_.is_gpu() || block <= rows_alike || block % rows_alike == 0;
+  bool may_overlap = band.size % block == 0 || (!region_.is_in_place && are_alike);
   if (may_overlap) start = dsl::minimum(start, band.size - block);
   return band.first == 0 ? start : start + band.first;
 }
