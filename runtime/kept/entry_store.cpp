@@ -162,15 +162,16 @@ void EntryStore::keep(const EntryKey& key, std::string_view label,
   write(header.key, file);
 }
 
-bool EntryStore::keep_file(std::span<const char> file) const {
+EntryStore::Kept EntryStore::keep_file(std::span<const char> file) const {
   const std::optional<Contents> found = parse(file);
-  if (found) write(found->key.hash(), file);
-  return found.has_value();
+  if (!found) return Kept::damaged;
+  return write(found->key.hash(), file) ? Kept::yes : Kept::not_written;
 }
 
-void EntryStore::write(const Hash& key, std::span<const char> bytes) const {
+bool EntryStore::write(const Hash& key, std::span<const char> bytes) const {
   const fs::path path = path_of(key);
-  if (path.empty()) return;
+  if (path.empty()) return false;
+  bool is_written = true;
   try {
     // An existing file that was not trusted would pass its mode on, or be a link to somewhere else.
     ::unlink(path.c_str());
@@ -179,8 +180,10 @@ void EntryStore::write(const Hash& key, std::span<const char> bytes) const {
     file.commit(AtomicFile::Durability::unsynced);
     ::chmod(path.c_str(), 0600);
   } catch (const Error&) {
+    is_written = false;
   }
   if (key.low % keeps_for_each_tidying == 0) tidy();
+  return is_written;
 }
 
 void EntryStore::forget(const EntryKey& key) const {

@@ -45,8 +45,9 @@ class EntryStore {
   // Where the file cannot be written, nothing is kept. Some calls also tidy up.
   void keep(const EntryKey& key, std::string_view label, std::span<const char> content) const;
   void forget(const EntryKey& key) const;
-  // Keeps the bytes of an entry's file, which another folder had; false if they are damaged.
-  bool keep_file(std::span<const char> file) const;
+  // Keeps the bytes of an entry's file, which another folder had.
+  enum class Kept : std::uint8_t { yes, damaged, not_written };
+  Kept keep_file(std::span<const char> file) const;
 
   // Removes what killed writers have left, and the entries that were used least recently until the
   // others take at most this many bytes.
@@ -63,7 +64,7 @@ class EntryStore {
 
  private:
   std::filesystem::path path_of(const Hash& key) const;
-  void write(const Hash& key, std::span<const char> bytes) const;
+  bool write(const Hash& key, std::span<const char> bytes) const;  // false if it could not
   std::string_view folder_, extension_;
 };
 

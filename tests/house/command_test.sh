@@ -165,6 +165,9 @@ status=0
 "$tool" cache import cut.cache >out 2>err || status=$?
 [ "$status" = 1 ] || fail "import of a file that is cut off: status $status"
 said '[cache import] cut.cache is damaged or cut off' err
+head -c -8 all.cache >cut.cache # behind the last entry
+"$tool" cache import cut.cache >out 2>err && fail "import of a file without its end"
+said '[cache import] cut.cache is damaged or cut off' err
 refused '[cache] nothing is kept of "nosuch"' cache list nosuch
 refused '[cache] nothing says what to remove' cache prune
 refused '[cache import] there is no file "none.cache"' cache import none.cache

@@ -234,12 +234,12 @@ TEST_F(EntryStores, KeepTheBytesOfAFileIfTheyAreWhole) {
   store.keep(key_of(1), "an entry", image_);
   std::string bytes = read_file(file());
   store.forget(key_of(1));
-  EXPECT_TRUE(store.keep_file(bytes));
+  EXPECT_EQ(store.keep_file(bytes), EntryStore::Kept::yes);
   EXPECT_EQ(store.find(key_of(1)), image_);
   store.forget(key_of(1));
   bytes.back() ^= 1;
-  EXPECT_FALSE(store.keep_file(bytes));
-  EXPECT_FALSE(store.keep_file("TWENTRY2"));
+  EXPECT_EQ(store.keep_file(bytes), EntryStore::Kept::damaged);
+  EXPECT_EQ(store.keep_file("TWENTRY2"), EntryStore::Kept::damaged);
   EXPECT_TRUE(store.entries().empty());
 }
 

@@ -165,17 +165,20 @@ int explain_miss(const CacheArguments& a) {
 }
 
 int verify_entries(const CacheArguments& a) {
-  std::size_t count = 0, damaged = 0;
+  std::size_t count = 0, damaged = 0, left = 0;
   for (const Listed& one : all_entries()) {
     ++count;
     if (one.entry.is_whole) continue;
     ++damaged;
+    const bool is_removed = a.repair && ::unlink(one.entry.path.c_str()) == 0;
+    left += is_removed ? 0 : 1;
     fmt::print("{}: damaged, or of an earlier version{}\n", one.entry.path.string(),
-               a.repair ? "; removed" : "");
-    if (a.repair) ::unlink(one.entry.path.c_str());
+               is_removed ? "; removed"
+               : a.repair ? "; cannot be removed"
+                          : "");
   }
   fmt::print("{} entries, {} damaged\n", count, damaged);
-  return damaged > 0 && !a.repair ? 1 : 0;
+  return left > 0 ? 1 : 0;
 }
 
 int prune_entries(const CacheArguments& a) {
@@ -210,7 +213,7 @@ int prune_entries(const CacheArguments& a) {
 }
 
 // An archive is its magic, and for each entry the name of its store, the bytes of its file, and
-// their numbers before both.
+// their numbers before both; and an empty name at the end.
 void write_number(AtomicFile& file, std::uint64_t number) { file.write(&number, sizeof number); }
 
 int export_entries(const CacheArguments& a) {
@@ -229,6 +232,7 @@ int export_entries(const CacheArguments& a) {
     file.write(bytes.data(), bytes.size());
     ++count;
   }
+  write_number(file, 0);
   file.commit();
   fmt::print("{}: {} entries\n", a.file, count);
   return 0;
@@ -242,7 +246,6 @@ class ArchiveReader {
     require(in_ && magic == archive_magic, "[cache import] ", path,
             " is no file that `tilewright cache export` wrote");
   }
-  bool is_at_end() { return in_.peek() == std::ifstream::traits_type::eof(); }
   std::string next() {
     std::uint64_t size = 0;
     in_.read(reinterpret_cast<char*>(&size), sizeof size);
@@ -267,18 +270,20 @@ int import_entries(const CacheArguments& a) {
   require_file("cache import", a.file, "a file that `tilewright cache export` wrote");
   folder_text();
   ArchiveReader archive(a.file);
-  std::size_t count = 0, damaged = 0;
-  while (!archive.is_at_end()) {
-    const std::string kind = archive.next(), bytes = archive.next();
+  std::size_t count = 0, damaged = 0, unwritten = 0;
+  for (std::string kind = archive.next(); !kind.empty(); kind = archive.next()) {
+    const std::string bytes = archive.next();
     const auto* store = std::ranges::find(entry_stores, kind, &EntryStore::folder);
-    if (store != std::end(entry_stores) && (*store)->keep_file(bytes))
-      ++count;
-    else
-      ++damaged;
+    const EntryStore::Kept kept =
+        store == std::end(entry_stores) ? EntryStore::Kept::damaged : (*store)->keep_file(bytes);
+    ++(kept == EntryStore::Kept::yes       ? count
+       : kept == EntryStore::Kept::damaged ? damaged
+                                           : unwritten);
   }
-  fmt::print("{}: {} entries{}\n", a.file, count,
-             damaged > 0 ? fmt::format(", {} damaged or unknown and left out", damaged) : "");
-  return damaged > 0 ? 1 : 0;
+  fmt::print("{}: {} entries{}{}\n", a.file, count,
+             damaged > 0 ? fmt::format(", {} damaged or unknown and left out", damaged) : "",
+             unwritten > 0 ? fmt::format(", {} that could not be written", unwritten) : "");
+  return damaged + unwritten > 0 ? 1 : 0;
 }
 
 using Declare = void (*)(CLI::App& command, CacheArguments& a);

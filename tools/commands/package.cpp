@@ -34,8 +34,20 @@ std::vector<Tensor> zero_inputs(const ProgramModule& model) {
   return inputs;
 }
 
+void require_out_is_another(const PackageArguments& a) {
+  require_use(!a.output.empty(), "[package] the name of the package is empty; name a file by -o");
+  std::vector<std::string> sources = a.inputs;
+  sources.push_back(a.model);
+  for (const std::string& source : sources) {
+    std::error_code error;
+    require_use(!std::filesystem::equivalent(a.output, source, error), "[package] ", a.output,
+                " is read to make the package, and would be lost; name another file by -o");
+  }
+}
+
 void package(const PackageArguments& a) {
   require_file("package", a.model, what_models_are);
+  require_out_is_another(a);
   require_use(!std::filesystem::is_directory(a.model), "[package] ", a.model, " is a folder; name ",
               what_models_are);
   Options options = a.run.compile_options();
