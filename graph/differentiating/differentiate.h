@@ -29,6 +29,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <source_location>
@@ -159,7 +160,8 @@ TensorList tensors_of(const T& structure) {
 // that is, as a pair of the loss and other results.
 template <std::size_t... Numbers, typename F>
 auto value_and_grad(F f, std::source_location w = std::source_location::current()) {
-  return [f = std::move(f), w]<typename... Arguments>(const Arguments&... arguments) {
+  return [ f = std::move(f), w ]<typename... Arguments>(
+      const Arguments&... arguments) requires std::invocable<const F&, Arguments&...> {
     using Wanted = detail::NumbersOr0<Numbers...>;
     const detail::StructuredCall<F, Arguments...> call("value_and_grad", f, w, {}, arguments...);
     const auto all =
@@ -172,7 +174,8 @@ auto value_and_grad(F f, std::source_location w = std::source_location::current(
 // The gradient alone.
 template <std::size_t... Numbers, typename F>
 auto grad(F f, std::source_location w = std::source_location::current()) {
-  return [f = std::move(f), w]<typename... Arguments>(const Arguments&... arguments) {
+  return [ f = std::move(f), w ]<typename... Arguments>(
+      const Arguments&... arguments) requires std::invocable<const F&, Arguments&...> {
     using Wanted = detail::NumbersOr0<Numbers...>;
     const detail::StructuredCall<F, Arguments...> call("grad", f, w, {}, arguments...);
     const auto all = call.function().gradients(call.tensors_in(Wanted::list()),

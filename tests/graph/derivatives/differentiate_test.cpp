@@ -43,6 +43,10 @@ TEST(Differentiate, AGradientIsTheSameAtOnceAndCompiled) {
   expect_values(grad(sum_of_squares)(x), {2, -4, 6});
   auto compiled = compile([](const Tensor& t) { return grad(sum_of_squares)(t); });
   expect_values(compiled(x), {2, -4, 6});
+  expect_values(compile(grad(sum_of_squares))(x), {2, -4, 6});
+  auto [value, gradient] = compile(value_and_grad(sum_of_squares))(x);
+  EXPECT_EQ(value.item<double>(), 14);
+  expect_values(gradient, {2, -4, 6});
   expect_values(compiled(vector({5, 0, 1})), {10, 0, 2});
 }
 
