@@ -82,7 +82,7 @@ class ReverseSweep {
     if (found == cotangents_.end()) return std::nullopt;
     std::vector<Term>& parts = found->second;
     if (parts.size() == 1) return parts[0].to(dtype);
-    const DType wide = size_bytes(dtype) < size_bytes(DType::f32) ? DType::f32 : dtype;
+    const DType wide = accumulator(dtype);
     Term sum = parts[0].to(wide);
     for (std::size_t i = 1; i < parts.size(); ++i) sum = sum + parts[i].to(wide);
     return sum.to(dtype);
