@@ -29,15 +29,9 @@ Cotangents derivative(The<Op::custom_formula>, const Differential& d) {
   const CustomDefinition& definition = *d.node.attributes.custom;
   if (definition.derivative) return by_rule(d);
   if (!definition.composites) return by_decomposition(d);
-  Graph formula;
-  GraphBuilder builder(formula);
-  builder.set_location(d.node.where);
-  builder.set_origin(d.node.origin);
-  std::vector<NodeId> inputs;
-  for (const Term& operand : d.operands)
-    inputs.push_back(builder.input(operand.dtype(), operand.shape()));
-  formula.outputs = definition.composites(builder, inputs, d.target);
-  return by_formula(formula, d);
+  return by_nodes(d, [&](GraphBuilder& builder, const std::vector<NodeId>& inputs) {
+    return definition.composites(builder, inputs, d.target);
+  });
 }
 
 }  // namespace tilewright::graph

@@ -13,7 +13,7 @@ void Differential::raise(std::string_view reason) const {
   raise_error(concat("[derivative] ", word_of(node.origin), " at ", At{node.where}, " ", reason));
 }
 
-Cotangents by_decomposition(const Differential& d) {
+Cotangents by_nodes(const Differential& d, const AppendNodes& append) {
   Graph formula;
   GraphBuilder builder(formula);
   builder.set_location(d.node.where);
@@ -21,8 +21,14 @@ Cotangents by_decomposition(const Differential& d) {
   std::vector<NodeId> inputs;
   for (const Term& operand : d.operands)
     inputs.push_back(builder.input(operand.dtype(), operand.shape()));
-  formula.outputs = append_decomposition(builder, d.node, inputs, d.target);
+  formula.outputs = append(builder, inputs);
   return by_formula(formula, d);
+}
+
+Cotangents by_decomposition(const Differential& d) {
+  return by_nodes(d, [&](GraphBuilder& builder, const std::vector<NodeId>& inputs) {
+    return append_decomposition(builder, d.node, inputs, d.target);
+  });
 }
 
 Term both(const Term& a, const Term& b) { return a.make(Op::logical_and, {a.id, b.id}); }

@@ -15,6 +15,7 @@
 // `result`, `cotangent`); the sweep rounds a sum of cotangents once, to the dtype of its value.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -64,7 +65,11 @@ Attributes with_saved_states(const Attributes& scan);
 // Differentiates `formula` in place of the node: its inputs are the node's operands, its outputs
 // the node's results.
 Cotangents by_formula(const Graph& formula, const Differential& d);
-// The same with the composite's decomposition.
+// The same with the nodes that `append` makes of the inputs; it gives the results.
+using AppendNodes =
+    std::function<std::vector<NodeId>(GraphBuilder& builder, const std::vector<NodeId>& inputs)>;
+Cotangents by_nodes(const Differential& d, const AppendNodes& append);
+// With those of the composite's decomposition.
 Cotangents by_decomposition(const Differential& d);
 
 // g * slope, and 0 where g is 0 although the slope is infinite or NaN: so nothing comes from the
