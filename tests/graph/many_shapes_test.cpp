@@ -114,6 +114,8 @@ void tell_times(const char* name, std::vector<double> seconds) {
 TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
   TILEWRIGHT_ON_THE_HOST_ONLY("hundreds of compilations in a second");
   const env::integer asked = env::test_shapes();
+  // Code that is loaded starts no LLVM; the first that is compiled would, somewhere in the middle.
+  Setting compile_all("TILEWRIGHT_CACHE_DIR", "off");
   std::optional<Setting> few;
   if (!asked) few.emplace("TILEWRIGHT_KEPT_PLANS", "16");
   const std::int64_t count = asked.value_or(300);
@@ -153,7 +155,7 @@ TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
 #endif
   }
   const dsl::CompileStatistics made = dsl::compile_statistics();
-  EXPECT_GE(made.compiled + made.loaded, count) << "shapes shared their code";
+  EXPECT_GE(made.compiled, count) << "shapes shared their code";
   if (!asked) return;
   tell_times("eager", callers[0].seconds);
   tell_times("eager, of a processor", callers[0].processor_seconds);
