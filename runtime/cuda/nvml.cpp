@@ -5,9 +5,10 @@
 #include "runtime/base/env.h"
 
 namespace tilewright::cuda {
-namespace {
 
 using NvmlDevice = struct NvmlDeviceState*;
+
+namespace {
 
 constexpr int sm_clock = 1, memory_clock = 2;
 constexpr unsigned long long power_cap = 0x4, slowed_down = 0x8, hot_by_software = 0x20,

@@ -50,7 +50,7 @@ std::uint64_t Generator::offset(source_location w) const { return value_of(state
 
 const Generator& default_generator() {
   // Lives as long as the process, even if the first function that asks for it is being captured.
-  static const Generator& generator = [] -> const Generator& {
+  static const Generator& generator = []() -> const Generator& {
     graph::CapturePause pause;
     return *new Generator;
   }();
