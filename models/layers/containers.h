@@ -78,9 +78,10 @@ class ModuleList : public Module {
     return count_.get(w);
   }
   // The index is an object made of a number, and lasts to the end of the expression.
-  Layer& operator[](detail::BlockIndex&& i) { return i.enter(*layers_[i.index()]); }
+  // `Error` past the last layer.
+  Layer& operator[](detail::BlockIndex&& i) { return i.enter(layer(i.index())); }
   const Layer& operator[](detail::BlockIndex&& i) const {
-    return i.enter(std::as_const(*layers_[i.index()]));
+    return i.enter(std::as_const(layer(i.index())));
   }
   auto begin() { return detail::ListIterator<ModuleList, Layer>(*this); }
   auto begin() const { return detail::ListIterator<const ModuleList, const Layer>(*this); }
@@ -88,6 +89,12 @@ class ModuleList : public Module {
   bool is_list() const override { return true; }
 
  private:
+  Layer& layer(std::size_t i) const {
+    require(i < layers_.size(), "[ModuleList] there is no layer ", i, " among ", layers_.size(),
+            "; name one that was added");
+    return *layers_[i];
+  }
+
   std::vector<std::unique_ptr<Layer>> layers_;
   Guarded<std::size_t> count_{0, "the number of layers"};
 };
