@@ -275,11 +275,12 @@ Tensor layer_norm(const TensorOperand& x, const Tensor& weight, const Tensor& bi
   attributes.number = eps;
   return graph::apply(Op::layer_norm, operands, attributes, x.where);
 }
-Tensor rms_norm(const TensorOperand& x, const Tensor& weight, double eps) {
+Tensor rms_norm(const TensorOperand& x, const Tensor& weight, std::optional<double> eps) {
   std::vector<Tensor> operands = {graph::tensor_of(x, "rms_norm")};
+  const double step = std::ldexp(1.0, 1 - digits(accumulator(operands.front().dtype())));
   if (weight.defined()) operands.push_back(weight);
   Attributes attributes;
-  attributes.number = eps;
+  attributes.number = eps.value_or(step);
   return graph::apply(Op::rms_norm, operands, attributes, x.where);
 }
 

@@ -142,10 +142,11 @@ std::pair<Tensor, Tensor> var_mean(const TensorOperand& x, const Axes& axes, Fla
 // Integers are taken as f32 by these two, as by exp and the like.
 Tensor softmax(const TensorOperand& x, int axis);
 Tensor log_softmax(const TensorOperand& x, int axis);
-// Over the last axis. (PyTorch's rms_norm has the least step of the dtype above 1 as its eps.)
+// Over the last axis. The default eps of rms_norm is PyTorch's: the machine epsilon of the dtype
+// that the mean is computed in, 2^-52 for f64 and 2^-23 for all others.
 Tensor layer_norm(const TensorOperand& x, const Tensor& weight = {}, const Tensor& bias = {},
                   double eps = 1e-5);
-Tensor rms_norm(const TensorOperand& x, const Tensor& weight = {}, double eps = 1e-5);
+Tensor rms_norm(const TensorOperand& x, const Tensor& weight = {}, std::optional<double> eps = {});
 
 // [.., M, K] x [.., K, N]; leading axes broadcast. An operand [K] stands for [1, K] or [K, 1], and
 // the result has no axis for it. Operands must have one dtype and give that, or `dtype`, that of
