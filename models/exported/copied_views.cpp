@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -20,10 +21,12 @@ constexpr std::array<std::string_view, 8> copied = {
     "aten.view_as_real.default", "aten._conj.default",
     "aten.conj.default",         "aten.view.dtype"};
 
-// The origin of a value: itself, or the value that it is a view of; and which node copies.
+// The origin of a value: itself, or the value that it is a view of; which node copies; and the
+// nodes between them that copy if the operand's memory is in another order.
 struct Origin {
   ValueId root;
   const Node* copy = nullptr;
+  std::vector<std::size_t> may_copy = {};
 };
 
 std::optional<ValueId> first_tensor(const Node& node) {
@@ -51,33 +54,44 @@ class Writes {
       const auto written = op ? op->written_by(node) : std::vector<ValueId>();
       for (ValueId id : written) write(i, node, id);
       for (std::size_t k = 0; k < written.size(); ++k)
-        set_origin(node.results[k], origin_of(node, written[k]));
+        set_origin(node.results[k], origin_of(i, written[k]));
       const auto first = first_tensor(node);
       if (first && is_view(node.target))
-        for (ValueId id : node.results) set_origin(id, origin_of(node, *first));
+        for (ValueId id : node.results) set_origin(id, origin_of(i, *first));
     }
   }
+
+  // The nodes that have to share the memory of their operand.
+  const std::set<std::size_t>& sharing() const { return sharing_; }
 
  private:
   static std::size_t index(ValueId id) { return static_cast<std::size_t>(id); }
 
-  Origin origin_of(const Node& node, ValueId first) const {
+  Origin origin_of(std::size_t at, ValueId first) const {
+    const Node& node = program_.nodes[at];
     Origin origin = origins_[index(first)];
+    if (node.target == "aten.view.default") origin.may_copy.push_back(at);
     if (std::ranges::find(copied, node.target) != copied.end()) origin.copy = &node;
     return origin;
   }
 
   void set_origin(ValueId id, const Origin& origin) {
     origins_[index(id)] = origin;
-    if (origin.copy != nullptr) copies_[origin.root].push_back(id);
+    if (origin.copy != nullptr || !origin.may_copy.empty()) views_[origin.root].push_back(id);
   }
 
-  void write(std::size_t at, const Node& node, ValueId target) const {
+  void write(std::size_t at, const Node& node, ValueId target) {
     const Origin& written = origins_[index(target)];
     if (written.copy != nullptr) refuse(node, *written.copy, true);
-    if (auto copies = copies_.find(written.root); copies != copies_.end())
-      for (ValueId id : copies->second)
-        if (last_use_[index(id)] > at) refuse(node, *origins_[index(id)].copy, false);
+    sharing_.insert(written.may_copy.begin(), written.may_copy.end());
+    auto views = views_.find(written.root);
+    if (views == views_.end()) return;
+    for (ValueId id : views->second) {
+      if (last_use_[index(id)] <= at) continue;
+      const Origin& read = origins_[index(id)];
+      if (read.copy != nullptr) refuse(node, *read.copy, false);
+      sharing_.insert(read.may_copy.begin(), read.may_copy.end());
+    }
   }
 
   [[noreturn]] void refuse(const Node& write, const Node& view, bool is_through_it) const {
@@ -96,13 +110,19 @@ class Writes {
   }
 
   const Program& program_;
-  std::vector<Origin> origins_;                               // by value
-  std::unordered_map<ValueId, std::vector<ValueId>> copies_;  // by root, those with a copy
+  std::vector<Origin> origins_;                              // by value
+  std::unordered_map<ValueId, std::vector<ValueId>> views_;  // by root, those that may be copies
   std::vector<std::size_t> last_use_;
+  std::set<std::size_t> sharing_;
 };
 
 }  // namespace
 
-void require_no_writes_to_copies(const Program& program) { Writes(program).check(); }
+void settle_written_views(Program& program) {
+  Writes writes(program);
+  writes.check();
+  for (std::size_t at : writes.sharing())
+    program.nodes[at].arguments.push_back({"shares_memory", true});
+}
 
 }  // namespace tilewright::exported

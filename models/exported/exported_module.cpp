@@ -326,7 +326,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
     programs::require_known(state->operators, "load_exported", program.file,
                             hint_of(state->operators), {});
     exported::use_storage_bases(state->program);
-    exported::require_no_writes_to_copies(program);
+    exported::settle_written_views(state->program);
     for (const Node& node : program.nodes)
       state->functions.push_back(*exported::find_operator(node.target));
     state->writes = std::ranges::any_of(state->functions, &NamedOperator::writes);

@@ -66,7 +66,7 @@ TEST(OperatorNames, WritesToViewsThatAreCopiesHereAreRefused) {
   auto named = [](int id) { return exported::ArgumentValue(exported::TensorName{id}); };
   exported::Node view{"diagonal", "aten.diagonal.default", {{"self", named(0)}}, {1}, ""};
   exported::Node write{"fill_", "aten.fill_.Scalar", {{"self", named(1)}}, {2}, "model.py:7"};
-  auto said = [&] { return error_of([&] { exported::require_no_writes_to_copies(program); }); };
+  auto said = [&] { return error_of([&] { exported::settle_written_views(program); }); };
   program.nodes = {view, write};
   EXPECT_THAT(said(),
               HasSubstr("model.pt2: \"fill_\" (aten.fill_.Scalar) writes to what "
@@ -91,6 +91,26 @@ TEST(OperatorNames, WritesToViewsThatAreCopiesHereAreRefused) {
   EXPECT_EQ(said(), "no error");
 }
 
+// A view of an operand that lay in another order in PyTorch may be a copy: it has to be a view
+// where a write to it, or one to its operand before it is read, would be lost.
+TEST(OperatorNames, ViewsThatAreWrittenHaveToShareMemory) {
+  exported::Program program;
+  program.value_names = {"x", "turned", "view", "written"};
+  auto named = [](int id) { return exported::ArgumentValue(exported::TensorName{id}); };
+  auto shares = [&](int written, bool is_read_after) {
+    program.nodes = {{"t", "aten.t.default", {{"self", named(0)}}, {1}, ""},
+                     {"view", "aten.view.default", {{"self", named(1)}}, {2}, ""},
+                     {"add_", "aten.add_.Tensor", {{"self", named(written)}}, {3}, ""}};
+    program.outputs.clear();
+    if (is_read_after) program.outputs.push_back({exported::Output::Kind::user, 2, "view"});
+    exported::settle_written_views(program);
+    return program.nodes[1].arguments.back().name == "shares_memory";
+  };
+  EXPECT_TRUE(shares(2, false));
+  EXPECT_TRUE(shares(0, true));
+  EXPECT_FALSE(shares(0, false));
+}
+
 // PyTorch decomposes a write through an unfold with gaps wrongly, so that no one is sent there.
 TEST(OperatorNames, WritesThroughAnUnfoldAreRefusedWithAnotherAdvice) {
   exported::Program program;
@@ -99,7 +119,7 @@ TEST(OperatorNames, WritesThroughAnUnfoldAreRefusedWithAnotherAdvice) {
   auto said = [&](const char* target, int written) {
     program.nodes = {{"view", target, {{"self", named(0)}}, {1}, ""},
                      {"add_", "aten.add_.Tensor", {{"self", named(written)}}, {2}, ""}};
-    return error_of([&] { exported::require_no_writes_to_copies(program); });
+    return error_of([&] { exported::settle_written_views(program); });
   };
   program.outputs.push_back({exported::Output::Kind::user, 1, "view"});
   EXPECT_THAT(said("aten.unfold.default", 1),

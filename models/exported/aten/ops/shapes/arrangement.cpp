@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "graph/functions/indexing/gathering.h"
+#include "graph/functions/shaping/axes.h"
+#include "graph/functions/shaping/parts.h"
 #include "models/exported/aten/operators.h"
 #include "runtime/base/error.h"
 
@@ -13,7 +15,11 @@ namespace arrangement_rows {
 namespace {
 
 Tensor same(const Call& call) { return call.tensor("self"); }
-Tensor viewed(const Call& call) { return call.tensor("self").reshape(call.integers("size")); }
+Tensor viewed(const Call& call) {
+  const Tensor x = call.tensor("self");
+  return call.has("shares_memory") ? x.view(call.integers("size"))
+                                   : x.reshape(call.integers("size"));
+}
 Tensor permuted(const Call& call) { return call.tensor("self").permute(call.axes("dims")); }
 
 Tensor sliced(const Call& call) {
@@ -41,30 +47,8 @@ Tensor transposed(const Call& call) {
   return x.transpose(first, second);
 }
 
-Tensor squeezed_everywhere(const Call& call) {
-  Tensor x = call.tensor("self");
-  std::vector<int> axes;
-  for (int axis = 0; axis < x.rank(); ++axis) axes.push_back(axis);
-  return squeezed(x, axes);
-}
-
 Tensor shaped_as(const Call& call) {
   return call.tensor("self").reshape(call.tensor("other").shape());
-}
-
-Tensor unflattened(const Call& call) {
-  Tensor x = call.tensor("self");
-  const int named = call.axis("dim");
-  const auto axis = normalise_axis(named, x.rank());
-  if (!axis) call.refuse("dim", concat("is ", named, "; the tensor is [", x.shape(), "]"));
-  Shape parts = call.integers("sizes"), sizes;
-  for (int i = 0; i < x.rank(); ++i) {
-    if (i == *axis)
-      sizes.insert(sizes.end(), parts.begin(), parts.end());
-    else
-      sizes.push_back(x.shape()[i]);
-  }
-  return x.reshape(sizes);
 }
 
 Tensor turned(const Call& call) {
@@ -74,26 +58,10 @@ Tensor turned(const Call& call) {
   return x.permute(axes);
 }
 
-// Axes to other places; those that are not named keep their order.
-Tensor moved(const Call& call, std::vector<int> from, std::vector<int> to) {
-  Tensor x = call.tensor("self");
-  const int rank = std::max(x.rank(), 1);  // one number has an axis to name
-  if (from.size() != to.size()) call.refuse("source", "names another number of axes");
-  std::vector<int> axes(static_cast<std::size_t>(rank), -1), others;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    const auto source = normalise_axis(from[i], rank), target = normalise_axis(to[i], rank);
-    if (!source || !target)
-      call.refuse("source", concat("or destination is no axis of [", x.shape(), "]"));
-    from[i] = *source;
-    axes[static_cast<std::size_t>(*target)] = *source;
-  }
-  if (x.rank() == 0) return x;
-  for (int axis = 0; axis < x.rank(); ++axis)
-    if (std::ranges::find(from, axis) == from.end()) others.push_back(axis);
-  auto next = others.begin();
-  for (int& axis : axes)
-    if (axis < 0 && next != others.end()) axis = *next++;
-  return x.permute(axes);
+// One number has no axes, of which each may be named.
+Tensor moved(const Call& call, const std::vector<int>& from, const std::vector<int>& to) {
+  const Tensor x = call.tensor("self");
+  return x.rank() == 0 ? x : movedim(x, from, to);
 }
 
 // Of one dtype, that they promote to; a tensor [0] joins any other.
@@ -109,23 +77,13 @@ Tensor joined(const Call& call) {
   return cat(parts, axis);
 }
 
-std::vector<Tensor> split(const Call& call) {
-  Tensor x = call.tensor("self");
-  int axis = call.axis("dim", 0);
-  std::vector<Tensor> parts;
-  std::int64_t start = 0;
-  for (std::int64_t size : call.integers(call.has("split_size") ? "split_size" : "split_sizes")) {
-    parts.push_back(x.slice(axis, start, start + size));
-    start += size;
-  }
-  return parts;
+std::vector<Tensor> split_by_sizes(const Call& call) {
+  return split(call.tensor("self"),
+               call.integers(call.has("split_size") ? "split_size" : "split_sizes"),
+               call.axis("dim", 0));
 }
 std::vector<Tensor> unbound(const Call& call) {
-  Tensor x = call.tensor("self");
-  int axis = call.axis("dim", 0);
-  std::vector<Tensor> parts;
-  for (std::int64_t i = 0; i < x.size(axis); ++i) parts.push_back(x.select(axis, i));
-  return parts;
+  return unbind(call.tensor("self"), call.axis("dim", 0));
 }
 
 // The elements of `src` as self's dtype, in self's shape.
@@ -196,7 +154,8 @@ constexpr Operator rows[] = {
     {"aten.reshape_as.default", by<shaped_as>},
     {"aten.view_as.default", by<shaped_as>},
     {"aten.ravel.default", [](const Call& c) { return c.tensor("self").reshape({-1}); }},
-    {"aten.unflatten.int", by<unflattened>},
+    {"aten.unflatten.int",
+     [](const Call& c) { return unflatten(c.tensor("self"), c.axis("dim"), c.integers("sizes")); }},
     {"aten.swapaxes.default",
      [](const Call& c) { return c.tensor("self").transpose(c.axis("axis0"), c.axis("axis1")); }},
     {"aten.swapdims.default", by<transposed>},
@@ -216,7 +175,7 @@ constexpr Operator rows[] = {
        return x.slice(c.axis("dim"), start, start + c.integer("length"));
      }},
     {"aten.narrow.Tensor", by<narrowed_by_tensor>},
-    {"aten.squeeze.default", by<squeezed_everywhere>},
+    {"aten.squeeze.default", [](const Call& c) { return c.tensor("self").squeeze(); }},
     {"aten.unsqueeze.default",
      [](const Call& c) { return c.tensor("self").unsqueeze(c.axis("dim")); }},
     {"aten.squeeze.dims", [](const Call& c) { return squeezed(c.tensor("self"), c.axes("dim")); }},
@@ -230,8 +189,8 @@ constexpr Operator rows[] = {
        return c.tensor("self").slice(c.axis("dim"), start, start + c.integer("length"));
      }},
     {"aten.cat.default", by<joined>},
-    {"aten.split_with_sizes.default", by<split>},
-    {"aten.split.sizes", by<split>},
+    {"aten.split_with_sizes.default", by<split_by_sizes>},
+    {"aten.split.sizes", by<split_by_sizes>},
     {"aten.unbind.int", by<unbound>},
     {"aten.unbind_copy.int", by<unbound>},
     {"aten.copy.default", by<copied>},
