@@ -18,12 +18,15 @@ TEST(MemoryLayout, LetsValuesOfDisjointLivesShareBytes) {
 }
 
 TEST(MemoryLayout, FillsTheLowestGapThatIsLargeEnough) {
-  // Behind 4 KiB that live throughout: a gap of 1 KiB, then one of 2 KiB.
+  // At time 3 there are gaps of 2560 bytes at 7168 and of 2176 bytes at 12032. The first of three
+  // values leaves 1024 bytes of the lower gap, too few for the second and enough for the third.
   const std::vector<Lifetime> lives = {{4096, 0, 9}, {3072, 0, 9}, {2560, 0, 1},
-                                       {2048, 0, 9}, {1024, 3, 4}, {1536, 3, 4}};
+                                       {2304, 0, 9}, {2176, 0, 1}, {2112, 0, 9},
+                                       {1536, 3, 4}, {1280, 3, 4}, {1024, 3, 4}};
   const MemoryLayout layout = lay_out(lives);
-  EXPECT_EQ(layout.offsets, (std::vector<std::int64_t>{0, 4096, 7168, 9728, 8704, 7168}));
-  EXPECT_EQ(layout.bytes, 11776);
+  EXPECT_EQ(layout.offsets, (std::vector<std::int64_t>{0, 4096, 7168, 9728, 12032, 14208, 7168,
+                                                       12032, 8704}));
+  EXPECT_EQ(layout.bytes, 16320);
 }
 
 TEST(MemoryLayout, PlacesTheLargestFirst) {

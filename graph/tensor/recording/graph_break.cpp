@@ -9,7 +9,10 @@ namespace tilewright::graph {
 static std::string_view remedy(std::string_view operation) {
   if (operation == "item")
     return "express a choice with where(), or return the tensor and read it outside the compiled "
-           "function";
+           "function; print() and log_callback() show a value without reading it here";
+  if (operation == "to_string" || operation == "to_vector")
+    return "print() and log_callback() show a value without reading it here; or return the tensor "
+           "and read it outside the compiled function";
   if (operation == "launch")
     return "a launch that is part of a graph writes tensors of one element type that the function "
            "is given, computes or made before it, takes tensors and numbers alone, and runs where "
