@@ -4,6 +4,7 @@
 // keeps the code alive. Nothing here knows tiles or tensors.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,6 +30,28 @@ union Argument {
 using HostFunction = void (*)(const Argument* arguments, const std::int64_t* grid,
                               std::int64_t begin, std::int64_t end, void* scratch);
 
+// The function of a kernel, which may be exchanged for faster code with the same results while
+// launches call it.
+class HostEntry {
+ public:
+  HostEntry(HostFunction function = nullptr) : function_(function) {}
+  HostEntry(const HostEntry& other) : function_(other.load()) {}
+  HostEntry& operator=(const HostEntry& other) {
+    store(other.load());
+    return *this;
+  }
+  HostEntry& operator=(HostFunction function) {
+    store(function);
+    return *this;
+  }
+  HostFunction load() const { return function_.load(std::memory_order_acquire); }
+  void store(HostFunction function) { function_.store(function, std::memory_order_release); }
+  explicit operator bool() const { return load() != nullptr; }
+
+ private:
+  std::atomic<HostFunction> function_;
+};
+
 // The same for a program that only the emulator of a GPU can run.
 using EmulatedLaunch = std::function<void(const Argument* arguments, const std::int64_t* grid,
                                           std::int64_t begin, std::int64_t end)>;
@@ -47,18 +70,19 @@ struct Artifact {
   Hash key;  // content hash of the program and the target
   std::vector<ArtifactParam> params;
   // One of three: code of the host, of a GPU that is emulated, or of a GPU (runtime/cuda/launch.h).
-  HostFunction host = nullptr;
+  HostEntry host;
   EmulatedLaunch emulated;
   std::shared_ptr<const GpuCode> gpu;
   // Set if a GPU's code takes a table of launches instead of the program's arguments.
   std::shared_ptr<const LaunchTable> table;
   std::int64_t scratch_bytes = 0;
   double compile_seconds = 0;
-  std::shared_ptr<void> code;  // keeps `host` alive
+  std::shared_ptr<void> code;       // keeps the first function of `host` alive
+  std::shared_ptr<void> full_code;  // and the one that took its place, if any did
   void run(const Argument* arguments, const std::int64_t* grid, std::int64_t begin,
            std::int64_t end, void* scratch) const {
-    if (host != nullptr) [[likely]]
-      host(arguments, grid, begin, end, scratch);
+    if (HostFunction function = host.load()) [[likely]]
+      function(arguments, grid, begin, end, scratch);
     else
       emulated(arguments, grid, begin, end);
   }

@@ -155,7 +155,7 @@ void launch(const Artifact& artifact, const Grid& grid, const Argument* argument
     return;
   }
   ScratchUse scratch(artifact, stride_bytes * thread_count());
-  if (artifact.host != nullptr) [[likely]] {
+  if (artifact.host) [[likely]] {
     Launch launch{artifact, grid, arguments, scratch.data(), stride_bytes, nullptr};
     return parallel_for(count, run_range, &launch);
   }
@@ -173,7 +173,8 @@ void launch(const Artifact& artifact, std::span<const Grid> grids, const Argumen
     Argument argument{.pointer = table.data()};
     return launch(artifact, Grid(programs_of(grids)), &argument);
   }
-  check(artifact.host != nullptr, "launches that are one run code that was not made for it");
+  check(static_cast<bool>(artifact.host),
+        "launches that are one run code that was not made for it");
   std::vector<std::int64_t> begins = {0};
   for (const Grid& grid : grids) begins.push_back(begins.back() + grid.count());
   std::int64_t stride_bytes = scratch_stride(artifact);

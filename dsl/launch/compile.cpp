@@ -13,6 +13,7 @@
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/codegen/host/codegen.h"
+#include "dsl/launch/full_code.h"
 #include "dsl/launch/kept_objects.h"
 #include "dsl/passes/pipeline.h"
 #include "runtime/base/error.h"
@@ -38,9 +39,9 @@ class KernelTable {
  public:
   std::shared_ptr<const Artifact> get(const ir::Function& function, const Target& target,
                                       bool is_cuda, const std::optional<LaunchTable>& table,
-                                      bool is_watched = false) {
+                                      bool is_watched = false, CodeTier tier = CodeTier::full) {
     InsideLibrary inside;
-    const ObjectIdentity identity{function, ir::content_hash(function), target, is_watched};
+    ObjectIdentity identity{function, ir::content_hash(function), target, is_watched};
     Hash key = Hasher()
                    .add(identity.program)
                    .add(target.hash())
@@ -48,18 +49,29 @@ class KernelTable {
                    .add(table ? table->capacity : 0)
                    .add(is_watched)
                    .finish();
-    if (auto known = known_or_begun(key)) return known;
+    if (auto known = known_or_begun(key)) {
+      if (tier == CodeTier::full) finish_full_code(*known);
+      return known;
+    }
     try {
       auto start = std::chrono::steady_clock::now();
       const double ran = processor_seconds();
       std::shared_ptr<const Artifact> loaded;
-      if (!target.is_gpu()) loaded = kept_kernel(identity);
-      auto artifact = std::make_shared<Artifact>(
-          loaded ? *loaded : *generate(identity, is_cuda, table));
+      if (!target.is_gpu()) {
+        loaded = kept_kernel(identity);
+        if (!loaded && tier == CodeTier::quick && has_quick_code(function, target)) {
+          identity.tier = CodeTier::quick;
+          loaded = kept_kernel(identity);
+        }
+        if (!loaded) log_missing_object(identity);
+      }
+      auto artifact =
+          std::make_shared<Artifact>(loaded ? *loaded : *generate_either(identity, is_cuda, table));
       artifact->key = key;
       artifact->compile_seconds =
           std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      add(key, artifact, loaded != nullptr);
+      if (identity.tier == CodeTier::quick) await_full_code(artifact, function, target);
+      add(key, artifact, loaded != nullptr, identity.tier);
       if (!loaded) note_processor_time(function.name, processor_seconds() - ran);
       return artifact;
     } catch (...) {
@@ -101,11 +113,13 @@ class KernelTable {
     return kernel;
   }
 
-  void add(const Hash& key, const std::shared_ptr<const Artifact>& kernel, bool is_loaded) {
+  void add(const Hash& key, const std::shared_ptr<const Artifact>& kernel, bool is_loaded,
+           CodeTier tier) {
     const Bounds bounds = bounds_of_tables();
     std::vector<Kept::Shared> given_up;
     std::lock_guard lock(mutex_);
     ++(is_loaded ? statistics_.loaded : statistics_.compiled);
+    if (tier == CodeTier::quick) ++statistics_.quick;
     statistics_.seconds += kernel->compile_seconds;
     given_up = kept_.insert(key, kernel, code_bytes(*kernel), bounds);
     known_[key] = kernel;
@@ -143,6 +157,19 @@ class KernelTable {
                        });
   }
 
+  // Quick code where it can be, as the identity says then.
+  static std::shared_ptr<const Artifact> generate_either(ObjectIdentity& identity, bool is_cuda,
+                                                         const std::optional<LaunchTable>& table) {
+    if (identity.tier == CodeTier::quick) {
+      try {
+        return generate(identity, is_cuda, table);
+      } catch (const InternalError&) {  // LLVM goes other ways without optimisation
+        identity.tier = CodeTier::full;
+      }
+    }
+    return generate(identity, is_cuda, table);
+  }
+
   static std::shared_ptr<const Artifact> generate(const ObjectIdentity& identity, bool is_cuda,
                                                   const std::optional<LaunchTable>& table) {
     ir::Function function = identity.function;
@@ -151,14 +178,13 @@ class KernelTable {
     return while_doing({"compile", "compiling kernel", function.name}, [&] {
       run_passes(function, {.target = target});
       if (!target.is_gpu()) {
-        const HostObject object = generate_host_object(function, target);
+        const HostObject object = generate_host_object(function, target, identity.tier);
         keep_object(identity, object);
         return load_host_object(function, object);
       }
-      return is_cuda
-                 ? gpu::generate_gpu_code(function, target, table)
-                 : gpu::generate_emulated(function, target,
-                                          {.check_global = identity.is_watched}, table);
+      return is_cuda ? gpu::generate_gpu_code(function, target, table)
+                     : gpu::generate_emulated(function, target,
+                                              {.check_global = identity.is_watched}, table);
     });
   }
 
@@ -182,10 +208,10 @@ KernelTable& kernel_table() {
 }  // namespace
 
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Device& device,
-                                        std::size_t launches) {
+                                        std::size_t launches, CodeTier tier) {
   std::optional<LaunchTable> table;
   if (launches > 0 && device.target().is_gpu()) table = gpu::launch_table(function, launches);
-  return kernel_table().get(function, device.target(), device.is_cuda(), table);
+  return kernel_table().get(function, device.target(), device.is_cuda(), table, false, tier);
 }
 
 std::size_t most_launches(const ir::Function& function, const Device& device) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "dsl/codegen/host/code_tier.h"
 #include "dsl/ir/function.h"
 #include "dsl/launch/device.h"
 #include "runtime/artifact.h"
@@ -19,6 +20,7 @@ namespace tilewright::dsl {
 struct CompileStatistics {
   std::int64_t compiled = 0;              // programs that went through code generation
   std::int64_t loaded = 0;                // programs whose code an earlier process had kept
+  std::int64_t quick = 0;                 // of both, those whose code was quick at first
   std::int64_t found = 0;                 // requests answered from the table
   double seconds = 0;                     // spent on both, summed over threads
   std::int64_t kept = 0, kept_bytes = 0;  // kernels that are kept, and their code
@@ -30,10 +32,11 @@ struct CompileStatistics {
 
 // Thread safe. Raises `Error` where the program does not verify. With `launches`, compiles that
 // many launches as one (runtime/artifact.h); `most_launches` says how many a program's code can
-// take.
+// take. Quick code is for hosts, and for kernels that are not compiled yet; its full code waits for
+// `begin_full_code` (full_code.h). Asked for full code, generates it where it waits.
 std::shared_ptr<const Artifact> compile(const ir::Function& function,
                                         const Device& device = Device::cpu(),
-                                        std::size_t launches = 0);
+                                        std::size_t launches = 0, CodeTier tier = CodeTier::full);
 std::size_t most_launches(const ir::Function& function, const Device& device);
 // For launches that know their memory: on an emulated device each access of global memory is looked
 // up (emulator/known_memory.h). Elsewhere as `compile`.

@@ -23,12 +23,16 @@ EntryKey entry_key(const ObjectIdentity& identity) {
       .add("program", identity.program)
       .add(compiler_key())
       .add(target_key(identity.target))
-      .add("checked", identity.is_watched);
+      .add("checked", identity.is_watched)
+      .add("code", identity.tier == CodeTier::quick ? "quick" : "full");
 }
 
-void log_miss(const ObjectIdentity& identity, const EntryKey& key) {
+}  // namespace
+
+void log_missing_object(const ObjectIdentity& identity) {
   const std::vector<std::string> topics = env::log();
-  if (std::ranges::find(topics, "cache") == topics.end()) return;
+  if (!may_be_kept() || std::ranges::find(topics, "cache") == topics.end()) return;
+  const EntryKey key = entry_key(identity);
   std::string why = "no entry of this program";
   if (const auto nearest = host_objects.nearest(key, "program")) {
     why = "the nearest entry differs in";
@@ -40,8 +44,6 @@ void log_miss(const ObjectIdentity& identity, const EntryKey& key) {
       concat("tilewright: kernel ", identity.function.name, " is compiled: ", why, "\n").c_str(),
       stderr);
 }
-
-}  // namespace
 
 EntryKey compiler_key() {
   const CompilerIdentity identity = compiler_identity();
@@ -62,13 +64,9 @@ EntryKey target_key(const Target& target) {
 // An entry is the bytes of scratch memory, and the object.
 std::optional<HostObject> kept_object(const ObjectIdentity& identity) {
   if (!may_be_kept()) return {};
-  const EntryKey key = entry_key(identity);
-  const std::vector<char> entry = host_objects.find(key);
+  const std::vector<char> entry = host_objects.find(entry_key(identity));
   HostObject object;
-  if (entry.size() <= sizeof object.scratch_bytes) {
-    log_miss(identity, key);
-    return {};
-  }
+  if (entry.size() <= sizeof object.scratch_bytes) return {};
   std::memcpy(&object.scratch_bytes, entry.data(), sizeof object.scratch_bytes);
   object.bytes.assign(entry.begin() + sizeof object.scratch_bytes, entry.end());
   return object;

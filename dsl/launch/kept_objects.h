@@ -18,11 +18,13 @@ struct ObjectIdentity {
   Hash program;  // the function's content
   const Target& target;
   bool is_watched = false;  // compiled to check its accesses
+  CodeTier tier = CodeTier::full;
 };
 
-// Nothing where there is none, or where nothing may be kept. Where misses are logged, one line says
-// how the nearest entry of the same program differs. Thread safe.
+// Nothing where there is none, or where nothing may be kept. Thread safe.
 std::optional<HostObject> kept_object(const ObjectIdentity& identity);
+// Where misses are logged, prints how the nearest entry of the same program differs.
+void log_missing_object(const ObjectIdentity& identity);
 void keep_object(const ObjectIdentity& identity, const HostObject& object);
 // The object of a program before its passes, as it was kept, or generated again with the same
 // bytes.

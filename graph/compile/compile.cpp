@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "dsl/launch/full_code.h"
 #include "graph/compile/call_gate.h"
 #include "graph/compile/function_plans.h"
 #include "graph/compile/marks/mark_scope.h"
@@ -147,8 +148,13 @@ TensorResults CompiledFunction::call_structures(const graph::Call& call) const {
 
 void CompiledFunction::measure(const std::vector<Tensor>& arguments, std::int64_t calls) const {
   require(calls >= 1, "[measure] calls is ", calls, "; it must be at least 1");
-  for (; calls > 0; --calls) state_->call(arguments, 1, true);
+  for (; calls > 0; --calls) {
+    state_->call(arguments, 1, true);
+    finish_compiling();  // the first call may have compiled
+  }
 }
+
+void finish_compiling() { dsl::finish_full_code(); }
 
 std::vector<Recompilation> CompiledFunction::recompilations() const {
   GatedLock lock(*state_);

@@ -261,6 +261,10 @@ auto compile(M& module, Member member, Options options = {}) {
   return detail::following(module, compile(detail::bound(module, member), std::move(options)));
 }
 
+// Generates the full code of all kernels of the process that run quick code
+// (Options::first_code), on this thread and the background's. Thread safe.
+void finish_compiling();
+
 // Compiles the function for these arguments, where it is not, by calling it, and saves it.
 template <typename Function, typename... Arguments>
 void save_package(const std::string& file, const Function& compiled,

@@ -401,7 +401,7 @@ class PlanMaker {
       run_.kernels = interpreted_kernels(body_->functions, uses_, options_.shuffle_interpreted);
       return;
     }
-    run_.kernels = compile_kernels(body_->functions, uses_, options_.device);
+    run_.kernels = compile_kernels(body_->functions, uses_, options_.device, options_.first_code);
     for (std::size_t i = 0; i < uses_.size(); ++i)
       body_->programs[i].compile_seconds = uses_[i].compile_seconds;
   }

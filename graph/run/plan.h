@@ -18,6 +18,7 @@
 
 #include "dsl/launch/device.h"
 #include "graph/ir/ir.h"
+#include "graph/ir/options/first_code.h"
 #include "graph/ir/options/matmul_precision.h"
 #include "graph/lower/blocks/block_request.h"
 #include "graph/run/plan_contents.h"
@@ -44,6 +45,7 @@ struct PlanOptions {
   // which they are numbered: none may depend on another.
   std::optional<std::uint64_t> shuffle_interpreted = {};
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
+  FirstCode first_code = FirstCode::full;
   Device device = default_device();
   BlockSizes blocks = {};  // requested for every program
   // Plans of the same function for other sizes are made too: programs take the number of rows as an

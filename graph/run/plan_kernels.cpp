@@ -1,10 +1,12 @@
 #include "graph/run/plan_kernels.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 
 #include "dsl/interpret/interpret.h"
 #include "dsl/launch/compile.h"
+#include "dsl/launch/full_code.h"
 #include "runtime/cpu/beside.h"
 
 namespace tilewright::graph {
@@ -12,17 +14,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Fewer kernels are compiled before anybody waits.
+constexpr std::ptrdiff_t least_for_quick_code = 8;
+
+dsl::CodeTier first_tier(FirstCode first_code, std::span<ProgramUse> uses) {
+  const auto compiled =
+      std::ranges::count_if(uses, [](const ProgramUse& use) { return !use.call; });
+  const bool is_quick = first_code == FirstCode::quick ||
+                        (first_code == FirstCode::automatic && compiled >= least_for_quick_code);
+  return is_quick ? dsl::CodeTier::quick : dsl::CodeTier::full;
+}
+
 // On the host code for one grid and for several is the same.
 void compile_kernel(const ir::Function& function, ProgramUse& use, const Device& device,
-                    bool is_gpu, ExecutableKernel& kernel) {
+                    dsl::CodeTier tier, ExecutableKernel& kernel) {
+  const bool is_gpu = device.target().is_gpu();
   Clock::time_point begin = Clock::now();
   bool is_batched = use.batch > 1;
   if (is_batched)
-    kernel.batched = dsl::compile(function, device, static_cast<std::size_t>(use.batch));
+    kernel.batched = dsl::compile(function, device, static_cast<std::size_t>(use.batch), tier);
   if (!is_gpu && is_batched)
     kernel.single = kernel.batched;
   else if (!is_batched || use.runs_alone)
-    kernel.single = dsl::compile(function, device, 0);
+    kernel.single = dsl::compile(function, device, 0, tier);
   use.compile_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -30,21 +44,23 @@ void compile_kernel(const ir::Function& function, ProgramUse& use, const Device&
 
 // Two threads, since one program may take as long as all the others.
 std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> functions,
-                                              std::span<ProgramUse> uses, const Device& device) {
+                                              std::span<ProgramUse> uses, const Device& device,
+                                              FirstCode first_code) {
   std::vector<ExecutableKernel> kernels(functions.size());
-  const bool is_gpu = device.target().is_gpu();
+  const dsl::CodeTier tier = first_tier(first_code, uses);
   std::atomic<std::size_t> next = 0;
   auto work = [&] {
     for (std::size_t i; (i = next++) < functions.size();) {
       kernels[i].name = functions[i].name;
       kernels[i].call = uses[i].call;
-      if (!kernels[i].call) compile_kernel(functions[i], uses[i], device, is_gpu, kernels[i]);
+      if (!kernels[i].call) compile_kernel(functions[i], uses[i], device, tier, kernels[i]);
     }
   };
   if (functions.size() > 1)
     run_beside(work);
   else
     work();
+  dsl::begin_full_code();
   return kernels;
 }
 

@@ -8,6 +8,7 @@
 
 #include "dsl/ir/function.h"
 #include "dsl/launch/device.h"
+#include "graph/ir/options/first_code.h"
 #include "runtime/plan/executable.h"
 
 namespace tilewright::graph {
@@ -20,10 +21,11 @@ struct ProgramUse {
   double compile_seconds = 0;  // that code generation took, written by compile_kernels
 };
 
-// Code for one grid, for several as one, or for both, as `uses` says of each function. Raises the
-// first error of code generation.
+// Code for one grid, for several as one, or for both, as `uses` says of each function. Begins the
+// full code of kernels that run quick code. Raises the first error of code generation.
 std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> functions,
-                                              std::span<ProgramUse> uses, const Device& device);
+                                              std::span<ProgramUse> uses, const Device& device,
+                                              FirstCode first_code);
 
 // Kernels that call the interpreter; with a seed the programs of a grid come in its order.
 std::vector<ExecutableKernel> interpreted_kernels(std::span<const ir::Function> functions,

@@ -12,7 +12,7 @@ namespace tilewright {
 struct Recording::Body {
   // A kernel that runs on the calling thread alone is called directly.
   struct RecordedLaunch {
-    HostFunction host;  // null: through the pool, or a host call
+    const HostEntry* host;  // null: through the pool, or a host call
     const Argument* arguments;
     Grid grid;
     std::int64_t count;
@@ -49,7 +49,7 @@ struct Recording::Body {
   void run_on_host(std::int64_t times, LaunchTimes* measured);
   void run_one(const RecordedLaunch& step, void* scratch_memory) const {
     if (step.host != nullptr && !is_tracing())
-      step.host(step.arguments, step.grid.size, 0, step.count, scratch_memory);
+      step.host->load()(step.arguments, step.grid.size, 0, step.count, scratch_memory);
     else
       run_step(*executable, *step.step, step.arguments);
   }
@@ -100,10 +100,11 @@ void Recording::Body::resolve_steps() {
     const Grid& grid = executable->grids[step.first_grid];
     const auto& artifact = executable->kernels[step.kernel].single;
     std::int64_t count = grid.count();
-    bool alone = artifact != nullptr && step.grids == 1 && (count == 1 || threads == 1);
+    bool alone =
+        artifact != nullptr && artifact->host && step.grids == 1 && (count == 1 || threads == 1);
     if (alone) scratch_bytes = std::max(scratch_bytes, artifact->scratch_bytes);
-    steps.push_back(
-        {alone ? artifact->host : nullptr, arguments.data() + step.first_slot, grid, count, &step});
+    steps.push_back({alone ? &artifact->host : nullptr, arguments.data() + step.first_slot, grid,
+                     count, &step});
   }
   if (scratch_bytes > 0) scratch = Buffer::allocate(scratch_bytes);
 }

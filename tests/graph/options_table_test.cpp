@@ -318,6 +318,22 @@ Finding locked(const Situation& at) {
   return {error_of([&] { at.call(f); }) != "no error", f};
 }
 
+// Quick code, until there is full code with the same bits. (Of a function like no other, since
+// kernels are shared.) On a GPU nothing runs code of the host.
+Finding quick(const Situation& at) {
+  static double number = 0.5;
+  number += 0.001;
+  const Layer layer;
+  auto body = [layer, factor = number](const Tensor& t) { return layer(t) * factor; };
+  const std::int64_t before = dsl::compile_statistics().quick;
+  Compiled f = at.compiled(body, {.first_code = FirstCode::quick});
+  const std::vector<float> first = at.call(f).to_vector<float>();
+  const bool is_quick = at.is("gpu") || dsl::compile_statistics().quick > before;
+  finish_compiling();
+  EXPECT_EQ(at.call(f).to_vector<float>(), first) << at.name;
+  return {is_quick, f};
+}
+
 const std::vector<Row> rows = {
     {"`freezing`", freezing},
     {"`mode`: reduce-overhead", recorded},
@@ -328,6 +344,7 @@ const std::vector<Row> rows = {
     {"`fullgraph`", whole},
     {"`backend`: aot_eager", unfused},
     {"`matmul_precision`: high", imprecise},
+    {"`first_code`: quick", quick},
     {"`device`", placed},
     {"`dynamic`: always", always},
     {"`dynamic`: never", never},

@@ -1,4 +1,5 @@
-// Host code equals the interpreter on random tile programs, for each instruction set of this host.
+// Host code equals the interpreter on random tile programs, for each instruction set of this host,
+// and quick code has the bits of full code.
 //
 // The programs are cut into parts, so that test runners spread them over processors; 3,200 in all.
 #include <gtest/gtest.h>
@@ -30,8 +31,16 @@ void run_host_code(const Artifact& artifact, const Grid& grid,
   // In two ranges, as two workers would have it.
   std::int64_t half = grid.count() / 2;
   auto* aligned = reinterpret_cast<void*>(address);
-  artifact.host(arguments.data(), grid.size, 0, half, aligned);
-  artifact.host(arguments.data(), grid.size, half, grid.count(), aligned);
+  artifact.host.load()(arguments.data(), grid.size, 0, half, aligned);
+  artifact.host.load()(arguments.data(), grid.size, half, grid.count(), aligned);
+}
+
+std::vector<HostArray> computed_by(const Artifact& artifact, const RandomProgram& program,
+                                   const ir::Function& function) {
+  return arguments_after(
+      program, function,
+      [&](const ir::Function&, const Grid& grid, std::span<const Argument> arguments,
+          std::span<const ir::Memory>) { run_host_code(artifact, grid, arguments); });
 }
 
 std::string check_program(std::uint64_t seed) {
@@ -39,12 +48,14 @@ std::string check_program(std::uint64_t seed) {
   try {
     ir::Function function = program.function;
     dsl::run_passes(function);
-    auto artifact = dsl::generate_host_code(function, target_of(seed));
-    auto actual = arguments_after(
-        program, function,
-        [&](const ir::Function&, const Grid& grid, std::span<const Argument> arguments,
-            std::span<const ir::Memory>) { run_host_code(*artifact, grid, arguments); });
-    return difference(program, expected_arguments(program), actual);
+    const dsl::Target target = target_of(seed);
+    const auto actual = computed_by(*dsl::generate_host_code(function, target), program, function);
+    const std::string wrong = difference(program, expected_arguments(program), actual);
+    if (!wrong.empty() || seed % 4 != 0 || !dsl::has_quick_code(function, target)) return wrong;
+    const auto quick = dsl::load_host_object(
+        function, dsl::generate_host_object(function, target, dsl::CodeTier::quick));
+    const ExpectedArguments exactly{actual, std::vector<std::vector<double>>(actual.size())};
+    return difference(program, exactly, computed_by(*quick, program, function));
   } catch (const std::exception& error) {
     return concat(error.what(), "\n", ir::print(program.function));
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/compile/compile.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
 #include "tools/bench/device_clock.h"
@@ -29,6 +30,7 @@ struct Contender {
 // The first runs are not counted, since they find the caches full of another program's data, and
 // processors that slept; unless that does not matter.
 double sample_of(const std::function<void()>& run) {
+  finish_compiling();
   double start = now_s(), seconds = 0;
   do {
     run();

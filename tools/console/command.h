@@ -20,12 +20,14 @@ struct Command {
   void (*add)(CLI::App& command);  // declares options and sets the callback
 };
 
-// --mode, --backend, --matmul-precision, --device, --tune-seconds, --tune-in-background,
-// --freezing, --write-plan, --locked, --threads, as several commands take them.
+// --mode, --backend, --matmul-precision, --first-code, --device, --tune-seconds,
+// --tune-in-background, --freezing, --write-plan, --locked, --threads, as several commands take
+// them.
 struct RunOptions {
   std::string mode = "default";
   std::string backend = "tilewright";
   std::string matmul_precision = "highest";
+  std::string first_code = "automatic";
   std::string device;  // as `chosen_device` takes it
   std::string write_plan, locked_plan;
   double tune_seconds = Options{.device = Device::cpu()}.tune_seconds;

@@ -40,6 +40,12 @@ void RunOptions::add_to(CLI::App& command) {
                   "of f32: highest, or high: GPUs multiply it as tf32, hosts may transform "
                   "the rows of convolutions (Winograd)")
       ->capture_default_str();
+  command
+      .add_option("--first-code", first_code,
+                  "that the host's first calls run: quick, a third of the time to generate, until "
+                  "full code takes over in the background; full; or automatic, quick from 8 "
+                  "kernels on")
+      ->capture_default_str();
   add_device_option(command, device,
                     "where to run: cpu, cuda:0, or emulated:sm_80, emulated:sm_90a, ...: a GPU's "
                     "code run on the host, thousands of times slower");
@@ -93,6 +99,7 @@ Options RunOptions::compile_options() const {
     options.mode = parse_mode(option_spelling(mode));
     options.backend = parse_backend(backend);
     options.matmul_precision = parse_matmul_precision(matmul_precision);
+    options.first_code = parse_first_code(first_code);
   });
   require_use(tune_seconds > 0 && std::isfinite(tune_seconds), "[compile] --tune-seconds is ",
               tune_seconds, "; seconds above 0 are wanted");

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "dsl/codegen/host/code_tier.h"
 #include "dsl/ir/function.h"
 #include "dsl/target/target.h"
 #include "runtime/artifact.h"
@@ -20,8 +21,13 @@ struct HostObject {
   std::int64_t scratch_bytes = 0;  // that a worker needs while it runs
 };
 
+// True if quick code of the function differs from full code. Kernels that use AMX have none, since
+// LLVM allocates its registers otherwise without optimisation.
+bool has_quick_code(const ir::Function& function, const Target& target);
+
 // Generates code for a verified function. Thread safe.
-HostObject generate_host_object(const ir::Function& function, const Target& target);
+HostObject generate_host_object(const ir::Function& function, const Target& target,
+                                CodeTier tier = CodeTier::full);
 // The kernel of an object, which is that of the function: its names and parameters are the
 // artifact's. Thread safe; uses no LLVM.
 std::shared_ptr<const Artifact> load_host_object(const ir::Function& function,

@@ -40,8 +40,10 @@ llvm::Value* Emitter::small_number(const Inst& inst, const Position& position) {
 }
 
 // Hides the value from LLVM behind an empty asm. Else LLVM would shift bytes, for which there is no
-// instruction, before it widens them, and would widen them again for each shift.
+// instruction, before it widens them, and would widen them again for each shift. Without
+// optimisation it does neither.
 llvm::Value* Emitter::as_it_is(llvm::Value* lanes) {
+  if (tier_ == CodeTier::quick) return lanes;
   auto* type = llvm::FunctionType::get(lanes->getType(), {lanes->getType()}, false);
   auto* call = b_.CreateCall(type, llvm::InlineAsm::get(type, "", "=v,0", false), {lanes});
   call->setDoesNotAccessMemory();

@@ -10,7 +10,8 @@ using ir::Inst;
 using ir::Op;
 using ir::Value;
 
-Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Target& target)
+Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Target& target,
+                 CodeTier tier)
     : Arithmetic(module),
       function_(function),
       target_(target),
@@ -20,6 +21,7 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
       live_rows_(live_rows(function, facts_)),
       live_columns_(live_columns(function, facts_)),
       products_(defs_, facts_, live_rows_, target_),
+      tier_(tier),
       scalars_(function.types.size(), nullptr),
       use_counts_(function.types.size(), 0) {
   ir::for_each_inst(function.body, [&](const Inst& inst) {

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dsl/codegen/host/code_tier.h"
 #include "dsl/codegen/host/plan/gather_course.h"
 #include "dsl/codegen/host/plan/product_plan.h"
 #include "dsl/codegen/host/plan/schedule.h"
@@ -64,7 +65,7 @@ struct Position {
 
 class Emitter : Arithmetic {
  public:
-  Emitter(llvm::Module& module, const ir::Function& function, const Target& target);
+  Emitter(llvm::Module& module, const ir::Function& function, const Target& target, CodeTier tier);
   void run(const std::string& entry_name);
   std::int64_t scratch_bytes() const { return scratch_peak_; }
 
@@ -352,6 +353,7 @@ class Emitter : Arithmetic {
   std::vector<std::optional<ir::Value>> live_rows_, live_columns_;
   ProductPlans products_;
 
+  CodeTier tier_;
   std::vector<llvm::Value*> scalars_;  // of values without axes; pointers as llvm pointers
   std::unordered_map<ir::Value, Slot> slots_;
   std::unordered_map<ir::Value, Array> arrays_;

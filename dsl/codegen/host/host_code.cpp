@@ -1,4 +1,6 @@
 // From a function of tile IR to machine code in this process: emission, LLVM's passes, loading.
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include "dsl/codegen/host/codegen.h"
@@ -17,13 +19,26 @@ namespace {
 constexpr const char* llvm_passes =
     "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm),"
     "early-cse,adce)";
+// The part of quick code's.
+constexpr const char* quick_llvm_passes = "function(sroa,early-cse<memssa>)";
 
 struct Generated {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
   std::unique_ptr<llvm::TargetMachine> machine;
   std::int64_t scratch_bytes = 0;
+  Registers registers = Registers::allocated;
+  std::string reported;  // LLVM's first error, after which it goes on
 };
+
+// Without a handler LLVM ends the process.
+void note_error(const llvm::DiagnosticInfo* info, void* reported) {
+  std::string& text = *static_cast<std::string*>(reported);
+  if (info->getSeverity() != llvm::DS_Error || !text.empty()) return;
+  llvm::raw_string_ostream stream(text);
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  info->print(printer);
+}
 
 // LLVM's lists of facts about parameters take memory quadratic in their number.
 constexpr std::size_t most_parameters = 4096;
@@ -40,7 +55,15 @@ void require_short_blocks(const llvm::Module& module, const std::string& name) {
               " are compiled at the most; use loops, or several kernels");
 }
 
-void generate(const ir::Function& function, const Target& target, Generated& g) {
+// Products keep their sums in registers, for which it pays to allocate these well.
+bool has_products(const ir::Function& function) {
+  bool found = false;
+  ir::for_each_inst(function.body,
+                    [&](const ir::Inst& inst) { found = found || inst.op == ir::Op::dot_; });
+  return found;
+}
+
+void generate(const ir::Function& function, const Target& target, CodeTier tier, Generated& g) {
   require(function.params.size() <= most_parameters, "[codegen] ", function.name, " has ",
           function.params.size(), " parameters; a processor's code takes ", most_parameters,
           " at the most; put numbers into an array");
@@ -51,27 +74,36 @@ void generate(const ir::Function& function, const Target& target, Generated& g) 
           "; a host's code is made of a function that is traced or "
           "scheduled");
   g.context = std::make_unique<llvm::LLVMContext>();
+  g.context->setDiagnosticHandlerCallBack(note_error, &g.reported);
   g.module = std::make_unique<llvm::Module>(function.name, *g.context);
-  g.machine = value_of(machine_builder(target).createTargetMachine(), "choosing the processor");
+  const bool is_quick = tier == CodeTier::quick;
+  llvm::orc::JITTargetMachineBuilder builder = machine_builder(target);
+  if (is_quick) builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::None);
+  g.machine = value_of(builder.createTargetMachine(), "choosing the processor");
+  g.registers = !is_quick || has_products(function) ? Registers::allocated : Registers::spilled;
   g.module->setTargetTriple(g.machine->getTargetTriple());
   g.module->setDataLayout(g.machine->createDataLayout());
-  Emitter emitter(*g.module, scheduled, target);
+  Emitter emitter(*g.module, scheduled, target, tier);
   emitter.run(std::string(kernel_entry));
   g.scratch_bytes = emitter.scratch_bytes();
   verify_llvm(*g.module, function.name);
-  run_llvm_passes(*g.module, g.machine.get(), llvm_passes);
+  run_llvm_passes(*g.module, g.machine.get(), is_quick ? quick_llvm_passes : llvm_passes);
   require_short_blocks(*g.module, function.name);
 }
 
 // The result of `use` on the function's module.
 template <typename Use>
-auto of_generated(const ir::Function& function, const Target& target, const Use& use) {
+auto of_generated(const ir::Function& function, const Target& target, CodeTier tier,
+                  const Use& use) {
   initialise_llvm();
   Generated g;
   return or_leave_behind(
       [&] {
-        generate(function, target, g);
-        return use(g);
+        generate(function, target, tier, g);
+        auto result = use(g);
+        if (!g.reported.empty())
+          throw InternalError(concat("[codegen] ", function.name, ": ", g.reported));
+        return result;
       },
       g.module, g.machine, g.context);
 }
@@ -90,9 +122,14 @@ std::string text_of(Generated& g, const std::string& form) {
 
 }  // namespace
 
-HostObject generate_host_object(const ir::Function& function, const Target& target) {
-  return of_generated(function, target, [](Generated& g) {
-    const auto bytes = assemble(*g.module, *g.machine, llvm::CodeGenFileType::ObjectFile);
+bool has_quick_code(const ir::Function& function, const Target& target) {
+  return !target.has_tiles || !has_products(function);
+}
+
+HostObject generate_host_object(const ir::Function& function, const Target& target, CodeTier tier) {
+  return of_generated(function, target, tier, [](Generated& g) {
+    const auto bytes =
+        assemble(*g.module, *g.machine, llvm::CodeGenFileType::ObjectFile, g.registers);
     return HostObject{{bytes.begin(), bytes.end()}, g.scratch_bytes};
   });
 }
@@ -122,7 +159,8 @@ std::int64_t host_code_bytes(const Artifact& artifact) { return loaded_bytes(art
 
 std::string host_code_text(const ir::Function& function, const Target& target,
                            const std::string& form) {
-  return of_generated(function, target, [&](Generated& g) { return text_of(g, form); });
+  return of_generated(function, target, CodeTier::full,
+                      [&](Generated& g) { return text_of(g, form); });
 }
 
 }  // namespace tilewright::dsl

@@ -3,6 +3,7 @@
 #include <execinfo.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/MathExtras.h>
 #include <llvm/Support/TargetSelect.h>
@@ -79,14 +80,33 @@ llvm::orc::JITTargetMachineBuilder machine_builder(const Target& target) {
   return builder;
 }
 
+namespace {
+
+// Adds the passes of code generation. How registers are allocated without optimisation is an option
+// of LLVM's for the whole process, which it reads here; with optimisation it makes no difference.
+bool add_passes(llvm::TargetMachine& machine, llvm::legacy::PassManager& passes,
+                llvm::raw_pwrite_stream& stream, llvm::CodeGenFileType form, Registers registers) {
+  if (machine.getOptLevel() != llvm::CodeGenOptLevel::None)
+    return machine.addPassesToEmitFile(passes, stream, nullptr, form);
+  static std::mutex mutex;
+  static auto* const option = static_cast<llvm::cl::opt<llvm::cl::boolOrDefault>*>(
+      llvm::cl::getRegisteredOptions().lookup("optimize-regalloc"));
+  check(option != nullptr, "LLVM has no option for the allocation of registers");
+  std::lock_guard lock(mutex);
+  option->setValue(registers == Registers::allocated ? llvm::cl::BOU_TRUE : llvm::cl::BOU_UNSET);
+  return machine.addPassesToEmitFile(passes, stream, nullptr, form);
+}
+
+}  // namespace
+
 llvm::SmallVector<char, 0> assemble(llvm::Module& module, llvm::TargetMachine& machine,
-                                    llvm::CodeGenFileType form) {
+                                    llvm::CodeGenFileType form, Registers registers) {
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   auto passes = std::make_unique<llvm::legacy::PassManager>();
   or_leave_behind(
       [&] {
-        if (machine.addPassesToEmitFile(*passes, stream, nullptr, form))
+        if (add_passes(machine, *passes, stream, form, registers))
           throw InternalError("[codegen] this processor has no code emitter");
         passes->run(module);
       },

@@ -70,9 +70,16 @@ void initialise_llvm();
 // How code for a target of the host is generated.
 llvm::orc::JITTargetMachineBuilder machine_builder(const Target& target);
 
+// Where values live in code that is generated without other optimisation.
+enum class Registers : std::uint8_t {
+  allocated,  // in registers for as long as possible
+  spilled     // in memory between blocks, which takes less than half the time to generate
+};
+
 // The code of a module, as an object file or as text. The module is used up.
 llvm::SmallVector<char, 0> assemble(llvm::Module& module, llvm::TargetMachine& machine,
-                                    llvm::CodeGenFileType form);
+                                    llvm::CodeGenFileType form,
+                                    Registers registers = Registers::allocated);
 
 // The linker of one target, for the life of the process. Thread safe.
 class Linker {

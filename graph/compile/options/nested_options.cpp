@@ -38,6 +38,7 @@ void note_nested(const Options& inner) {
   look_at("past_limit", &Options::past_limit);
   look_at("verify_capture", &Options::verify_capture);
   look_at("matmul_precision", &Options::matmul_precision);
+  look_at("first_code", &Options::first_code);
   look_at("device", &Options::device);
   look_at("tune_in_background", &Options::tune_in_background);
   look_at("freezing", &Options::freezing);

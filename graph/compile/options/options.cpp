@@ -11,6 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 4> mode_names = {
     "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"};
 constexpr std::array<std::string_view, 2> precision_names = {"highest", "high"};
+constexpr std::array<std::string_view, 3> first_code_names = {"automatic", "quick", "full"};
 constexpr std::array<std::string_view, 3> backend_names = {"eager", "aot_eager", "tilewright"};
 constexpr std::array<std::string_view, 5> stance_names = {
     "compile", "force_eager", "eager_on_recompile", "fail_on_recompile", "eager_then_compile"};
@@ -48,6 +49,10 @@ std::string_view name_of(MatmulPrecision precision) {
 }
 MatmulPrecision parse_matmul_precision(std::string_view name) {
   return static_cast<MatmulPrecision>(parse(precision_names, name, "matmul_precision"));
+}
+
+FirstCode parse_first_code(std::string_view name) {
+  return static_cast<FirstCode>(parse(first_code_names, name, "first_code"));
 }
 
 }  // namespace tilewright

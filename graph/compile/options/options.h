@@ -8,6 +8,7 @@
 
 #include "dsl/launch/device.h"
 #include "graph/compile/calls/contract.h"
+#include "graph/ir/options/first_code.h"
 #include "graph/ir/options/matmul_precision.h"
 #include "graph/tensor/checks/index_checks.h"
 
@@ -66,6 +67,8 @@ struct Options {
   // no guard sees: a capture costs some microseconds an operation.
   int verify_capture = 0;
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
+  FirstCode first_code =
+      FirstCode::automatic;  // of the host; finish_compiling() waits for the rest
   // Where code runs if all of its tensors are on the host; if some are on a GPU, it runs there.
   Device device = default_device();
   // Threads that a launch on the host may take: at most so many of thread_count(), for which its

@@ -57,9 +57,13 @@ ResolvedOptions resolve(const Options& options) {
                          .locked_plan = options.locked_plan,
                          .plan = {.fuse = options.backend == Backend::tilewright,
                                   .matmul_precision = options.matmul_precision,
+                                  .first_code = options.first_code,
                                   .device = options.device}};
   // What is searched for in the background starts with what is known.
-  if (options.tune_in_background || mode.searches)
+  const bool is_tuned = options.tune_in_background || mode.searches;
+  if (is_tuned && options.first_code == FirstCode::automatic)
+    result.plan.first_code = FirstCode::full;
+  if (is_tuned)
     result.plan.tune =
         PlanTuning{.searches = !options.tune_in_background, .seconds = options.tune_seconds};
   return result;

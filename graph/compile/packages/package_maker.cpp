@@ -182,7 +182,7 @@ std::uint32_t PackageMaker::control_flow_of(const PlannedControlFlow& planned) {
 std::uint32_t PackageMaker::code_of(const Plan& plan, std::size_t program) {
   const ExecutableKernel& kernel = plan.executable()->kernels[program];
   const auto& artifact = kernel.single ? kernel.single : kernel.batched;
-  if (artifact == nullptr || artifact->host == nullptr) {
+  if (artifact == nullptr || !artifact->host) {
     std::string names;
     for (const std::string& op : plan.programs()[program].user_ops)
       names += concat(names.empty() ? "" : ", ", op);

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "dsl/launch/full_code.h"
 #include "graph/ir/text.h"
 #include "graph/regions/text/text.h"
 #include "graph/run/plan_tasks.h"
@@ -178,6 +179,8 @@ void BoundPlan::fill(PlanReport& report) const {
   report.frozen_bytes = frozen.value_bytes;
   report.lower_seconds = plan.lower_seconds();
   report.compile_seconds = plan.compile_seconds();
+  for (const ExecutableKernel& kernel : plan.executable()->kernels)
+    if (kernel.single && dsl::awaits_full_code(*kernel.single)) ++report.awaiting_full_code;
   report.tuning = chosen_.tuning_text();
 }
 

@@ -124,7 +124,12 @@ std::string explain(const PlanReport& plan) {
       // Segments are recorded while the function runs, at each call.
       plan.segment.empty() ? concat("captured in ", of_seconds(plan.capture_seconds), ", ") : "",
       "fused and lowered in ", of_seconds(plan.lower_seconds), ", compiled in ",
-      of_seconds(plan.compile_seconds), "\n");
+      of_seconds(plan.compile_seconds),
+      plan.awaiting_full_code > 0
+          ? concat("; ", counted(plan.awaiting_full_code, "kernel runs", "kernels run"),
+                   " quick code until full code is generated in the background")
+          : "",
+      "\n");
   if (plan.captured_tensors > 0)
     text += concat(
         "  uses ",

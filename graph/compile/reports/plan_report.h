@@ -50,7 +50,8 @@ struct PlanReport {
   std::int64_t packed_weights = 0, packed_bytes = 0;  // copies of frozen weights
   std::int64_t frozen_values = 0, frozen_bytes = 0;   // computed once from these (`freezing`)
   double capture_seconds = 0, lower_seconds = 0, compile_seconds = 0;  // wall
-  std::string tuning = {};  // what came of it, a sentence; empty: there was none
+  std::int64_t awaiting_full_code = 0;  // kernels that run quick code (Options::first_code)
+  std::string tuning = {};              // what came of it, a sentence; empty: there was none
   bool sizes_vary = false;  // made for sizes that change (`Options::dynamic`, mark_dynamic)
   std::string sizes = {};   // what was declared of those of its arguments, a line each
   // Where and why the graph breaks, "item at model.cpp:12 reads data, item at model.cpp:20 reads
