@@ -42,7 +42,6 @@ void compile_kernel(const ir::Function& function, ProgramUse& use, const Device&
 
 }  // namespace
 
-// Two threads, since one program may take as long as all the others.
 std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> functions,
                                               std::span<ProgramUse> uses, const Device& device,
                                               FirstCode first_code) {
@@ -56,10 +55,7 @@ std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> func
       if (!kernels[i].call) compile_kernel(functions[i], uses[i], device, tier, kernels[i]);
     }
   };
-  if (functions.size() > 1)
-    run_beside(work);
-  else
-    work();
+  run_beside(functions.size(), work);
   dsl::begin_full_code();
   return kernels;
 }

@@ -30,7 +30,7 @@ class RegionRunner final : public autotune::Runner {
            trial_.seconds(preferred_, settings_.least_seconds) >= settings_.least_seconds;
   }
 
-  // Two at a time: compiling takes longer than timing.
+  // Several at a time: compiling takes longer than timing.
   std::size_t prepare(std::span<const Point> batch, double until) override {
     std::erase_if(compiled_, [&](const auto& known) { return &known.second != &preferred_; });
     std::vector<RegionCandidate> results(batch.size());
@@ -44,7 +44,7 @@ class RegionRunner final : public autotune::Runner {
         is_ready[i] = true;
       }
     };
-    run_beside(work);
+    run_beside(batch.size(), work);
     std::size_t ready = 0;
     for (; ready < batch.size() && is_ready[ready]; ++ready)
       compiled_.emplace(batch[ready], std::move(results[ready]));

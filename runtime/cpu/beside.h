@@ -1,14 +1,17 @@
-// Work shared by two threads, for compiling: one program may take as long as all the others, and
-// loops of kernels have threads of their own (parallel.h), which bodies must not fork from.
+// Work shared by a few threads, for compiling: loops of kernels have threads of their own
+// (parallel.h), which bodies must not fork from.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 
 namespace tilewright {
 
-// Calls `work` on this thread and, if the system gives one, on a second at the same time; so it
-// must take its pieces from something both may ask. Returns when all calls have, and raises the
-// error of the first that failed.
-void run_beside(const std::function<void()>& work);
+// Calls `work` on this thread and, as far as the system gives them, on others at the same time; so
+// it must take its pieces from something all may ask. There are as many threads as launches may use
+// (thread_count()), at least 2, since one piece may take as long as all others, at most 16, and no
+// more than pieces. Returns when all calls have, and raises one of their errors, this thread's
+// first.
+void run_beside(std::size_t pieces, const std::function<void()>& work);
 
 }  // namespace tilewright

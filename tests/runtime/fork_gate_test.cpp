@@ -75,7 +75,7 @@ TEST(ForkGate, ManyThreadsComeAndGoWhileTheProcessForks) {
     threads.emplace_back([&] {
       while (!done) {
         InsideLibrary inside;
-        run_beside([&] {
+        run_beside(2, [&] {
           InsideLibrary helper;
           ++visits;
         });
