@@ -184,9 +184,9 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
 
 std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.text(); }
 
-std::string to_string(const Tensor& tensor) {
+std::string to_string(const Tensor& tensor, std::source_location w) {
   if (graph::Capture* capture = graph::Capture::active(); capture != nullptr && tensor.defined())
-    capture->before_placing(*tensor.body(), "to_string", std::source_location::current());
+    capture->before_placing(*tensor.body(), "to_string", w);
   return text_of(tensor, "to_string");
 }
 

@@ -56,6 +56,18 @@ TEST(Segments, AreReportedDumpedAndTold) {
   expect_contains(fast.dump(), "# segment to the end\n# signature: f32 2");
 }
 
+TEST(Segments, NameTheLineThatPrints) {
+  Compiled fast = compile(
+      [](const Tensor& x) { return x * static_cast<double>(to_string(x * 2).size()); }, quiet());
+  fast(full({2}, 1));
+  expect_contains(fast.explain(), "the graph breaks: to_string at segments_test.cpp:");
+  Compiled whole =
+      compile([](const Tensor& x) { return x * static_cast<double>(to_string(x).size()); },
+              {.fullgraph = true});
+  expect_contains(error_of([&] { whole(full({2}, 1)); }),
+                  "print() and log_callback() show a value");
+}
+
 TEST(Segments, NameEachBreak) {
   Compiled fast = compile(
       [](const Tensor& x) {

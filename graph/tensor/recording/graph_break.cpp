@@ -80,9 +80,11 @@ DataReadError::DataReadError(std::string_view operation, std::source_location wh
           {operation, "reads data", where}) {}
 
 PlacingError::PlacingError(std::string_view operation, std::source_location where)
-    : GraphBreak(concat("[", called(operation),
-                        "] the tensor has no memory while the function is captured", at_line(where),
-                        "; ask where tensors lie outside the compiled function"),
-                 {operation, "asks for memory", where}) {}
+    : GraphBreak(
+          concat("[", called(operation),
+                 "] the tensor has no memory while the function is captured", at_line(where), "; ",
+                 operation == "to_string" ? remedy(operation)
+                                          : "ask where tensors lie outside the compiled function"),
+          {operation, "asks for memory", where}) {}
 
 }  // namespace tilewright::graph

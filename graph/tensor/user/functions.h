@@ -213,6 +213,7 @@ dsl::LaunchArgument launch_argument(const Tensor& tensor);
 // ends the graph.)
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, const Device& device);  // Device::text
-std::string to_string(const Tensor& tensor);
+std::string to_string(const Tensor& tensor,
+                      std::source_location w = std::source_location::current());
 
 }  // namespace tilewright
