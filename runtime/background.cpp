@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -79,6 +80,8 @@ class Queue {
     return job->failure;
   }
 
+  static void end();
+
  private:
   void give_up(BackgroundJob::State& job, std::string why) {
     job.is_over = true;
@@ -114,7 +117,6 @@ class Queue {
     return {};
   }
 
-  static void end();
   static void before_fork();
   static void after_fork_in_parent();
   static void after_fork_in_child();
@@ -127,10 +129,29 @@ class Queue {
   bool is_running_ = false, has_ended_ = false;
 };
 
+std::atomic<bool> has_queue = false;
+
 Queue& queue() {
   static Queue& queue = *new Queue;
+  has_queue.store(true);
   return queue;
 }
+
+// Ends the queue when the main thread ends the process. A job may use objects that were made after
+// the queue, such as LLVM's of the first program that is compiled, and `atexit` would come after
+// their destructors. Objects of a thread are destroyed before all static ones.
+struct EndOfMainThread {
+  EndOfMainThread() {}  // so that there is something to do before main
+  ~EndOfMainThread() {
+    if (has_queue.load()) Queue::end();
+  }
+};
+bool watch_main_thread() {
+  if (::getpid() != static_cast<pid_t>(::syscall(SYS_gettid))) return false;
+  thread_local EndOfMainThread end;
+  return true;
+}
+[[maybe_unused]] const bool is_main_thread_watched = watch_main_thread();
 
 void Queue::end() {
   Queue& q = queue();

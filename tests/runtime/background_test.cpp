@@ -92,6 +92,26 @@ TEST(BackgroundJob, EndsWithItsProcess) {
   EXPECT_EXIT(exits(), testing::ExitedWithCode(7), "");
 }
 
+// As code generation does with LLVM's, which are made by the first program that is compiled.
+TEST(BackgroundJob, MayUseStaticObjectsThatItMadeUntilTheProcessEnds) {
+  auto exits = [] {
+    static std::atomic<bool> is_made = false, is_gone = false;
+    struct Noting {
+      ~Noting() { is_gone = true; }
+    };
+    static BackgroundJob job([](const std::stop_token& stop) {
+      static Noting noting;
+      is_made = true;
+      until_stopped(stop);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (is_gone) ::_exit(8);
+    });
+    while (!is_made) std::this_thread::yield();
+    std::exit(7);
+  };
+  EXPECT_EXIT(exits(), testing::ExitedWithCode(7), "");
+}
+
 TEST(BackgroundJob, IsOverInAChild) {
   BackgroundJob running(until_stopped), waiting(until_stopped);
   pid_t child = fork();
