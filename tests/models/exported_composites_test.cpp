@@ -66,7 +66,7 @@ TEST(ExportedComposites, Normalise) {
                    .with("normalized_shape", integers({3}))
                    .with("eps", 1e-5)
                    .one(),
-               rms_norm(x));
+               rms_norm(x, {}, 1e-5));
   Tensor grouped =
       OneCall("aten.group_norm.default").with("input", x).with("num_groups", std::int64_t{4}).one();
   expect_equal(grouped, layer_norm(x));

@@ -1,4 +1,4 @@
-// What code of the host the first calls of a compiled function run: an option of compile().
+// The kind of host code that the first calls of a compiled function run: an option of compile().
 #pragma once
 
 #include <cstdint>
