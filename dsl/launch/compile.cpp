@@ -59,7 +59,8 @@ class KernelTable {
       std::shared_ptr<const Artifact> loaded;
       if (!target.is_gpu()) {
         loaded = kept_kernel(identity);
-        if (!loaded && tier == CodeTier::quick && has_quick_code(function, target)) {
+        if (!loaded && tier == CodeTier::quick && has_quick_code(function, target) &&
+            runs_all_passes_unseen()) {
           identity.tier = CodeTier::quick;
           loaded = kept_kernel(identity);
         }

@@ -14,10 +14,6 @@
 namespace tilewright::dsl {
 namespace {
 
-bool may_be_kept() {
-  return env::skip_passes().empty() && env::stop_after().empty() && env::dump().empty();
-}
-
 EntryKey entry_key(const ObjectIdentity& identity) {
   return EntryKey()
       .add("program", identity.program)
@@ -29,9 +25,13 @@ EntryKey entry_key(const ObjectIdentity& identity) {
 
 }  // namespace
 
+bool runs_all_passes_unseen() {
+  return env::skip_passes().empty() && env::stop_after().empty() && env::dump().empty();
+}
+
 void log_missing_object(const ObjectIdentity& identity) {
   const std::vector<std::string> topics = env::log();
-  if (!may_be_kept() || std::ranges::find(topics, "cache") == topics.end()) return;
+  if (!runs_all_passes_unseen() || std::ranges::find(topics, "cache") == topics.end()) return;
   const EntryKey key = entry_key(identity);
   std::string why = "no entry of this program";
   if (const auto nearest = host_objects.nearest(key, "program")) {
@@ -63,7 +63,7 @@ EntryKey target_key(const Target& target) {
 
 // An entry is the bytes of scratch memory, and the object.
 std::optional<HostObject> kept_object(const ObjectIdentity& identity) {
-  if (!may_be_kept()) return {};
+  if (!runs_all_passes_unseen()) return {};
   const std::vector<char> entry = host_objects.find(entry_key(identity));
   HostObject object;
   if (entry.size() <= sizeof object.scratch_bytes) return {};
@@ -73,7 +73,7 @@ std::optional<HostObject> kept_object(const ObjectIdentity& identity) {
 }
 
 void keep_object(const ObjectIdentity& identity, const HostObject& object) {
-  if (!may_be_kept()) return;
+  if (!runs_all_passes_unseen()) return;
   std::vector<char> entry(sizeof object.scratch_bytes + object.bytes.size());
   std::memcpy(entry.data(), &object.scratch_bytes, sizeof object.scratch_bytes);
   std::ranges::copy(object.bytes, entry.begin() + sizeof object.scratch_bytes);

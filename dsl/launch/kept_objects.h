@@ -21,6 +21,8 @@ struct ObjectIdentity {
   CodeTier tier = CodeTier::full;
 };
 
+// False where a developer's settings change passes or print what they do.
+bool runs_all_passes_unseen();
 // Nothing where there is none, or where nothing may be kept. Thread safe.
 std::optional<HostObject> kept_object(const ObjectIdentity& identity);
 // Where misses are logged, prints how the nearest entry of the same program differs.
