@@ -18,6 +18,7 @@ class Rewriter {
  public:
   explicit Rewriter(const Graph& from) : from_(from), stand_in_(from.nodes.size()) {
     to_.nodes.reserve(from.nodes.size());
+    to_.marks = from.marks;  // before those of graphs that replace nodes
   }
   const Graph& from() const { return from_; }
   const Node& made(NodeId id) const { return to_.node(id); }  // a node of the new graph
@@ -61,7 +62,6 @@ class Rewriter {
     for (NodeId id : from_.outputs) to_.outputs.push_back(at(id));
     for (const Mutation& m : from_.mutations) to_.mutations.push_back({at(m.input), at(m.value)});
     to_.input_strides = from_.input_strides;
-    to_.marks = from_.marks;
     return std::move(to_);
   }
 

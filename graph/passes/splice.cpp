@@ -4,6 +4,16 @@
 
 namespace tilewright::graph {
 
+NodeId append_like(GraphBuilder& builder, const Node& node, std::vector<NodeId> operands,
+                   const Attributes& attributes) {
+  return chooses_dtype(node.op)
+             ? builder.append(node.op, std::move(operands), attributes, node.dtype)
+             : builder.append(node.op, std::move(operands), attributes);
+}
+NodeId append_like(GraphBuilder& builder, const Node& node, std::vector<NodeId> operands) {
+  return append_like(builder, node, std::move(operands), node.attributes);
+}
+
 std::vector<NodeId> splice(const Graph& graph, GraphBuilder& builder,
                            const std::vector<NodeId>& inputs) {
   std::vector<NodeId> ids(graph.nodes.size());
@@ -13,8 +23,7 @@ std::vector<NodeId> splice(const Graph& graph, GraphBuilder& builder,
     if (info(node.op).kind == Kind::input) continue;
     std::vector<NodeId> own;
     for (NodeId operand : node.operands) own.push_back(ids[operand]);
-    ids[id] = chooses_dtype(node.op) ? builder.append(node.op, own, node.attributes, node.dtype)
-                                     : builder.append(node.op, own, node.attributes);
+    ids[id] = append_like(builder, node, std::move(own));
   }
   return ids;
 }
