@@ -85,16 +85,19 @@ std::function<Tensor(const Tensor&)> jacobian(std::function<Tensor(const Tensor&
     auto of_list = [&f](const detail::TensorList& inputs) {
       return detail::TensorList{f(inputs[0])};
     };
-    const TensorType type = DifferentiatedFunction("jacobian", of_list, {x}, w).result(0);
+    const DifferentiatedFunction function("jacobian", of_list, {x}, w);
+    const TensorType type = function.result(0);
     require(type.count() > 0, "[jacobian] the function gives no elements, ", type.shape, " (at ",
             At{w}, "); it must give one at least");
+    require(is_floating(type.dtype), "[jacobian] the function gives ", type.dtype, " ", type.shape,
+            " (at ", At{w}, "); only floating results have derivatives");
+    const DifferentiatedFunction::Split split = function.split({0});
     Shape rows = type.shape, whole = type.shape;
     rows.insert(rows.begin(), type.count());
     whole.insert(whole.end(), x.shape().begin(), x.shape().end());
     const Tensor unit = eye(type.count(), {}, type.dtype, w).reshape(rows, w);
     auto turn = [&](const Tensors&, const Tensors& row) -> Turn {
-      DifferentiatedFunction function("jacobian", of_list, {x}, w);
-      return {{}, function.gradients({0}, row).gradients};
+      return {{}, split.pullback(row)};
     };
     return scan(turn, {}, {unit}, {}, w).second[0].reshape(whole, w);
   };

@@ -32,6 +32,7 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <source_location>
 #include <string_view>
 #include <tuple>
@@ -116,6 +117,7 @@ class StructuredCall {
 template <std::size_t... Numbers>
 struct ArgumentNumbers {
   static std::vector<std::size_t> list() { return {Numbers...}; }
+  static constexpr bool are_below(std::size_t count) { return ((Numbers < count) && ...); }
   // One gradient by itself, several as a tuple.
   template <typename Call>
   static auto gradients(const Call& call, const TensorList& tensors) {
@@ -160,8 +162,9 @@ TensorList tensors_of(const T& structure) {
 // that is, as a pair of the loss and other results.
 template <std::size_t... Numbers, typename F>
 auto value_and_grad(F f, std::source_location w = std::source_location::current()) {
-  return [ f = std::move(f), w ]<typename... Arguments>(
-      const Arguments&... arguments) requires std::invocable<const F&, Arguments&...> {
+  return [ f = std::move(f), w ]<typename... Arguments>(const Arguments&... arguments) requires(
+      detail::NumbersOr0<Numbers...>::are_below(sizeof...(Arguments)) &&
+      std::invocable<const F&, Arguments&...>) {
     using Wanted = detail::NumbersOr0<Numbers...>;
     const detail::StructuredCall<F, Arguments...> call("value_and_grad", f, w, {}, arguments...);
     const auto all =
@@ -174,8 +177,9 @@ auto value_and_grad(F f, std::source_location w = std::source_location::current(
 // The gradient alone.
 template <std::size_t... Numbers, typename F>
 auto grad(F f, std::source_location w = std::source_location::current()) {
-  return [ f = std::move(f), w ]<typename... Arguments>(
-      const Arguments&... arguments) requires std::invocable<const F&, Arguments&...> {
+  return [ f = std::move(f), w ]<typename... Arguments>(const Arguments&... arguments) requires(
+      detail::NumbersOr0<Numbers...>::are_below(sizeof...(Arguments)) &&
+      std::invocable<const F&, Arguments&...>) {
     using Wanted = detail::NumbersOr0<Numbers...>;
     const detail::StructuredCall<F, Arguments...> call("grad", f, w, {}, arguments...);
     const auto all = call.function().gradients(call.tensors_in(Wanted::list()),
@@ -202,27 +206,23 @@ auto grad(F f, std::vector<std::size_t> argnums,
 
 // {f(primals..), the function from cotangents, in the structure of f's result, to those of the
 // primals}: one by itself, several as a tuple. Cotangents have the shapes and dtypes of the result;
-// those of tensors that are not floating are passed over. Inside a captured function the returned
-// function is of that.
+// those of tensors that are not floating are passed over. f runs once: the pullback uses the values
+// that the derivative reads of that run, its random draws among them, as often as it is called.
+// Outside of a captured function it refers to primals and other tensors that f reads, which must
+// not be written before it is called. Inside one the pullback is of that function.
 template <typename F, typename... Primals>
 auto vjp(F f, const Primals&... primals) {
   const std::source_location w = std::source_location::current();
-  using Result = std::invoke_result_t<const F&, const Primals&...>;
-  Result value = f(primals...);
-  auto pullback = [f = std::move(f), primals = std::tuple<Primals...>(primals...),
-                   w](const Result& cotangents) {
-    return std::apply(
-        [&](const Primals&... each) {
-          using Wanted = detail::NumbersIn<std::index_sequence_for<Primals...>>;
-          const detail::StructuredCall<F, Primals...> call("vjp", f, w, {}, each...);
-          const auto all = call.function().gradients(
-              call.tensors_in(Wanted::list()),
-              detail::cotangents_of(call.function(), detail::tensors_of(cotangents)));
-          return Wanted::gradients(call, all.gradients);
-        },
-        primals);
+  using Wanted = detail::NumbersIn<std::index_sequence_for<Primals...>>;
+  using Call = detail::StructuredCall<F, Primals...>;
+  const auto call = std::make_shared<const Call>("vjp", f, w, detail::TensorList{}, primals...);
+  auto split = call->function().split(call->tensors_in(Wanted::list()));
+  auto pullback = [call,
+                   of_list = std::move(split.pullback)](const typename Call::Result& cotangents) {
+    return Wanted::gradients(
+        *call, of_list(detail::cotangents_of(call->function(), detail::tensors_of(cotangents))));
   };
-  return std::pair{std::move(value), std::move(pullback)};
+  return std::pair{call->result(split.results), std::move(pullback)};
 }
 
 // {f(primals..), its derivative in the direction of the tangents}, both in the structure of f's
@@ -258,7 +258,7 @@ auto jvp(F f, const T& primal, const T& tangent,
 
 // All derivatives of a function from a tensor to a tensor, both floating: a tensor of the result's
 // shape and, behind it, the argument's. By a loop over the elements of the result, a reverse sweep
-// each.
+// each; the function itself runs once.
 std::function<Tensor(const Tensor&)> jacobian(
     std::function<Tensor(const Tensor&)> f,
     std::source_location w = std::source_location::current());

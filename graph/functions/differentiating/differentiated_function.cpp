@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "dsl/launch/device.h"
 #include "graph/functions/differentiating/gradient_node.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
+#include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -99,31 +101,28 @@ TensorType DifferentiatedFunction::result(std::size_t i) const {
   return {node.dtype, node.shape};
 }
 
-DifferentiatedFunction::Gradients DifferentiatedFunction::gradients(
-    const std::vector<std::size_t>& wanted, const Tensors& cotangents) const {
-  GradientRequest request;
-  Tensors operands = inputs_;
-  for (std::size_t i : wanted) {
+void DifferentiatedFunction::require_floating(const std::vector<std::size_t>& wanted) const {
+  for (std::size_t i : wanted)
     require(is_floating(inputs_[i].dtype()), "[", name_, "] tensor ", i, " of the arguments is ",
             inputs_[i].dtype(), " (at ", At{where_},
             "); derivatives are with respect to floating tensors: pass it as another argument, or "
             "let the function refer to it");
-    request.inputs.push_back(i);
-  }
-  for (std::size_t i = 0; i < results_; ++i) {
-    if (!cotangents[i].defined()) continue;
-    const TensorType type = result(i);
-    require(is_floating(type.dtype), "[", name_, "] result ", i, " is ", type.dtype, " (at ",
-            At{where_}, "); only floating results have derivatives");
-    require(cotangents[i].dtype() == type.dtype && cotangents[i].shape() == type.shape, "[", name_,
-            "] the cotangent of result ", i, " is ", cotangents[i].dtype(), " ",
-            cotangents[i].shape(), ", the result ", type.dtype, " ", type.shape, " (at ",
-            At{where_}, "); they must be alike");
-    request.outputs.push_back(i);
-    operands.push_back(cotangents[i]);
-  }
+}
+
+void DifferentiatedFunction::require_cotangent(std::size_t i, const Tensor& cotangent) const {
+  const TensorType type = result(i);
+  require(is_floating(type.dtype), "[", name_, "] result ", i, " is ", type.dtype, " (at ",
+          At{where_}, "); only floating results have derivatives");
+  require(cotangent.dtype() == type.dtype && cotangent.shape() == type.shape, "[", name_,
+          "] the cotangent of result ", i, " is ", cotangent.dtype(), " ", cotangent.shape(),
+          ", the result ", type.dtype, " ", type.shape, " (at ", At{where_},
+          "); they must be alike");
+}
+
+DifferentiatedFunction::Gradients DifferentiatedFunction::apply_node(
+    CustomReference custom, const Tensors& operands) const {
   Attributes attributes;
-  attributes.custom = gradient_of(body_, std::move(request));
+  attributes.custom = std::move(custom);
   Tensors all = of_user_call(
       name_, where_, [&] { return apply_all(Op::custom_formula, operands, attributes, where_); });
   std::size_t next = results_;
@@ -132,6 +131,72 @@ DifferentiatedFunction::Gradients DifferentiatedFunction::gradients(
   const auto begin = all.begin();
   return {Tensors(begin, begin + static_cast<std::ptrdiff_t>(results_)),
           Tensors(begin + static_cast<std::ptrdiff_t>(next), all.end())};
+}
+
+DifferentiatedFunction::Gradients DifferentiatedFunction::gradients(
+    const std::vector<std::size_t>& wanted, const Tensors& cotangents) const {
+  require_floating(wanted);
+  GradientRequest request{wanted, {}};
+  Tensors operands = inputs_;
+  for (std::size_t i = 0; i < results_; ++i) {
+    if (!cotangents[i].defined()) continue;
+    require_cotangent(i, cotangents[i]);
+    request.outputs.push_back(i);
+    operands.push_back(cotangents[i]);
+  }
+  return apply_node(gradient_of(body_, std::move(request)), operands);
+}
+
+// The target of the device that the function's tensors lie on, as far as it is known.
+dsl::Target DifferentiatedFunction::target() const {
+  for (const Tensor& input : inputs_)
+    if (input.body()->buffer != nullptr && memory_of(input) != nullptr)
+      return Device::of(memory_of(input)).target();
+  return default_device().target();
+}
+
+// Inputs as they are now, whatever is written afterwards.
+Tensors DifferentiatedFunction::values_of(const std::vector<std::size_t>& inputs) const {
+  Capture* capture = Capture::active();
+  Tensors values;
+  for (std::size_t i : inputs) {
+    const bool is_written = std::ranges::any_of(written_, [&](const Tensor& written) {
+      return written.body()->buffer == inputs_[i].body()->buffer;
+    });
+    if (capture != nullptr)
+      values.push_back(capture->copy(inputs_[i], name_, where_));
+    else
+      values.push_back(is_written ? inputs_[i].clone(where_) : inputs_[i]);
+  }
+  return values;
+}
+
+DifferentiatedFunction::Split DifferentiatedFunction::split(
+    const std::vector<std::size_t>& wanted) const {
+  require_floating(wanted);
+  GradientRequest request{wanted, {}};
+  for (std::size_t i = 0; i < results_; ++i)
+    if (is_floating(result(i).dtype)) request.outputs.push_back(i);
+  const dsl::Target made_for = target();
+  SplitGradient parts = split_gradient(before_gradients(body_, made_for), request, made_for);
+  Tensors kept = values_of(parts.inputs);
+  Gradients forward = apply_node(inlined(std::move(parts.forward)), inputs_);
+  kept.insert(kept.end(), forward.gradients.begin(), forward.gradients.end());
+  Attributes attributes;
+  attributes.custom = inlined(std::move(parts.backward));
+  // The function itself may be gone when it is called.
+  auto pullback = [function = *this, kept = std::move(kept), attributes = std::move(attributes),
+                   floating = std::move(request.outputs)](const Tensors& cotangents) {
+    Tensors operands = kept;
+    for (std::size_t i : floating) {
+      function.require_cotangent(i, cotangents[i]);
+      operands.push_back(cotangents[i]);
+    }
+    return of_user_call(function.name_, function.where_, [&] {
+      return apply_all(Op::custom_formula, operands, attributes, function.where_);
+    });
+  };
+  return {std::move(forward.results), std::move(pullback)};
 }
 
 }  // namespace tilewright::graph

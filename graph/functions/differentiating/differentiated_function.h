@@ -1,5 +1,6 @@
 // A function of a list of tensors that was captured to be differentiated. Its results and the
-// gradients of some of its inputs are computed as one node (gradient_node.h).
+// gradients of some of its inputs are computed as one node (gradient_node.h), or as one for the
+// results and one for the gradients.
 //
 // The function is run once, over symbolic tensors, wherever it is: within a capture as a body of
 // it, else by itself. So it may not look at values of tensors. Tensors that it writes in place
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dsl/target/target.h"
 #include "graph/custom/custom_call.h"
 #include "graph/ir/ir.h"
 #include "graph/tensor/tensor.h"
@@ -42,7 +44,24 @@ class DifferentiatedFunction {
   // another type than the result, and for inputs and results that are not floating.
   Gradients gradients(const std::vector<std::size_t>& wanted, const Tensors& cotangents) const;
 
+  // The results now, and the gradients of the wanted inputs later, from cotangents as above of all
+  // floating results. Writes of the function happen now. The pullback keeps the values that
+  // it reads; tensors that the function reads and does not write are not copied outside of a
+  // capture.
+  struct Split {
+    Tensors results;
+    Function pullback;
+  };
+  Split split(const std::vector<std::size_t>& wanted) const;
+
  private:
+  void require_floating(const std::vector<std::size_t>& wanted) const;
+  void require_cotangent(std::size_t result, const Tensor& cotangent) const;
+  // The results of the function, and those that a node with the body's outputs has behind them.
+  // Writes of the function happen.
+  Gradients apply_node(CustomReference custom, const Tensors& operands) const;
+  Tensors values_of(const std::vector<std::size_t>& inputs) const;
+  dsl::Target target() const;
   void take_writes();
   void take_index_checks();
 

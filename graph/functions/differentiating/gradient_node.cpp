@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,49 +19,42 @@
 namespace tilewright::graph {
 namespace {
 
-// The body with its gradients, made when it is first needed and kept for its target.
+constexpr std::string_view gradient_name = "gradient", inlined_name = "inlined";
+
+// A graph that is made when it is first needed, and kept for its target.
 class Expansion {
  public:
-  Expansion(Graph body, GradientRequest request)
-      : body_(std::move(body)), request_(std::move(request)) {}
+  using Make = std::function<Graph(const dsl::Target& target)>;
+  explicit Expansion(Make make) : make_(std::move(make)) {}
 
   std::shared_ptr<const Graph> of(const dsl::Target& target) {
     std::lock_guard lock(mutex_);
     if (graph_ == nullptr || target != target_) {
-      graph_ = std::make_shared<const Graph>(gradient_graph(rewritten(target), request_, target));
+      graph_ = std::make_shared<const Graph>(make_(target));
       target_ = target;
     }
     return graph_;
   }
 
-  std::vector<TensorType> result_types() const {
-    std::vector<TensorType> types;
-    for (NodeId id : body_.outputs) types.push_back({body_.node(id).dtype, body_.node(id).shape});
-    for (std::size_t i : request_.inputs) {
-      const Node& input = body_.node(body_.inputs[i]);
-      types.push_back({input.dtype, input.shape});
-    }
-    return types;
-  }
-
  private:
-  // After the passes that the captured graph around goes through before its gradients are expanded.
-  Graph rewritten(const dsl::Target& target) const {
-    const std::array<std::string, 4> names = {"common_subexpressions", "decide_by_places",
-                                              "form_attention", "place_masks"};
-    return run_named_passes(body_, names, target);
-  }
-
-  const Graph body_;
-  const GradientRequest request_;
+  const Make make_;
   std::mutex mutex_;
   std::shared_ptr<const Graph> graph_;
   dsl::Target target_;
 };
 
-// As `splice`, but nodes keep the lines and the words that they have.
+std::vector<TensorType> types_of(const Graph& graph, const std::vector<NodeId>& ids) {
+  std::vector<TensorType> types;
+  for (NodeId id : ids) types.push_back({graph.node(id).dtype, graph.node(id).shape});
+  return types;
+}
+
+// As `splice`, but nodes keep the lines, the words and the marks that they have.
 std::vector<NodeId> with_own_lines(const Graph& graph, GraphBuilder& builder,
                                    const std::vector<NodeId>& inputs) {
+  std::vector<std::string>& names = builder.graph().marks;
+  const auto marks = static_cast<MarkId>(names.size());
+  names.insert(names.end(), graph.marks.begin(), graph.marks.end());
   std::vector<NodeId> ids(graph.nodes.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) ids[graph.inputs[i]] = inputs[i];
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
@@ -68,11 +62,11 @@ std::vector<NodeId> with_own_lines(const Graph& graph, GraphBuilder& builder,
     if (node.op == Op::input) continue;
     std::vector<NodeId> operands;
     for (NodeId operand : node.operands) operands.push_back(ids[operand]);
+    Origin origin = node.origin;
+    if (origin.mark != 0) origin.mark += marks;
     builder.set_location(node.where);
-    builder.set_origin(node.origin);
-    ids[id] = chooses_dtype(node.op)
-                  ? builder.append(node.op, std::move(operands), node.attributes, node.dtype)
-                  : builder.append(node.op, std::move(operands), node.attributes);
+    builder.set_origin(origin);
+    ids[id] = append_like(builder, node, std::move(operands));
   }
   std::vector<NodeId> outputs;
   for (NodeId id : graph.outputs) outputs.push_back(ids[id]);
@@ -111,21 +105,37 @@ std::string_view taken(std::string_view& text, std::string_view begin, std::stri
   return part;
 }
 
-}  // namespace
-
-CustomReference gradient_of(Graph body, GradientRequest request) {
+std::string text_of(const Graph& body) {
   std::string text = print(body);
   std::ranges::replace(text, '\n', ';');
+  return concat("body=<", text, ">");
+}
+
+// The graph of "body=<..>".
+Graph body_of(std::string_view text) {
+  constexpr std::string_view begin = "body=<";
+  require(text.starts_with(begin) && text.ends_with('>'), "[gradient] the body \"", text,
+          "\" does not end; it must be body=<..>");
+  text.remove_prefix(begin.size());
+  std::string body(text.substr(0, text.size() - 1));
+  int depth = 0;
+  for (char& c : body) {
+    depth += c == '<' ? 1 : c == '>' ? -1 : 0;
+    if (c == ';' && depth == 0) c = '\n';
+  }
+  return parse(body);
+}
+
+// The common part of the definitions of these nodes.
+CustomDefinition definition_of(std::string_view name, std::string settings,
+                               std::vector<TensorType> types, Expansion::Make make) {
   CustomDefinition definition;
-  definition.name = gradient_name;
-  definition.settings = concat("inputs=", text_of(request.inputs),
-                               ", outputs=", text_of(request.outputs), ", body=<", text, ">");
-  definition.identity = Hasher().add(gradient_name).add(definition.settings).finish();
-  auto expansion = std::make_shared<Expansion>(std::move(body), std::move(request));
-  definition.rule = [types = expansion->result_types()](std::span<const TensorType>) {
-    return types;
-  };
+  definition.name = name;
+  definition.settings = std::move(settings);
+  definition.identity = Hasher().add(name).add(definition.settings).finish();
+  definition.rule = [types = std::move(types)](std::span<const TensorType>) { return types; };
   definition.is_gradient = true;
+  auto expansion = std::make_shared<Expansion>(std::move(make));
   definition.composites = [expansion](GraphBuilder& builder, const std::vector<NodeId>& operands,
                                       const dsl::Target& target) {
     return with_own_lines(*expansion->of(target), builder, operands);
@@ -134,22 +144,56 @@ CustomReference gradient_of(Graph body, GradientRequest request) {
                                    const dsl::Target& target) {
     return with_own_lines(decompose(*expansion->of(target), target), builder, operands);
   };
+  return definition;
+}
+
+CustomDefinition inlined_definition(Graph body) {
+  std::vector<TensorType> types = types_of(body, body.outputs);
+  std::string settings = text_of(body);
+  return definition_of(
+      inlined_name, std::move(settings), std::move(types),
+      [body = std::move(body)](const dsl::Target& target) { return differentiate(body, target); });
+}
+
+CustomReference reference_to(CustomDefinition definition) {
   return CustomReference(std::make_shared<const CustomDefinition>(std::move(definition)));
 }
 
-CustomReference gradient_from_text(std::string_view text) {
+}  // namespace
+
+// Marks of regions in a body are borders of no program: the derivative is one stretch.
+Graph before_gradients(const Graph& body, const dsl::Target& target) {
+  const std::array<std::string, 4> names = {"common_subexpressions", "decide_by_places",
+                                            "form_attention", "place_masks"};
+  Graph graph = run_named_passes(body, names, target);
+  graph.marks.clear();
+  for (Node& node : graph.nodes) node.origin.mark = 0;
+  return graph;
+}
+
+CustomReference gradient_of(Graph body, GradientRequest request) {
+  std::vector<NodeId> results = body.outputs;
+  for (std::size_t i : request.inputs) results.push_back(body.inputs[i]);
+  std::string settings = concat("inputs=", text_of(request.inputs),
+                                ", outputs=", text_of(request.outputs), ", ", text_of(body));
+  std::vector<TensorType> types = types_of(body, results);
+  return reference_to(definition_of(
+      gradient_name, std::move(settings), std::move(types),
+      [body = std::move(body), request = std::move(request)](const dsl::Target& target) {
+        return gradient_graph(before_gradients(body, target), request, target);
+      }));
+}
+
+CustomReference inlined(Graph body) { return reference_to(inlined_definition(std::move(body))); }
+
+CustomReference gradient_from_text(std::string_view name, std::string_view settings) {
+  if (name == inlined_name) return inlined(body_of(settings));
+  if (name != gradient_name) return {};
   GradientRequest request;
-  request.inputs = numbers_of(taken(text, "inputs=", ", outputs="));
-  request.outputs = numbers_of(taken(text, "outputs=", ", body=<"));
-  text.remove_prefix(text.find('<') + 1);
-  require(text.ends_with('>'), "[gradient] the body \"", text, "\" does not end; it must be <..>");
-  std::string body(text.substr(0, text.size() - 1));
-  int depth = 0;
-  for (char& c : body) {
-    depth += c == '<' ? 1 : c == '>' ? -1 : 0;
-    if (c == ';' && depth == 0) c = '\n';
-  }
-  return gradient_of(parse(body), std::move(request));
+  request.inputs = numbers_of(taken(settings, "inputs=", ", outputs="));
+  request.outputs = numbers_of(taken(settings, "outputs=", ", body=<"));
+  settings.remove_prefix(settings.find("body=<"));
+  return gradient_of(body_of(settings), std::move(request));
 }
 
 CustomReference stop_gradient_op() {
@@ -165,7 +209,7 @@ CustomReference stop_gradient_op() {
   definition.derivative = [](const Differential& d) {
     return std::vector<std::optional<NodeId>>(d.operands.size());
   };
-  return CustomReference(std::make_shared<const CustomDefinition>(std::move(definition)));
+  return reference_to(std::move(definition));
 }
 
 }  // namespace tilewright::graph

@@ -1,4 +1,4 @@
-// A gradient as a node of a captured graph: a function as it was captured, its body, with the
+// Derivatives as nodes of a captured graph: a function as it was captured, its body, with the
 // gradients of some of its inputs.
 //
 //     %3: f32[], f32[8] = custom_formula %0, %1, %2
@@ -9,6 +9,9 @@
 // as those of control flow: passes that form attention and place masks run over it before the pass
 // `differentiate` expands it, so that an attention that was written out is one with its derivative.
 // The node is a composite of one definition (graph/custom/definition.h) for each body.
+//
+// Another node has a body alone: `inlined` is its body, as the parts of a gradient whose cotangents
+// come later.
 #pragma once
 
 #include <string_view>
@@ -18,12 +21,15 @@
 
 namespace tilewright::graph {
 
-inline constexpr std::string_view gradient_name = "gradient";
-
 // The body has no mutations; outputs with cotangents and inputs with gradients are floating.
 CustomReference gradient_of(Graph body, GradientRequest request);
-// From the text of such a definition's settings. Raises `Error` where it does not read.
-CustomReference gradient_from_text(std::string_view text);
+CustomReference inlined(Graph body);
+// From the name of such a definition and the text of its settings; undefined for other names.
+// Raises `Error` where it does not read.
+CustomReference gradient_from_text(std::string_view name, std::string_view settings);
+
+// The graph after the passes that a captured graph goes through before its gradients are expanded.
+Graph before_gradients(const Graph& body, const dsl::Target& target);
 
 // The identity with the derivative 0.
 CustomReference stop_gradient_op();

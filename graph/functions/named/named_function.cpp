@@ -191,7 +191,7 @@ std::span<const NamedFunction* const> named_functions() {
 }
 
 CustomReference function_named(std::string_view name, std::string_view settings) {
-  if (name == gradient_name) return gradient_from_text(settings);
+  if (auto gradient = gradient_from_text(name, settings); gradient.is_defined()) return gradient;
   auto functions = named_functions();
   auto found = std::ranges::find(functions, name, &NamedFunction::name);
   return found == functions.end() ? CustomReference() : call_of(**found, Settings::parse(settings));

@@ -1,6 +1,6 @@
-// The graph of a function and of the gradients of its inputs, which rules of control flow and
-// gradients as nodes are made of. Apart from the rules, so that users of it see none; defined in
-// graph/derivatives.
+// The graph of a function and of the gradients of its inputs or of the tangents of its outputs,
+// which rules of control flow and derivatives as nodes are made of. Apart from the rules, so that
+// users of it see none; defined in graph/derivatives.
 #pragma once
 
 #include <cstddef>
@@ -18,5 +18,15 @@ struct GradientRequest {
   std::vector<std::size_t> inputs, outputs;
 };
 Graph gradient_graph(const Graph& body, const GradientRequest& request, const dsl::Target& target);
+
+// The same in two graphs, so that the cotangents may come later. `forward` has the inputs of the
+// body, and gives its outputs and then the values that are saved; `backward` takes the inputs of
+// the body of these numbers, the saved values and the cotangents, and gives the gradients.
+struct SplitGradient {
+  Graph forward, backward;
+  std::vector<std::size_t> inputs;
+};
+SplitGradient split_gradient(const Graph& body, const GradientRequest& request,
+                             const dsl::Target& target);
 
 }  // namespace tilewright::graph

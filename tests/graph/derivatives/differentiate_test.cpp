@@ -20,21 +20,15 @@
 #include "graph/passes/pipeline.h"
 #include "graph/tensor/capture.h"
 #include "tests/errors.h"
+#include "tests/graph/derivatives/doubles.h"
 
 namespace tilewright::differentiate_test {
 namespace {
 
-using Doubles = std::vector<double>;
-
-Tensor vector(const Doubles& elements) {
-  return Tensor::from(elements, {static_cast<std::int64_t>(elements.size())});
-}
-Doubles values(const Tensor& x) { return x.to(f64).to_vector<double>(); }
-void expect_values(const Tensor& x, const Doubles& wanted, double tolerance = 1e-9) {
-  const Doubles got = values(x);
-  ASSERT_EQ(got.size(), wanted.size());
-  for (std::size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance) << i;
-}
+using testing_doubles::Doubles;
+using testing_doubles::expect_values;
+using testing_doubles::values;
+using testing_doubles::vector;
 
 Tensor sum_of_squares(const Tensor& x) { return sum(x * x); }
 
