@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <string>
@@ -53,9 +54,10 @@ struct CustomDefinition {
   // The formula with composites as they were written, which derivatives are taken of; absent: the
   // formula.
   Formula composites = {};
-  // True of a gradient, which is expanded into its composites while the graph is captured
-  // (graph/passes/differentiate.cpp).
+  // True of a gradient, and of other graphs as nodes (graph/functions/differentiating), which are
+  // expanded into their composites while the graph is captured (graph/passes/differentiate.cpp).
   bool is_gradient = false;
+  bool stops_gradient = false;  // the operand is a constant for derivatives
   // The cotangents of the operands from those of the results; absent: those of the formula, and of
   // a kernel or of C++ an Error.
   using Derivative = std::function<std::vector<std::optional<NodeId>>(const Differential&)>;

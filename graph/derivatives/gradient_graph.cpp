@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/custom/definition.h"
 #include "graph/ops/derivatives/differential.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/splice.h"
@@ -61,7 +62,9 @@ class ReverseSweep {
     }
     std::vector<NodeId> operands;
     for (NodeId operand : node.operands) operands.push_back(ids_[operand]);
-    active_[id] = is_floating_node(node) && std::ranges::any_of(node.operands, [&](NodeId operand) {
+    const CustomReference& custom = node.attributes.custom;
+    const bool stops = custom.is_defined() && custom->stops_gradient;
+    active_[id] = !stops && is_floating_node(node) && std::ranges::any_of(node.operands, [&](NodeId operand) {
                     return active_[operand];
                   });
     if (node.op == Op::result) active_[id] = active_[id] && is_floating(node.dtype);

@@ -45,38 +45,6 @@ TensorList cotangents_of(const DifferentiatedFunction& function, TensorList give
   return given;
 }
 
-// The pullback is linear in its cotangents, so that they may be 0 where its derivative is taken.
-DifferentiatedFunction::Gradients directional(
-    std::string_view name, const std::function<TensorList(const TensorList&)>& function,
-    const TensorList& inputs, const TensorList& tangents, source_location where) {
-  require(inputs.size() == tangents.size(), "[", name, "] there are ", tangents.size(),
-          " tangents, for ", inputs.size(), " tensors (at ", At{where}, "); they must be alike");
-  DifferentiatedFunction whole(name, function, inputs, where);
-  std::vector<std::size_t> all, of_results;
-  for (std::size_t i = 0; i < inputs.size(); ++i) all.push_back(i);
-  TensorList start;
-  for (std::size_t i = 0; i < whole.count(); ++i) {
-    const TensorType type = whole.result(i);
-    require(is_floating(type.dtype), "[", name, "] result ", i, " is ", type.dtype, " (at ",
-            At{where}, "); results must be floating");
-    start.push_back(zeros(type.shape, type.dtype, where));
-    of_results.push_back(i);
-  }
-  auto pullback = [&](const TensorList& cotangents) {
-    DifferentiatedFunction inner(name, function, inputs, where);
-    auto found = inner.gradients(all, cotangents);
-    TensorList results = std::move(found.gradients);
-    results.insert(results.end(), found.results.begin(), found.results.end());
-    return results;
-  };
-  DifferentiatedFunction linear(name, pullback, start, where);
-  TensorList directions = tangents;
-  directions.resize(linear.count());
-  auto found = linear.gradients(of_results, directions);
-  const auto values_begin = found.results.begin() + static_cast<std::ptrdiff_t>(inputs.size());
-  return {TensorList(values_begin, found.results.end()), std::move(found.gradients)};
-}
-
 }  // namespace detail
 
 std::function<Tensor(const Tensor&)> jacobian(std::function<Tensor(const Tensor&)> f,

@@ -21,8 +21,8 @@
 //   * Ties, and points without a derivative, have PyTorch's value. One thing differs: the side of a
 //     `where` that is not taken has the gradient 0, also where its own slope is infinite or NaN.
 //   * Sums of several cotangents of 16 bits are made in f32 and rounded once.
-//   * A `while_loop`, a kernel or C++ (custom_op) has no derivative: an Error that names it and its
-//     line. Their inputs can be cut off by stop_gradient.
+//   * A kernel or C++ (custom_op) without a rule has no derivative: an Error that names it and its
+//     line. Its inputs can be cut off by stop_gradient. A `while_loop` has `jvp` alone.
 //
 // Misuse raises `Error` with the line of the call. Functions that are returned are values; safe to
 // call from several threads, as far as the function itself is.
@@ -142,11 +142,6 @@ TensorList loss_cotangents(std::string_view name, const graph::DifferentiatedFun
                            std::source_location where);
 // By a tensor for each result; undefined of results that are not floating.
 TensorList cotangents_of(const graph::DifferentiatedFunction& function, TensorList given);
-// The derivative of the function's results in the direction of these tangents, one for each input.
-graph::DifferentiatedFunction::Gradients directional(
-    std::string_view name, const std::function<TensorList(const TensorList&)>& function,
-    const TensorList& inputs, const TensorList& tangents, std::source_location where);
-
 template <typename T>
 TensorList tensors_of(const T& structure) {
   TensorsOf all;
@@ -226,28 +221,18 @@ auto vjp(F f, const Primals&... primals) {
 }
 
 // {f(primals..), its derivative in the direction of the tangents}, both in the structure of f's
-// result. Tangents are as the primals, all of which are floating. By two reverse sweeps: the
-// derivative of the pullback, which is linear in its cotangents.
+// result. Tangents are as the primals, all of which are floating. By one sweep forwards, along with
+// the function: nothing is kept for it, and loops of unknown length (while_loop) have it too.
 template <typename F, typename... Each>
 auto jvp(F f, const std::tuple<Each...>& primals, const std::tuple<Each...>& tangents,
          std::source_location w = std::source_location::current()) {
-  using Result = std::invoke_result_t<const F&, Each&...>;
-  TensorResults results;
-  auto flat = [&](const detail::TensorList& inputs) {
-    std::tuple<Each...> copies = primals;
-    detail::ReplaceTensors replace{inputs};
-    std::apply([&](auto&... each) { (detail::visit_structure(each, replace), ...); }, copies);
-    results = TensorResults::of(Result(std::apply(f, copies)));
-    return results.tensors;
-  };
-  const auto all = detail::directional("jvp", flat, detail::tensors_of(primals),
-                                       detail::tensors_of(tangents), w);
-  auto rebuilt = [&](const detail::TensorList& tensors) {
-    TensorResults whole = results;
-    whole.tensors = tensors;
-    return whole.template as<Result>();
-  };
-  return std::pair{rebuilt(all.results), rebuilt(all.gradients)};
+  return std::apply(
+      [&](const Each&... each) {
+        const detail::StructuredCall<F, Each...> call("jvp", f, w, {}, each...);
+        const auto all = call.function().directional(detail::tensors_of(tangents));
+        return std::pair{call.result(all.results), call.result(all.gradients)};
+      },
+      primals);
 }
 // The same for one argument.
 template <typename F, typename T>

@@ -199,4 +199,30 @@ DifferentiatedFunction::Split DifferentiatedFunction::split(
   return {std::move(forward.results), std::move(pullback)};
 }
 
+DifferentiatedFunction::Gradients DifferentiatedFunction::directional(
+    const Tensors& tangents) const {
+  require(tangents.size() == arguments_, "[", name_, "] there are ", tangents.size(),
+          " tangents, for ", arguments_, " tensors (at ", At{where_}, "); they must be alike");
+  GradientRequest request;
+  for (std::size_t i = 0; i < arguments_; ++i) {
+    require(tangents[i].dtype() == inputs_[i].dtype() && tangents[i].shape() == inputs_[i].shape(),
+            "[", name_, "] the tangent of tensor ", i, " is ", tangents[i].dtype(), " ",
+            tangents[i].shape(), ", the tensor ", inputs_[i].dtype(), " ", inputs_[i].shape(),
+            " (at ", At{where_}, "); they must be alike");
+    request.inputs.push_back(i);
+  }
+  require_floating(request.inputs);
+  for (std::size_t i = 0; i < results_; ++i) {
+    const DType dtype = result(i).dtype;
+    require(is_floating(dtype), "[", name_, "] result ", i, " is ", dtype, " (at ", At{where_},
+            "); results must be floating");
+    request.outputs.push_back(i);
+  }
+  const dsl::Target made_for = target();
+  Tensors operands = inputs_;
+  operands.insert(operands.end(), tangents.begin(), tangents.end());
+  return apply_node(inlined(tangent_graph(before_gradients(body_, made_for), request, made_for)),
+                    operands);
+}
+
 }  // namespace tilewright::graph

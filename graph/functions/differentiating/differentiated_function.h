@@ -54,6 +54,10 @@ class DifferentiatedFunction {
   };
   Split split(const std::vector<std::size_t>& wanted) const;
 
+  // The derivatives of all results, which are floating, in the direction of a tangent for each
+  // argument, as `gradients` of the result.
+  Gradients directional(const Tensors& tangents) const;
+
  private:
   void require_floating(const std::vector<std::size_t>& wanted) const;
   void require_cotangent(std::size_t result, const Tensor& cotangent) const;

@@ -6,11 +6,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "graph/custom/definition.h"
 #include "graph/ir/text.h"
-#include "graph/ops/derivatives/differential.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/splice.h"
@@ -206,9 +204,7 @@ CustomReference stop_gradient_op() {
   definition.formula = [](GraphBuilder&, const std::vector<NodeId>& operands, const dsl::Target&) {
     return operands;
   };
-  definition.derivative = [](const Differential& d) {
-    return std::vector<std::optional<NodeId>>(d.operands.size());
-  };
+  definition.stops_gradient = true;
   return reference_to(std::move(definition));
 }
 

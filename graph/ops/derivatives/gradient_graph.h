@@ -29,4 +29,9 @@ struct SplitGradient {
 SplitGradient split_gradient(const Graph& body, const GradientRequest& request,
                              const dsl::Target& target);
 
+// The graph of `body` and of the derivatives of its outputs of these numbers in the direction that
+// tangents of its inputs of these numbers give. Its inputs are those of the body, then the
+// tangents; its outputs are the body's, then the derivatives, in the types of the outputs.
+Graph tangent_graph(const Graph& body, const GradientRequest& request, const dsl::Target& target);
+
 }  // namespace tilewright::graph
