@@ -57,6 +57,9 @@ struct CustomDefinition {
   // True of a gradient, and of other graphs as nodes (graph/functions/differentiating), which are
   // expanded into their composites while the graph is captured (graph/passes/differentiate.cpp).
   bool is_gradient = false;
+  // The graph of a function whose values are computed again for its derivative; it may have such
+  // nodes itself. Absent: they are kept.
+  std::function<std::shared_ptr<const Graph>(const dsl::Target&)> recomputed = {};
   bool stops_gradient = false;  // the operand is a constant for derivatives
   // The cotangents of the operands from those of the results; absent: those of the formula, and of
   // a kernel or of C++ an Error.

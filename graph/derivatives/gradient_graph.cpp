@@ -1,10 +1,13 @@
 // The reverse sweep: a graph is copied, and the rules of its nodes (graph/ops/derivatives) are
 // applied from the last to the first, for those nodes that a wanted input reaches and that reach an
-// output with a cotangent.
+// output with a cotangent. A call of a checkpointed function is a segment of the graph, which is
+// copied once more when the sweep comes to it: rules see the values of that copy. So the sweep
+// makes the same sums in the same order with and without checkpoints.
 #include <algorithm>
 #include <map>
 
 #include "graph/custom/definition.h"
+#include "graph/derivatives/checkpoints.h"
 #include "graph/ops/derivatives/differential.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/splice.h"
@@ -26,8 +29,18 @@ Cotangents rule_of(Op op, const Differential& d) {
 
 class ReverseSweep {
  public:
-  ReverseSweep(const Graph& body, const dsl::Target& target)
-      : body_(body), target_(target), builder_(to_), active_(body.nodes.size()) {}
+  ReverseSweep(const CheckpointedGraph& body, const dsl::Target& target)
+      : body_(body.graph),
+        segments_(body.segments),
+        target_(target),
+        builder_(to_),
+        active_(body_.nodes.size()),
+        segment_of_(body_.nodes.size()),
+        marks_(segments_.size()) {
+    to_.marks = body_.marks;
+    for (std::size_t i = 0; i < segments_.size(); ++i)
+      for (NodeId id = segments_[i].begin; id < segments_[i].end; ++id) segment_of_[id] = i + 1;
+  }
 
   Graph run(const GradientRequest& request) {
     for (std::size_t i : request.inputs) active_[body_.inputs[i]] = true;
@@ -38,9 +51,9 @@ class ReverseSweep {
       const NodeId cotangent = builder_.input(node.dtype, node.shape);
       if (active_[output]) add(output, 0, {&builder_, cotangent});
     }
+    for (NodeId id : body_.outputs) to_.outputs.push_back(ids_[id]);
     for (auto id = static_cast<NodeId>(body_.nodes.size()); id-- > 0;)
       if (active_[id] && body_.node(id).op != Op::input) go_back(id);
-    for (NodeId id : body_.outputs) to_.outputs.push_back(ids_[id]);
     for (std::size_t i : request.inputs) to_.outputs.push_back(gradient_of(body_.inputs[i]).id);
     return std::move(to_);
   }
@@ -51,28 +64,58 @@ class ReverseSweep {
              return is_floating(t.dtype);
            });
   }
+  bool is_active_node(const Node& node) const {
+    if (node.attributes.custom.is_defined() && node.attributes.custom->stops_gradient) return false;
+    if (node.op == Op::result && !is_floating(node.dtype)) return false;
+    return is_floating_node(node) &&
+           std::ranges::any_of(node.operands, [&](NodeId operand) { return active_[operand]; });
+  }
+
+  void set_origin(const Node& node, MarkId mark) {
+    Origin origin = node.origin;
+    if (mark != 0) origin.mark = mark;
+    builder_.set_location(node.where);
+    builder_.set_origin(origin);
+  }
 
   void copy(NodeId id) {
     const Node& node = body_.node(id);
-    builder_.set_location(node.where);
-    builder_.set_origin(node.origin);
+    set_origin(node, 0);
     if (node.op == Op::input) {
       ids_.push_back(builder_.input(node.dtype, node.shape));
       return;
     }
+    active_[id] = is_active_node(node);
+    ids_.push_back(append(id, active_[id] && segment_of_[id] == 0));
+  }
+
+  // `is_gone_back`: loops keep what their rules read.
+  NodeId append(NodeId id, bool is_gone_back) {
+    const Node& node = body_.node(id);
     std::vector<NodeId> operands;
     for (NodeId operand : node.operands) operands.push_back(ids_[operand]);
-    const CustomReference& custom = node.attributes.custom;
-    const bool stops = custom.is_defined() && custom->stops_gradient;
-    active_[id] = !stops && is_floating_node(node) && std::ranges::any_of(node.operands, [&](NodeId operand) {
-                    return active_[operand];
-                  });
-    if (node.op == Op::result) active_[id] = active_[id] && is_floating(node.dtype);
-    Attributes attributes =
-        active_[id] && node.op == Op::scan ? with_saved_states(node.attributes) : node.attributes;
-    ids_.push_back(chooses_dtype(node.op)
-                       ? builder_.append(node.op, std::move(operands), attributes, node.dtype)
-                       : builder_.append(node.op, std::move(operands), attributes));
+    if (is_gone_back && node.op == Op::scan)
+      return builder_.append(Op::scan, std::move(operands), with_saved_states(node.attributes));
+    return append_like(builder_, node, std::move(operands));
+  }
+
+  // Computes the values of a segment again, of those that the segment around it has then. Their
+  // mark is that of the derivative, and keeps them apart from the values that they are equal to.
+  MarkId enter(std::size_t segment) {
+    if (segment == 0) return 0;
+    MarkId& mark = marks_[segment - 1];
+    if (mark != 0) return mark;
+    const auto [begin, end] = segments_[segment - 1];
+    std::size_t around = segment - 1;
+    while (around > 0 && segments_[around - 1].end < end) --around;
+    enter(around);
+    to_.marks.emplace_back("checkpoint");
+    mark = static_cast<MarkId>(to_.marks.size());
+    for (NodeId id = begin; id < end; ++id) {
+      set_origin(body_.node(id), mark);
+      ids_[id] = append(id, active_[id] && segment_of_[id] == segment);
+    }
+    return mark;
   }
 
   void add(NodeId id, std::size_t result, const Term& cotangent) {
@@ -93,8 +136,7 @@ class ReverseSweep {
 
   Term gradient_of(NodeId input) {
     const Node& node = body_.node(input);
-    builder_.set_location(node.where);
-    builder_.set_origin(node.origin);
+    set_origin(node, 0);
     if (auto sum = sum_of(input, 0, node.dtype)) return *sum;
     return {&builder_, builder_.full(node.dtype, node.shape, 0)};
   }
@@ -106,10 +148,15 @@ class ReverseSweep {
     return results;
   }
 
+  bool has_cotangent(NodeId id) const {
+    const auto first = cotangents_.lower_bound({id, 0});
+    return first != cotangents_.end() && first->first.first == id;
+  }
+
   void go_back(NodeId id) {
+    if (!has_cotangent(id)) return;
     const Node& node = body_.node(id);
-    builder_.set_location(node.where);
-    builder_.set_origin(node.origin);
+    set_origin(node, enter(segment_of_[id]));
     if (node.op == Op::result) {
       if (auto sum = sum_of(id, 0, node.dtype))
         add(node.operands[0], static_cast<std::size_t>(node.attributes.index), *sum);
@@ -119,7 +166,6 @@ class ReverseSweep {
     std::vector<std::optional<Term>> given;
     for (std::size_t i = 0; i < own_results; ++i)
       given.push_back(sum_of(id, i, i == 0 ? node.dtype : node.others[i - 1].dtype));
-    if (std::ranges::none_of(given, [](const auto& each) { return each.has_value(); })) return;
     const Node copied = to_.node(ids_[id]);
     Differential d{copied, target_, {}, results_of(ids_[id]), std::move(given), {}};
     d.cotangents.resize(d.results.size());
@@ -144,11 +190,14 @@ class ReverseSweep {
   }
 
   const Graph& body_;
+  const std::vector<Segment>& segments_;
   const dsl::Target& target_;
   Graph to_;
   GraphBuilder builder_;
-  std::vector<NodeId> ids_;   // of the copies
-  std::vector<bool> active_;  // a wanted input reaches the node
+  std::vector<NodeId> ids_;              // of the copies, the latest of each
+  std::vector<bool> active_;             // a wanted input reaches the node
+  std::vector<std::size_t> segment_of_;  // the innermost of each node, from 1; 0: none
+  std::vector<MarkId> marks_;            // of segments that were computed again; 0: not yet
   std::map<std::pair<NodeId, std::size_t>, std::vector<Term>> cotangents_;  // of (node, result)
 };
 
@@ -156,7 +205,7 @@ class ReverseSweep {
 
 // Gradients within the body are expanded first: composites in them have rules.
 Graph gradient_graph(const Graph& body, const GradientRequest& request, const dsl::Target& target) {
-  const Graph expanded = differentiate(body, target);
+  const CheckpointedGraph expanded = with_checkpoints(expand_gradients(body, target), target);
   return ReverseSweep(expanded, target).run(request);
 }
 
@@ -165,6 +214,12 @@ std::vector<Term> spliced(const Graph& graph, GraphBuilder& builder,
   std::vector<NodeId> given;
   for (const Term& input : inputs) given.push_back(input.id);
   const std::vector<NodeId> ids = splice(graph, builder, given);
+  // Values that are computed again stay apart from those that they are equal to.
+  std::vector<std::string>& marks = builder.graph().marks;
+  for (NodeId id = 0; id < graph.nodes.size() && !graph.marks.empty(); ++id)
+    if (const MarkId mark = graph.node(id).origin.mark; mark != 0)
+      builder.graph().nodes[ids[id]].origin.mark = static_cast<MarkId>(marks.size()) + mark;
+  marks.insert(marks.end(), graph.marks.begin(), graph.marks.end());
   std::vector<Term> outputs;
   for (NodeId id : graph.outputs) outputs.push_back({&builder, ids[id]});
   return outputs;

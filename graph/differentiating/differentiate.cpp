@@ -16,7 +16,7 @@ using std::source_location;
 
 Tensor stop_gradient(const Tensor& x, source_location w) {
   graph::tensor_of({x, w}, "stop_gradient");
-  if (!is_floating(x.dtype()) || graph::Capture::active() == nullptr) return x;
+  if (!is_floating(x.dtype()) || !detail::is_recorded()) return x;
   graph::Attributes attributes;
   attributes.custom = graph::stop_gradient_op();
   return graph::apply(graph::Op::custom_formula, {x}, attributes, w);
@@ -44,6 +44,8 @@ TensorList cotangents_of(const DifferentiatedFunction& function, TensorList give
     if (!is_floating(function.result(i).dtype)) given[i] = Tensor();
   return given;
 }
+
+bool is_recorded() { return graph::Capture::active() != nullptr; }
 
 }  // namespace detail
 

@@ -142,6 +142,9 @@ TensorList loss_cotangents(std::string_view name, const graph::DifferentiatedFun
                            std::source_location where);
 // By a tensor for each result; undefined of results that are not floating.
 TensorList cotangents_of(const graph::DifferentiatedFunction& function, TensorList given);
+// True if operations are recorded, so that a derivative may be taken of them.
+bool is_recorded();
+
 template <typename T>
 TensorList tensors_of(const T& structure) {
   TensorsOf all;
@@ -239,6 +242,27 @@ template <typename F, typename T>
 auto jvp(F f, const T& primal, const T& tangent,
          std::source_location w = std::source_location::current()) {
   return jvp(std::move(f), std::tuple<T>(primal), std::tuple<T>(tangent), w);
+}
+
+// f, whose values are not kept for a derivative around it, but computed again when that comes to
+// them: its arguments and results are all that is kept. Gradients are the same bit for bit, its
+// random draws too; derivatives of these are so but for the order of sums. Calls may be nested, and
+// in bodies of loops. Without a derivative around it, it is f.
+//
+//   auto block = checkpoint([&](const Tensor& x) { return gelu(matmul(x, a)); });
+//   auto slope = grad([&](const Tensor& x) { return sum(block(block(x))); });
+template <typename F>
+auto checkpoint(F f, std::source_location w = std::source_location::current()) {
+  return [ f = std::move(f), w ]<typename... Arguments>(
+      const Arguments&... arguments) requires std::invocable<const F&, Arguments&...> {
+    using Call = detail::StructuredCall<F, Arguments...>;
+    if (!detail::is_recorded()) {
+      std::tuple<Arguments...> copies(arguments...);  // as tensors that f takes to write
+      return typename Call::Result(std::apply(f, copies));
+    }
+    const Call call("checkpoint", f, w, {}, arguments...);
+    return call.result(call.function().checkpointed());
+  };
 }
 
 // All derivatives of a function from a tensor to a tensor, both floating: a tensor of the result's

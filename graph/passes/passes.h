@@ -17,6 +17,8 @@ Graph form_attention(const Graph& graph);
 Graph place_masks(const Graph& graph);
 // Gradients of functions become the functions and what their derivatives are made of.
 Graph differentiate(const Graph& graph, const dsl::Target& target);
+// The same, but calls of checkpointed functions stay.
+Graph expand_gradients(const Graph& graph, const dsl::Target& target);
 // Composites become the ops of their decompositions for the target, each result what computes it.
 // After it no composite is left.
 Graph decompose(const Graph& graph, const dsl::Target& target = dsl::host_target());

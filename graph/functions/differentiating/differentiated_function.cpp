@@ -225,4 +225,8 @@ DifferentiatedFunction::Gradients DifferentiatedFunction::directional(
                     operands);
 }
 
+Tensors DifferentiatedFunction::checkpointed() const {
+  return apply_node(checkpoint_of(body_), inputs_).results;
+}
+
 }  // namespace tilewright::graph

@@ -58,6 +58,9 @@ class DifferentiatedFunction {
   // argument, as `gradients` of the result.
   Gradients directional(const Tensors& tangents) const;
 
+  // The results, whose gradients around it compute the function again.
+  Tensors checkpointed() const;
+
  private:
   void require_floating(const std::vector<std::size_t>& wanted) const;
   void require_cotangent(std::size_t result, const Tensor& cotangent) const;

@@ -17,7 +17,7 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr std::string_view gradient_name = "gradient", inlined_name = "inlined";
+constexpr std::string_view gradient_name = "gradient", inlined_name = "inlined", checkpoint_name = "checkpoint";
 
 // A graph that is made when it is first needed, and kept for its target.
 class Expansion {
@@ -184,8 +184,22 @@ CustomReference gradient_of(Graph body, GradientRequest request) {
 
 CustomReference inlined(Graph body) { return reference_to(inlined_definition(std::move(body))); }
 
+CustomReference checkpoint_of(Graph body) {
+  std::vector<TensorType> types = types_of(body, body.outputs);
+  std::string settings = text_of(body);
+  auto again = std::make_shared<Expansion>([body = std::move(body)](const dsl::Target& target) {
+    return before_gradients(body, target);
+  });
+  CustomDefinition definition = definition_of(
+      checkpoint_name, std::move(settings), std::move(types),
+      [again](const dsl::Target& target) { return differentiate(*again->of(target), target); });
+  definition.recomputed = [again](const dsl::Target& target) { return again->of(target); };
+  return reference_to(std::move(definition));
+}
+
 CustomReference gradient_from_text(std::string_view name, std::string_view settings) {
   if (name == inlined_name) return inlined(body_of(settings));
+  if (name == checkpoint_name) return checkpoint_of(body_of(settings));
   if (name != gradient_name) return {};
   GradientRequest request;
   request.inputs = numbers_of(taken(settings, "inputs=", ", outputs="));

@@ -10,8 +10,9 @@
 // `differentiate` expands it, so that an attention that was written out is one with its derivative.
 // The node is a composite of one definition (graph/custom/definition.h) for each body.
 //
-// Another node has a body alone: `inlined` is its body, as the parts of a gradient whose cotangents
-// come later.
+// Two other nodes have a body alone. `inlined` is its body: the parts of a gradient whose
+// cotangents come later, and tangents. `checkpoint` is its body, too, but a gradient around it
+// computes the values of the body again instead of keeping them.
 #pragma once
 
 #include <string_view>
@@ -24,6 +25,7 @@ namespace tilewright::graph {
 // The body has no mutations; outputs with cotangents and inputs with gradients are floating.
 CustomReference gradient_of(Graph body, GradientRequest request);
 CustomReference inlined(Graph body);
+CustomReference checkpoint_of(Graph body);
 // From the name of such a definition and the text of its settings; undefined for other names.
 // Raises `Error` where it does not read.
 CustomReference gradient_from_text(std::string_view name, std::string_view settings);
