@@ -7,6 +7,7 @@
 #include <map>
 
 #include "graph/custom/definition.h"
+#include "graph/derivatives/bounded_loops.h"
 #include "graph/derivatives/checkpoints.h"
 #include "graph/ops/derivatives/differential.h"
 #include "graph/passes/passes.h"
@@ -96,6 +97,9 @@ class ReverseSweep {
     for (NodeId operand : node.operands) operands.push_back(ids_[operand]);
     if (is_gone_back && node.op == Op::scan)
       return builder_.append(Op::scan, std::move(operands), with_saved_states(node.attributes));
+    if (is_gone_back && node.op == Op::while_loop)
+      if (auto scan = as_scan(body_, node))
+        return builder_.append(Op::scan, std::move(operands), with_saved_states(*scan));
     return append_like(builder_, node, std::move(operands));
   }
 
@@ -173,7 +177,7 @@ class ReverseSweep {
       d.operands.push_back({&builder_, ids_[operand]});
       d.wanted.push_back(active_[operand] && is_floating(body_.node(operand).dtype));
     }
-    spread(node, d, rule_of(node.op, d));
+    spread(node, d, rule_of(copied.op, d));
   }
 
   void spread(const Node& node, const Differential& d, const Cotangents& found) {

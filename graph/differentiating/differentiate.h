@@ -22,7 +22,8 @@
 //     `where` that is not taken has the gradient 0, also where its own slope is infinite or NaN.
 //   * Sums of several cotangents of 16 bits are made in f32 and rounded once.
 //   * A kernel or C++ (custom_op) without a rule has no derivative: an Error that names it and its
-//     line. Its inputs can be cut off by stop_gradient. A `while_loop` has `jvp` alone.
+//     line. Its inputs can be cut off by stop_gradient. A `while_loop` has `jvp`, and gradients if
+//     its turns have a bound (WhileOptions::max_turns).
 //
 // Misuse raises `Error` with the line of the call. Functions that are returned are values; safe to
 // call from several threads, as far as the function itself is.

@@ -174,6 +174,30 @@ Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition, const
   return graph::apply_all(Op::while_loop, all, attributes, w);
 }
 
+// The number of turns is carried in front, where derivatives see it (graph/derivatives).
+Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition, const Function& body,
+                   const Tensors& carried, const WhileOptions& options, source_location w) {
+  require(options.max_turns > 0, "[while_loop] max_turns is ", options.max_turns, " (at ", At{w},
+          "); it must be at least 1");
+  auto own = [](const Tensors& state) { return Tensors(state.begin() + 1, state.end()); };
+  auto goes_on = [&](const Tensors& state) {
+    const Tensor holds = condition(own(state));
+    require_condition("while_loop", holds, w);
+    return logical_and(holds, TensorOperand(state[0], w) < options.max_turns);
+  };
+  auto next = [&](const Tensors& state) {
+    Tensors after = body(own(state));
+    require_carried("while_loop", own(state), after, w);
+    after.insert(after.begin(), TensorOperand(state[0], w) + 1);
+    return after;
+  };
+  Tensors all = {graph::constant(DType::i64, {}, 0, w)};
+  all.insert(all.end(), carried.begin(), carried.end());
+  require(!carried.empty(), "[while_loop] nothing is carried (at ", At{w},
+          "); a loop whose condition can change carries at least one tensor");
+  return own(while_loop(goes_on, next, all, w));
+}
+
 namespace {
 
 std::int64_t turns_of(const Tensors& sliced, const ScanOptions& options, source_location w) {

@@ -49,6 +49,17 @@ Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition,
                    const std::function<Tensors(const Tensors&)>& body, const Tensors& carried,
                    std::source_location w = std::source_location::current());
 
+struct WhileOptions {
+  // The loop ends after so many turns, also where the condition is still true. Only such a loop has
+  // a gradient, which is that of a scan of so many turns: when a function with it is
+  // differentiated, all of them run, and those after the loop's end change nothing. At least 1.
+  std::int64_t max_turns = 0;
+};
+Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition,
+                   const std::function<Tensors(const Tensors&)>& body, const Tensors& carried,
+                   const WhileOptions& options,
+                   std::source_location w = std::source_location::current());
+
 struct ScanOptions {
   bool reverse = false;    // the last elements come first
   std::int64_t turns = 0;  // where nothing is sliced

@@ -55,7 +55,7 @@ Cotangents derivative(The<Op::cond>, const Differential& d) {
 Cotangents derivative(The<Op::while_loop>, const Differential& d) {
   d.raise(
       "is a loop of unknown length, which has no gradient; use scan, which has a fixed number of "
-      "turns, or stop_gradient where none is wanted");
+      "turns, or bound them (WhileOptions::max_turns), or use stop_gradient where none is wanted");
 }
 
 Attributes with_saved_states(const Attributes& scan) {
