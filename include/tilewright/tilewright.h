@@ -33,6 +33,7 @@
 #include "graph/compile/packages/package.h"
 #include "graph/compile/region.h"
 #include "graph/compile/sizes/size_marks.h"
+#include "graph/differentiating/check_gradients.h"
 #include "graph/differentiating/differentiate.h"
 #include "graph/functions/attending/flex_attention.h"
 #include "graph/functions/attending/general_attention.h"

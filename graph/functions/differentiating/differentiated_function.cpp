@@ -4,7 +4,9 @@
 #include <optional>
 
 #include "dsl/launch/device.h"
+#include "graph/derivatives/gradient_check.h"
 #include "graph/functions/differentiating/gradient_node.h"
+#include "graph/functions/differentiating/host_tensor.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
@@ -223,6 +225,27 @@ DifferentiatedFunction::Gradients DifferentiatedFunction::directional(
   operands.insert(operands.end(), tangents.begin(), tangents.end());
   return apply_node(inlined(tangent_graph(before_gradients(body_, made_for), request, made_for)),
                     operands);
+}
+
+void DifferentiatedFunction::check(int directions, std::uint64_t seed, double tolerance) const {
+  require(directions > 0, "[", name_, "] ", directions, " directions are asked for (at ",
+          At{where_}, "); there must be at least 1");
+  GradientRequest request;
+  for (std::size_t i = 0; i < arguments_; ++i)
+    if (is_floating(inputs_[i].dtype())) request.inputs.push_back(i);
+  for (std::size_t i = 0; i < results_; ++i)
+    if (is_floating(result(i).dtype)) request.outputs.push_back(i);
+  const std::vector<HostTensor> inputs = host_tensors_of(inputs_);
+  for (int i = 0; i < directions; ++i) {
+    const std::uint64_t own = seed + static_cast<std::uint64_t>(i);
+    const auto found = gradient_mismatch(body_, request, inputs, target(), {own, tolerance});
+    if (found)
+      raise_error(
+          concat("[", name_, "] tensor ", found->input, " of the arguments, in the direction (",
+                 found->direction, ") of seed ", own, ": the derivative is ", found->by_gradient,
+                 " by the gradient and ", found->by_differences, " by differences (at ", At{where_},
+                 ")", found->cause.empty() ? "" : "; they differ by the rule of ", found->cause));
+  }
 }
 
 Tensors DifferentiatedFunction::checkpointed() const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <source_location>
 #include <string_view>
@@ -57,6 +58,11 @@ class DifferentiatedFunction {
   // The derivatives of all results, which are floating, in the direction of a tangent for each
   // argument, as `gradients` of the result.
   Gradients directional(const Tensors& tangents) const;
+
+  // Compares gradients with differences of the function in as many random directions, those of the
+  // seed and of the numbers after it. Raises `Error` where they differ by more than the tolerance,
+  // relative to their sizes. Nothing is written.
+  void check(int directions, std::uint64_t seed, double tolerance) const;
 
   // The results, whose gradients around it compute the function again.
   Tensors checkpointed() const;
