@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "graph/compile/segments/segmented_call.h"
+#include "graph/ir/options/unkept_options.h"
 #include "graph/tensor/handle_changes.h"
 #include "runtime/base/error.h"
 #include "runtime/trace.h"
@@ -13,6 +14,14 @@ namespace tilewright::graph {
 static std::string at_line(const Break& at) {
   if (!at.node.empty()) return " in " + at.node;
   return at.where.line() > 0 ? " at " + describe(at.where) : "";
+}
+
+static void note_not_looked_at(const ResolvedOptions& options) {
+  constexpr const char* reason =
+      "a function whose graph breaks runs in segments, which are not looked into; "
+      "Options::fullgraph names the break";
+  if (options.verifies_gradients) UnkeptOptions::note("verify_gradients", reason);
+  if (options.detects_nan) UnkeptOptions::note("detect_nan", reason);
 }
 
 CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& options,
@@ -52,6 +61,7 @@ std::optional<CapturedFunction> CompiledSignature::capture(const Call& call,
     segmented_ = std::move(attempt);
     whole_ = nullptr;
     tell_graph_break(options.tells_breaks);
+    note_not_looked_at(options);
     return std::nullopt;
   }
   CapturedFunction function = captured_function(
@@ -97,6 +107,18 @@ std::string CompiledSignature::guards_text() const {
 
 void CompiledSignature::verify_capture(const TensorFunction& function) const {
   if (whole_) whole_->verify_capture(function, signature_);
+}
+
+void CompiledSignature::verify_gradients(const std::vector<Tensor>& arguments,
+                                         std::uint64_t seed) const {
+  if (whole_) whole_->verify_gradients(arguments, seed);
+}
+std::vector<Tensor> CompiledSignature::inputs_before(const std::vector<Tensor>& arguments) const {
+  return whole_ ? whole_->inputs_before(arguments) : std::vector<Tensor>();
+}
+void CompiledSignature::require_no_nan(const std::vector<Tensor>& results,
+                                       const std::vector<Tensor>& inputs) const {
+  if (whole_) whole_->require_no_nan(results, inputs);
 }
 
 bool CompiledSignature::rebind(const Call& call, const ResolvedOptions& options,

@@ -53,6 +53,10 @@ class CompiledSignature {
   std::string guards_text() const;  // a line each; empty: there are none
   // As WholeFunction's; nothing of a function in segments, which runs at each call.
   void verify_capture(const TensorFunction& function) const;
+  // As WholeFunction's; functions in segments have no graph to look at.
+  void verify_gradients(const std::vector<Tensor>& arguments, std::uint64_t seed) const;
+  std::vector<Tensor> inputs_before(const std::vector<Tensor>& arguments) const;
+  void require_no_nan(const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) const;
   // Captures the function again. True: its graph is the same, perhaps with other memory, which is
   // read from now on, or it breaks now. False: it must be compiled again. `logged` is as above.
   bool rebind(const Call& call, const ResolvedOptions& options, LoggedValues& logged);

@@ -39,13 +39,17 @@ std::optional<TensorResults> FunctionPlans::call(const Call& call, std::int64_t 
   SignatureTable::Entry* entry = entry_for(given, logged);
   if (entry == nullptr) return std::nullopt;
   entry->used = calls_;
-  if (options_.verify_capture > 0 &&
-      calls_ % static_cast<std::uint64_t>(options_.verify_capture) == 0)
-    entry->signature->verify_capture(call.function);
+  auto is_nth = [&](int n) { return n > 0 && calls_ % static_cast<std::uint64_t>(n) == 0; };
+  if (is_nth(options_.verify_capture)) entry->signature->verify_capture(call.function);
+  if (is_nth(options_.verify_gradients))
+    entry->signature->verify_gradients(given.arguments, calls_);
+  std::vector<Tensor> before;
+  if (options_.detect_nan) before = entry->signature->inputs_before(given.arguments);
   TensorResults results = entry->signature->call(given, times, is_measured, logged);
   if (shared_.segments.has_unkept()) [[unlikely]]
     tell_unkept(shared_.segments.take_unkept());
   if (padding) cut(results.tensors, padding->results);
+  if (options_.detect_nan) entry->signature->require_no_nan(results.tensors, before);
   return results;
 }
 

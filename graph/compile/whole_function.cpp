@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "graph/compile/captures/verify_capture.h"
+#include "graph/compile/captures/verify_gradients.h"
+#include "graph/ir/options/unkept_options.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
@@ -23,6 +25,7 @@ WholeFunction::WholeFunction(CapturedFunction captured, const CompiledFor& compi
     : arenas_(arenas),
       graph_hash_(content_hash(captured.checked.graph)),
       recorded_(std::move(captured.recorded)),
+      gradients_(std::move(captured.gradients)),
       read_(std::move(captured.read)),
       around_(std::move(captured.results.around)),
       logs_(std::move(captured.results.logs)),
@@ -34,6 +37,10 @@ WholeFunction::WholeFunction(CapturedFunction captured, const CompiledFor& compi
                                                               : compiled_for.arguments)) {
   const Plan& plan = plan_.plan();
   results_.bind(plan);
+  if (options.verifies_gradients && recorded_ && has_gradients_in_bodies(*recorded_))
+    UnkeptOptions::note("verify_gradients",
+                        "gradients inside of branches and loops are not compared; check_gradients "
+                        "compares those of one function");
   if (options.records_launches && !plan.executable()->may_be_recorded())
     note_unrecorded(plan);
   else if (options.records_launches)
@@ -55,6 +62,7 @@ std::vector<Tensor> WholeFunction::keep_own_results(std::vector<Tensor> captured
 bool WholeFunction::rebind(CapturedFunction& now) {
   if (content_hash(now.checked.graph) != graph_hash_ || !plan_.fits(now.tensors)) return false;
   recorded_ = std::move(now.recorded);
+  gradients_ = std::move(now.gradients);
   read_ = std::move(now.read);
   around_ = std::move(now.results.around);
   logs_ = std::move(now.results.logs);
@@ -70,6 +78,36 @@ void WholeFunction::verify_capture(const TensorFunction& function,
   require_same_capture(
       {*recorded_, plan_.inputs().captured(), around_.form, logs_.size()},
       {now.captured.graph, now.captured.captured, now.returned.form, now.captured.logs.size()});
+}
+
+std::vector<Tensor> WholeFunction::inputs_before(const std::vector<Tensor>& arguments) const {
+  std::vector<Tensor> inputs = arguments;
+  const std::vector<Tensor>& captured = plan_.inputs().captured();
+  inputs.insert(inputs.end(), captured.begin(), captured.end());
+  for (const Mutation& mutation : recorded_->mutations) {
+    const auto written = std::ranges::find(recorded_->inputs, mutation.input);
+    Tensor& input = inputs[static_cast<std::size_t>(written - recorded_->inputs.begin())];
+    input = input.clone();
+  }
+  return inputs;
+}
+
+void WholeFunction::verify_gradients(const std::vector<Tensor>& arguments,
+                                     std::uint64_t seed) const {
+  if (!gradients_.empty())
+    require_right_gradients(*recorded_, inputs_before(arguments), plan_.plan().device().target(),
+                            seed);
+}
+
+void WholeFunction::require_no_nan(const std::vector<Tensor>& results,
+                                   const std::vector<Tensor>& inputs) const {
+  const auto found = std::ranges::find_if(results, [](const Tensor& x) { return has_nan(x); });
+  if (found == results.end()) return;
+  const std::string source = first_nan(*recorded_, inputs, plan_.plan().device().target());
+  raise_error(concat("[compile] detect_nan: result ", found - results.begin(), " has a NaN; ",
+                     source.empty() ? "the interpreter makes none of these inputs: compare with "
+                                      "Backend::aot_eager"
+                                    : concat("the first is made by ", source)));
 }
 
 // Between two calls.

@@ -45,6 +45,13 @@ class WholeFunction {
   // line where it does something else than when it was captured.
   void verify_capture(const TensorFunction& function, const Signature& signature) const;
 
+  // Raises `Error` where a gradient of the recorded graph is wrong (Options::verify_gradients).
+  void verify_gradients(const std::vector<Tensor>& arguments, std::uint64_t seed) const;
+  // The inputs of the recorded graph as they are before a call with these arguments.
+  std::vector<Tensor> inputs_before(const std::vector<Tensor>& arguments) const;
+  // Raises `Error` where one of the results of such a call has a NaN (Options::detect_nan).
+  void require_no_nan(const std::vector<Tensor>& results, const std::vector<Tensor>& inputs) const;
+
   void fill(PlanReport& report) const;
   // Adds it to a package as the function of this signature; raises `Error` for what no package
   // holds.
@@ -65,7 +72,8 @@ class WholeFunction {
   SharedArenas& arenas_;
   std::shared_ptr<StepCount> steps_ = std::make_shared<StepCount>();  // of the recording
   Hash graph_hash_;                // of the graph after the passes, with the outputs of checks
-  std::optional<Graph> recorded_;  // before the passes, where later captures are compared with it
+  std::optional<Graph> recorded_;  // before the passes, where it is looked at later
+  std::vector<GradientSite> gradients_;  // in it
   ReadMemory read_;
   TensorResults around_;  // what lies around the results
   std::vector<LogCallback> logs_;

@@ -57,6 +57,13 @@ struct CustomDefinition {
   // True of a gradient, and of other graphs as nodes (graph/functions/differentiating), which are
   // expanded into their composites while the graph is captured (graph/passes/differentiate.cpp).
   bool is_gradient = false;
+  // The function of a gradient, also of one whose cotangents come later, with the numbers of its
+  // inputs that have gradients and of its outputs that have cotangents.
+  struct Gradient {
+    Graph body;
+    std::vector<std::size_t> inputs, outputs;
+  };
+  std::shared_ptr<const Gradient> gradient = {};
   // The graph of a function whose values are computed again for its derivative; it may have such
   // nodes itself. Absent: they are kept.
   std::function<std::shared_ptr<const Graph>(const dsl::Target&)> recomputed = {};

@@ -15,7 +15,9 @@
 #include "dsl/launch/compile.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/region.h"
+#include "graph/differentiating/differentiate.h"
 #include "graph/functions/control/control_flow.h"
+#include "graph/functions/custom/custom_op.h"
 #include "graph/functions/random/random.h"
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
@@ -288,6 +290,27 @@ Finding verified(const Situation& at) {
   return {error.find("verify_capture") != std::string::npos, f};
 }
 
+// A gradient of the body, by a rule that is wrong.
+Finding compared(const Situation& at) {
+  const CustomOp wrong = custom_op(
+      "wrong_square", [](std::span<const TensorType> x) { return std::vector<TensorType>{x[0]}; },
+      GraphFunction([](std::span<const Tensor> x) { return Tensors{x[0] * x[0]}; }),
+      {.derivative = [](std::span<const Tensor> x, std::span<const Tensor>,
+                        std::span<const Tensor> g) { return Tensors{g[0] * x[0]}; }});
+  auto loss = [=, layer = Layer()](const Tensor& t) { return sum(wrong(layer(t))); };
+  Compiled f = at.compiled([=](const Tensor& t) { return grad(loss)(t); }, {.verify_gradients = 1});
+  const std::string error = error_of([&] { at.call(f); });
+  return {error.find("verify_gradients") != std::string::npos, f};
+}
+
+Finding nan_found(const Situation& at) {
+  const Layer layer;
+  Compiled f = at.compiled([=](const Tensor& t) { return log(square(layer(t)) * -1.0 - 1.0); },
+                           {.detect_nan = true});
+  const std::string error = error_of([&] { at.call(f); });
+  return {error.find("detect_nan") != std::string::npos, f};
+}
+
 // The index is computed, so that nobody can look at it before the call.
 Finding checked(const Situation& at) {
   const Tensor table = random({8, width}, 5);
@@ -352,6 +375,8 @@ const std::vector<Row> rows = {
     {"`max_sizes`", few_sizes},
     {"`past_limit`: eager", past_limit},
     {"`verify_capture`", verified},
+    {"`verify_gradients`", compared},
+    {"`detect_nan`", nan_found},
     {"`index_checks`: all", checked},
     {"`locked_plan`", locked},
 };

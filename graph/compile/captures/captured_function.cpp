@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "graph/custom/definition.h"
 #include "graph/tensor/handle_changes.h"
 
 namespace tilewright::graph {
@@ -18,6 +19,10 @@ CapturedFunction captured_function(Captured captured, CapturedResults results,
                                    const dsl::Target& target, std::uint64_t changes,
                                    bool keeps_recorded) {
   CapturedFunction function;
+  for (const Node& node : captured.graph.nodes)
+    if (const CustomReference& custom = node.attributes.custom;
+        custom.is_defined() && custom->gradient != nullptr)
+      function.gradients.push_back({custom, node.where});
   if (keeps_recorded) function.recorded = captured.graph;
   leave_views_out(captured.graph, results.origins);
   std::vector<Tensor> inputs = arguments;

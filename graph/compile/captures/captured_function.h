@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <source_location>
 #include <utility>
 #include <vector>
 
@@ -38,10 +39,17 @@ struct CapturedResults {
   std::vector<LogCallback> logs;  // of the last outputs, which are not returned
 };
 
+// A gradient in the graph before the passes.
+struct GradientSite {
+  CustomReference gradient;
+  std::source_location where;
+};
+
 struct CapturedFunction {
   CheckedGraph checked;
-  std::optional<Graph> recorded;  // before the passes, where later captures are compared with it
-  std::vector<Tensor> tensors;    // inputs of the graph behind the arguments
+  std::optional<Graph> recorded;        // before the passes, where it is looked at later
+  std::vector<GradientSite> gradients;  // in it, for reports
+  std::vector<Tensor> tensors;          // inputs of the graph behind the arguments
   ReadMemory read;
   std::vector<Guard> guards;
   CapturedResults results;

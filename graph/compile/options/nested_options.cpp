@@ -37,6 +37,8 @@ void note_nested(const Options& inner) {
   look_at("max_sizes", &Options::max_sizes);
   look_at("past_limit", &Options::past_limit);
   look_at("verify_capture", &Options::verify_capture);
+  look_at("verify_gradients", &Options::verify_gradients);
+  look_at("detect_nan", &Options::detect_nan);
   look_at("matmul_precision", &Options::matmul_precision);
   look_at("first_code", &Options::first_code);
   look_at("device", &Options::device);

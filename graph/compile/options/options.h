@@ -66,6 +66,15 @@ struct Options {
   // if it does something else than when it was captured; 0: never. For tests, and to look for what
   // no guard sees: a capture costs some microseconds an operation.
   int verify_capture = 0;
+  // Every n-th call compares each gradient in the function (grad, value_and_grad, vjp) with
+  // differences in a random direction, both in f64 by the interpreter, and is an Error, which names
+  // the line of the operation, if they differ; 0: never. For tests of rules that a program gives
+  // its own operations, and slow. check_gradients looks at one function by itself.
+  int verify_gradients = 0;
+  // A result with a NaN is an Error that names the first operation that made one, with its line, in
+  // the function or in its derivative. Then the interpreter runs the call once more; other calls
+  // cost a look at their results, and copies of the tensors that the function writes.
+  bool detect_nan = false;
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   FirstCode first_code =
       FirstCode::automatic;  // of the host; finish_compiling() waits for the rest

@@ -14,6 +14,8 @@ void require_possible(const Options& options) {
           "; it must be at least 1");
   require(options.verify_capture >= 0, "[compile] verify_capture is ", options.verify_capture,
           "; it must be the number of calls between two looks, or 0");
+  require(options.verify_gradients >= 0, "[compile] verify_gradients is ", options.verify_gradients,
+          "; it must be the number of calls between two looks, or 0");
   require(options.threads >= 0 && options.threads <= ThreadPool::max_workers,
           "[compile] threads is ", options.threads, "; it must be from 1 to ",
           ThreadPool::max_workers, ", or 0 for all");
@@ -48,7 +50,10 @@ ResolvedOptions resolve(const Options& options) {
   ResolvedOptions result{.is_captured = options.backend != Backend::eager,
                          .breaks_are_errors = options.fullgraph,
                          .tells_breaks = options.tell_breaks,
-                         .keeps_capture = options.verify_capture > 0,
+                         .keeps_capture = options.verify_capture > 0 ||
+                                          options.verify_gradients > 0 || options.detect_nan,
+                         .verifies_gradients = options.verify_gradients > 0,
+                         .detects_nan = options.detect_nan,
                          .records_launches = mode.records_launches,
                          .weights_are_frozen = options.freezing,
                          .searches_in_background = options.tune_in_background,

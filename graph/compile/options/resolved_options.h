@@ -17,7 +17,9 @@ struct ResolvedOptions {
   bool is_captured = true;              // otherwise the function runs as it is, op by op
   bool breaks_are_errors = false;       // of the graph
   bool tells_breaks = true;             // on stderr, the first of a function
-  bool keeps_capture = false;           // as it was recorded, for later ones to be compared with
+  bool keeps_capture = false;           // as it was recorded, to be looked at later
+  bool verifies_gradients = false;      // at some calls, by that
+  bool detects_nan = false;             // in results
   bool records_launches = false;        // and replays them, with fixed buffers
   bool weights_are_frozen = false;      // nobody but the function writes captured ones
   bool searches_in_background = false;  // for block sizes, while the first plan is in use

@@ -182,7 +182,8 @@ DifferentiatedFunction::Split DifferentiatedFunction::split(
   const dsl::Target made_for = target();
   SplitGradient parts = split_gradient(before_gradients(body_, made_for), request, made_for);
   Tensors kept = values_of(parts.inputs);
-  Gradients forward = apply_node(inlined(std::move(parts.forward)), inputs_);
+  Gradients forward =
+      apply_node(inlined_forward(std::move(parts.forward), body_, request), inputs_);
   kept.insert(kept.end(), forward.gradients.begin(), forward.gradients.end());
   Attributes attributes;
   attributes.custom = inlined(std::move(parts.backward));

@@ -17,7 +17,7 @@
 namespace tilewright::graph {
 namespace {
 
-constexpr std::string_view gradient_name = "gradient", inlined_name = "inlined", checkpoint_name = "checkpoint";
+constexpr std::string_view inlined_name = "inlined", checkpoint_name = "checkpoint";
 
 // A graph that is made when it is first needed, and kept for its target.
 class Expansion {
@@ -153,6 +153,12 @@ CustomDefinition inlined_definition(Graph body) {
       [body = std::move(body)](const dsl::Target& target) { return differentiate(body, target); });
 }
 
+std::shared_ptr<const CustomDefinition::Gradient> gradient_info(Graph body,
+                                                                GradientRequest request) {
+  return std::make_shared<const CustomDefinition::Gradient>(CustomDefinition::Gradient{
+      std::move(body), std::move(request.inputs), std::move(request.outputs)});
+}
+
 CustomReference reference_to(CustomDefinition definition) {
   return CustomReference(std::make_shared<const CustomDefinition>(std::move(definition)));
 }
@@ -175,14 +181,23 @@ CustomReference gradient_of(Graph body, GradientRequest request) {
   std::string settings = concat("inputs=", text_of(request.inputs),
                                 ", outputs=", text_of(request.outputs), ", ", text_of(body));
   std::vector<TensorType> types = types_of(body, results);
-  return reference_to(definition_of(
-      gradient_name, std::move(settings), std::move(types),
-      [body = std::move(body), request = std::move(request)](const dsl::Target& target) {
-        return gradient_graph(before_gradients(body, target), request, target);
-      }));
+  auto gradient = gradient_info(std::move(body), std::move(request));
+  CustomDefinition definition = definition_of(
+      gradient_name, std::move(settings), std::move(types), [gradient](const dsl::Target& target) {
+        return gradient_graph(before_gradients(gradient->body, target),
+                              {gradient->inputs, gradient->outputs}, target);
+      });
+  definition.gradient = gradient;
+  return reference_to(std::move(definition));
 }
 
 CustomReference inlined(Graph body) { return reference_to(inlined_definition(std::move(body))); }
+
+CustomReference inlined_forward(Graph forward, Graph body, GradientRequest request) {
+  CustomDefinition definition = inlined_definition(std::move(forward));
+  definition.gradient = gradient_info(std::move(body), std::move(request));
+  return reference_to(std::move(definition));
+}
 
 CustomReference checkpoint_of(Graph body) {
   std::vector<TensorType> types = types_of(body, body.outputs);

@@ -22,9 +22,13 @@
 
 namespace tilewright::graph {
 
+inline constexpr std::string_view gradient_name = "gradient";
+
 // The body has no mutations; outputs with cotangents and inputs with gradients are floating.
 CustomReference gradient_of(Graph body, GradientRequest request);
 CustomReference inlined(Graph body);
+// The part of a gradient that has its results, for which reports take it.
+CustomReference inlined_forward(Graph forward, Graph body, GradientRequest request);
 CustomReference checkpoint_of(Graph body);
 // From the name of such a definition and the text of its settings; undefined for other names.
 // Raises `Error` where it does not read.
