@@ -160,6 +160,7 @@ std::string explain(const PlanReport& plan) {
         concat("  region ", region.name, ": called ", counted(region.instances, "time", "times"),
                ", ", counted(region.structures, "structure", "structures"), " of ",
                counted(region.programs, "distinct program", "distinct programs"), "\n");
+  for (const DerivativeReport& derivative : plan.derivatives) text += graph::text_of(derivative);
   if (!plan.guards.empty()) text += concat("  guards:\n", plan.guards);
   return text + table(plan);
 }

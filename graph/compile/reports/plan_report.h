@@ -8,6 +8,7 @@
 
 #include "graph/compile/calls/contract.h"
 #include "graph/compile/options/options.h"
+#include "graph/compile/reports/derivative_report.h"
 #include "graph/ir/options/unkept_options.h"
 
 namespace tilewright {
@@ -63,6 +64,7 @@ struct PlanReport {
   std::string guards = {};            // on values of the host, a line each
   std::int64_t captured_tensors = 0;  // that it uses besides its arguments
   std::int64_t captures = 0;          // how often it was captured, once or after handles changed
+  std::vector<DerivativeReport> derivatives = {};
   // Options that do not hold for a part of it.
   std::vector<UnkeptOption> unkept = {};
   double run_seconds = 0;        // of all launches of a call; 0: not measured
