@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <set>
 #include <unordered_map>
 
 #include "graph/compile/sizes/size_marks.h"
@@ -20,6 +19,7 @@
 #include "models/exported/tensor_data.h"
 #include "models/files/reader.h"
 #include "models/programs/constants.h"
+#include "models/programs/given_parameters.h"
 #include "models/programs/program_nodes.h"
 #include "models/programs/signature.h"
 #include "runtime/base/error.h"
@@ -128,6 +128,7 @@ struct ExportedModule::State {
   programs::Lifetimes lifetimes;
   std::deque<Tensor> tensors;                        // of the module, in the order of its inputs
   std::unordered_map<std::string, Tensor*> buffers;  // by name
+  programs::OwnParameters parameters;
   std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs;
   std::vector<ProgramOperator> operators;
@@ -268,14 +269,23 @@ const std::vector<ProgramOperator>& ExportedModule::operators() const { return s
 const std::string& ExportedModule::torch_version() const { return state_->program.torch_version; }
 
 std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) const {
+  return forward_with({}, inputs);
+}
+
+std::vector<Tensor> ExportedModule::forward_with(const std::map<std::string, Tensor>& parameters,
+                                                 const std::vector<Tensor>& inputs) const {
   const Program& program = state_->program;
+  programs::check_parameters("exported", state_->parameters, parameters);
   const programs::InputIntegers integers = programs::check_inputs(state_->signature, inputs);
   std::vector<Value> values(program.value_names.size());
   std::size_t user = 0, own = 0;
   for (const Input& input : program.inputs) {
     Value& value = values[static_cast<std::size_t>(input.value)];
     if (input.kind == Input::Kind::held) continue;
-    if (input.kind != Input::Kind::user)
+    if (input.kind == Input::Kind::parameter)
+      value = value_of(programs::chosen(parameters, input.name, state_->tensors[own++]),
+                       input.is_complex);
+    else if (input.kind != Input::Kind::user)
       value = value_of(state_->tensors[own++], input.is_complex);
     else if (const auto& integer = integers[user])
       value = *integer, ++user;
@@ -338,7 +348,6 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
     state->outputs = outputs_of(program);
     std::map<std::string, Tensor> tensors = exported::read_tensors(archive);
     std::unique_ptr<ExportedModule> module(new ExportedModule(std::move(state)));
-    std::set<std::string_view> parameters;  // that are registered
     for (const Input& input : program.inputs) {
       if (input.kind == Input::Kind::user || input.kind == Input::Kind::held) continue;
       auto found = tensors.find(input.name);
@@ -353,7 +362,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
               tensor.shape(), "]; its program has it as ", input.facts.dtype, " [", wanted, "]");
       const bool is_parameter = input.kind == Input::Kind::parameter;
       if (!is_parameter) module->register_buffer(tensor);
-      if (is_parameter && parameters.insert(input.name).second)
+      if (is_parameter && module->state_->parameters.emplace(input.name, &tensor).second)
         module->register_parameter(input.name, tensor);
       if (input.kind == Input::Kind::buffer) module->state_->buffers.emplace(input.name, &tensor);
     }

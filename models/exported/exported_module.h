@@ -60,6 +60,8 @@ class ExportedModule : public ProgramModule {
   const std::vector<ProgramOperator>& operators() const override;
   const std::string& torch_version() const;
   std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const override;
+  std::vector<Tensor> forward_with(const std::map<std::string, Tensor>& parameters,
+                                   const std::vector<Tensor>& inputs) const override;
   void mark_dynamic_sizes(const std::vector<Tensor>& inputs) const override;
 
  private:

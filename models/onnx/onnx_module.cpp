@@ -10,6 +10,7 @@
 #include "models/onnx/file/model.h"
 #include "models/onnx/operators/table.h"
 #include "models/programs/constants.h"
+#include "models/programs/given_parameters.h"
 #include "models/programs/program_nodes.h"
 #include "models/programs/signature.h"
 #include "runtime/base/error.h"
@@ -141,6 +142,7 @@ struct OnnxModule::State {
   programs::Lifetimes lifetimes;
   std::deque<Tensor> tensors;                       // of the initializers
   std::vector<std::shared_ptr<const Known>> known;  // likewise, of those that are constants
+  programs::OwnParameters parameters;
   std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs, defaults;
   std::vector<ProgramOperator> operators;
@@ -156,15 +158,22 @@ const std::vector<std::string>& OnnxModule::defaults() const { return state_->de
 std::int64_t OnnxModule::opset() const { return state_->program.opset; }
 
 std::vector<Tensor> OnnxModule::forward(const std::vector<Tensor>& inputs) const {
+  return forward_with({}, inputs);
+}
+
+std::vector<Tensor> OnnxModule::forward_with(const std::map<std::string, Tensor>& parameters,
+                                             const std::vector<Tensor>& inputs) const {
   const Program& program = state_->program;
+  programs::check_parameters("onnx", state_->parameters, parameters);
   programs::check_inputs(program.signature, inputs);
   std::vector<Value> values(program.values);
   onnx::Execution execution{program, values, state_->lifetimes.used()};
   for (std::size_t i = 0; i < inputs.size(); ++i)
     values[static_cast<std::size_t>(program.graph.inputs[i])] = inputs[i];
   for (std::size_t i = 0; i < program.initializers.size(); ++i) {
-    Value& value = values[static_cast<std::size_t>(program.initializers[i].value)];
-    value = Value(state_->tensors[i], state_->known[i]);
+    const Initializer& own = program.initializers[i];
+    values[static_cast<std::size_t>(own.value)] =
+        Value(programs::chosen(parameters, own.name, state_->tensors[i]), state_->known[i]);
   }
   for (std::size_t i = 0; i < program.graph.nodes.size(); ++i) {
     onnx::compute(program.graph.nodes[i], execution);
@@ -218,10 +227,12 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
     if (is_constant) known = std::make_shared<const Known>(onnx::known_of(tensor));
     // Zero points of 0 are the same for all layers.
     if (known && are_steps[id] && (is_floating(tensor.dtype()) || !known->is_zero())) known = {};
-    if (known || initializer.name.empty())
+    if (known || initializer.name.empty()) {
       module->register_buffer(tensor);
-    else
-      module->register_parameter(initializer.name, tensor);
+      continue;
+    }
+    module->register_parameter(initializer.name, tensor);
+    module->state_->parameters.emplace(initializer.name, &tensor);
   }
   return module;
 }

@@ -55,6 +55,8 @@ class OnnxModule : public ProgramModule {
   // The names of inputs that have a default, and that OnnxOptions::constants may give.
   const std::vector<std::string>& defaults() const;
   std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const override;
+  std::vector<Tensor> forward_with(const std::map<std::string, Tensor>& parameters,
+                                   const std::vector<Tensor>& inputs) const override;
   void mark_dynamic_sizes(const std::vector<Tensor>& inputs) const override;
 
  private:

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,6 +55,20 @@ class ProgramModule : public Module {
   // Integer inputs are read: inside compile() the graph breaks there, and the rest is compiled for
   // each integer that decides a size, and once for all others.
   virtual std::vector<Tensor> forward(const std::vector<Tensor>& inputs) const = 0;
+  // The same with tensors in place of the parameters of these names; the others are the module's
+  // own. So a program is a function of its parameters, with a gradient by each, for training:
+  //
+  //   using Parameters = std::map<std::string, Tensor>;
+  //   auto loss = [&](const Parameters& p, const Tensor& x, const Tensor& y) {
+  //     return mse_loss(model->forward_with(p, {x})[0], y);
+  //   };
+  //   Parameters p = differentiable_parameters(*model);  // models/layers/gradients.h
+  //   auto [value, gradients] = value_and_grad(loss)(p, x, y);
+  //
+  // Parameters that share their memory in the file are separate here. Raises `Error` also for a
+  // name that is no parameter, and for a tensor of another dtype or shape than the parameter's.
+  virtual std::vector<Tensor> forward_with(const std::map<std::string, Tensor>& parameters,
+                                           const std::vector<Tensor>& inputs) const = 0;
 
   // Declares the sizes that may differ (mark_dynamic) on example inputs, so that a compiled
   // function is made for all of them at its first call.
