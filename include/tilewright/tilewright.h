@@ -141,6 +141,7 @@
 #include "models/layers/recurrent_layers.h"
 #include "models/layers/stateless.h"
 #include "models/onnx/onnx_module.h"
+#include "models/programs/program_gradients.h"
 #include "models/programs/program_module.h"
 #include "models/tokenizer/tokenizer.h"
 #include "models/weights/safetensors.h"
