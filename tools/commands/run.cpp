@@ -1,5 +1,5 @@
 // `tilewright run`: a program that PyTorch has exported, an ONNX model, or a package, on inputs
-// from a file.
+// from a file; with --gradients also the gradients of a program's inputs and parameters.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,11 +10,13 @@
 
 #include "dsl/launch/compile.h"
 #include "graph/compile/packages/package.h"
+#include "models/files/reader.h"
 #include "models/weights/safetensors.h"
 #include "runtime/cpu/system_memory.h"
 #include "tools/console/command.h"
 #include "tools/console/table.h"
 #include "tools/measure/measure.h"
+#include "tools/programs/model_gradients.h"
 #include "tools/programs/model_inputs.h"
 #include "tools/programs/model_programs.h"
 
@@ -25,7 +27,8 @@ struct RunArguments {
   std::string model, inputs, outputs;
   std::vector<std::string> constants;
   std::int64_t repeat = 1;
-  bool json = false, mapped = false, explain = false;
+  bool json = false, mapped = false, explain = false, wants_gradients = false;
+  std::string gradients;  // which ones; empty: all
   RunOptions run;
 };
 
@@ -62,29 +65,34 @@ nlohmann::json longest_compile() {
   return {{"kernel", all.longest}, {"processor_s", all.longest_processor_seconds}};
 }
 
-void print_result(const RunArguments& a, const std::vector<Tensor>& outputs, Times& times,
+void print_result(const RunArguments& a, const std::vector<NamedResult>& results, Times& times,
                   const std::string& explanation) {
   std::ranges::sort(times.later_s);
   bool has_later = !times.later_s.empty();
   double median = has_later ? times.later_s[times.later_s.size() / 2] : 0;
   if (a.json) {
-    nlohmann::json shapes = nlohmann::json::array();
-    for (const Tensor& output : outputs)
-      shapes.push_back({{"dtype", name_of(output.dtype())},
-                        {"shape", std::vector<std::int64_t>(output.shape())}});
-    nlohmann::json record = {{"outputs", shapes},
+    nlohmann::json record = {{"outputs", nlohmann::json::array()},
                              {"load_s", times.load_s},
                              {"first_s", times.first_s},
                              {"calls", a.repeat},
                              {"longest_compile", longest_compile()},
                              {"peak_memory_bytes", peak_memory_bytes()}};
+    for (const auto& [name, tensor] : results) {
+      nlohmann::json described = {{"dtype", name_of(tensor.dtype())},
+                                  {"shape", std::vector<std::int64_t>(tensor.shape())}};
+      if (name.starts_with("out."))
+        record["outputs"].push_back(described);
+      else
+        record["gradients"][name] = described;
+    }
     if (has_later) record["median_s"] = median;
     if (a.explain) record["explanation"] = explanation;
     fmt::print("{}\n", record.dump(2));
     return;
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    fmt::print("out.{}: {} [{}]\n", i, name_of(outputs[i].dtype()), to_string(outputs[i].shape()));
+  for (const auto& [name, tensor] : results)
+    fmt::print("{}: {} [{}]\n", concat(json::excerpt(name)), name_of(tensor.dtype()),
+               to_string(tensor.shape()));
   fmt::print("loading {}, first call {}", duration_text(times.load_s),
              duration_text(times.first_s));
   if (has_later)
@@ -93,17 +101,18 @@ void print_result(const RunArguments& a, const std::vector<Tensor>& outputs, Tim
   if (a.explain) fmt::print("\n{}", explanation);
 }
 
-void save_outputs(const std::string& path, const std::vector<Tensor>& outputs) {
+void save_results(const std::string& path, const std::vector<NamedResult>& results) {
   if (path.empty()) return;
   std::map<std::string, Tensor> named;
-  for (std::size_t i = 0; i < outputs.size(); ++i) named.emplace(concat("out.", i), outputs[i]);
+  for (const auto& [name, tensor] : results) named.emplace(name, tensor);
   save_safetensors(path, named);
 }
 
 // Everything about how it runs was decided when it was made.
 void run_package(const RunArguments& a) {
-  require_use(a.constants.empty() && !a.mapped && !a.explain, "[run] ", a.model,
-              " is a package; --constant, --mapped and --explain are for models");
+  require_use(a.constants.empty() && !a.mapped && !a.explain && !a.wants_gradients, "[run] ",
+              a.model,
+              " is a package; --constant, --mapped, --explain and --gradients are for models");
   a.run.compile_options();  // applies the number of threads
   Times times;
   const double start = now_s();
@@ -115,9 +124,40 @@ void run_package(const RunArguments& a) {
   std::vector<Tensor> inputs;
   if (!a.inputs.empty()) inputs = read_inputs(first, a.inputs);
   auto call = [&](const std::vector<Tensor>& all) { return package.run(all); };
-  const std::vector<Tensor> outputs = timed_calls(call, inputs, a.repeat, times);
-  save_outputs(a.outputs, outputs);
+  const auto outputs = named_outputs(timed_calls(call, inputs, a.repeat, times));
+  save_results(a.outputs, outputs);
   print_result(a, outputs, times, "");
+}
+
+// The outputs, then the gradients, for the inputs and the cotangents that are given.
+std::vector<NamedResult> timed_gradients(const RunArguments& a, ProgramModule& model,
+                                         std::vector<Tensor> given, Options options, Times& times,
+                                         std::string& explanation) {
+  const ProgramVariables variables = variables_of(model, a.gradients);
+  const std::vector<Tensor> cotangents = read_cotangents(model, a.inputs, options.device);
+  for (std::size_t i = 0; i < cotangents.size(); ++i) {
+    if (!cotangents[i].defined()) continue;
+    given.push_back(cotangents[i]);
+    options.argument_names.push_back(concat("cotangent.", i));
+  }
+  auto fast = compile(
+      [&](const std::vector<Tensor>& all) {
+        auto next = all.begin() + static_cast<std::ptrdiff_t>(model.inputs().size());
+        const std::vector<Tensor> inputs(all.begin(), next);
+        std::vector<Tensor> by_output = cotangents;
+        for (Tensor& each : by_output)
+          if (each.defined()) each = *next++;
+        ProgramGradients found = program_gradients(model, inputs, by_output, variables);
+        std::vector<Tensor> results = std::move(found.outputs);
+        for (std::size_t i : variables.inputs) results.push_back(found.inputs.at(i));
+        for (const std::string& name : variables.parameters)
+          results.push_back(found.parameters.at(name));
+        return results;
+      },
+      options);
+  const std::vector<Tensor> results = timed_calls(fast, given, a.repeat, times);
+  if (a.explain) explanation = fast.explain();
+  return named_gradients(results, variables);
 }
 
 void run(const RunArguments& a) {
@@ -142,10 +182,17 @@ void run(const RunArguments& a) {
   std::vector<Tensor> inputs;
   if (!a.inputs.empty()) inputs = read_inputs(*model, constants, a.inputs, options.device);
   for (const ProgramInput& input : model->inputs()) options.argument_names.push_back(input.name);
-  auto fast = compile(*model, options);
-  std::vector<Tensor> outputs = timed_calls(fast, inputs, a.repeat, times);
-  save_outputs(a.outputs, outputs);
-  print_result(a, outputs, times, a.explain ? fast.explain() : "");
+  std::vector<NamedResult> results;
+  std::string explanation;
+  if (a.wants_gradients) {
+    results = timed_gradients(a, *model, inputs, options, times, explanation);
+  } else {
+    auto fast = compile(*model, options);
+    results = named_outputs(timed_calls(fast, inputs, a.repeat, times));
+    if (a.explain) explanation = fast.explain();
+  }
+  save_results(a.outputs, results);
+  print_result(a, results, times, explanation);
 }
 
 }  // namespace
@@ -156,7 +203,16 @@ void add_run(CLI::App& command) {
   command.add_option("--inputs", a->inputs,
                      "safetensors file with the inputs: in.0, in.1, ..., or the model's own names; "
                      "out.0, out.1, ... are passed over");
-  command.add_option("--outputs", a->outputs, "safetensors file to write: out.0, out.1, ...");
+  command.add_option(
+      "--outputs", a->outputs,
+      "safetensors file to write: out.0, out.1, ..., and with --gradients grad.in.0, "
+      "..., grad.param.NAME, ...");
+  CLI::Option* gradients = command.add_option(
+      "--gradients", a->gradients,
+      "also compute gradients, of these inputs and parameters: in.0,param.NAME,..., or of all that "
+      "are floating; from cotangent.0, cotangent.1, ... in the file of inputs, the gradients of "
+      "the outputs, or 1 for each element of a floating output that has none there");
+  gradients->expected(0, 1)->type_name("NAME,..");
   command.add_option("--constant", a->constants, what_constants_are);
   command.add_option("--repeat", a->repeat, "calls; all but the first are timed together")
       ->check(above_zero())
@@ -166,7 +222,10 @@ void add_run(CLI::App& command) {
   command.add_flag("--explain", a->explain,
                    "also print how the model was compiled: regions, kernels, bytes, time");
   a->run.add_to(command);
-  command.callback([a] { run(*a); });
+  command.callback([a, gradients] {
+    a->wants_gradients = gradients->count() > 0;
+    run(*a);
+  });
 }
 
 }  // namespace tilewright::tools
