@@ -1,0 +1,208 @@
+#include "models/optimizers/optimizer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "graph/ir/user_call.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+namespace {
+
+// Updates are computed in this dtype. Scalars are f64, which they would make of a parameter without
+// axes anyway.
+DType computing_dtype(const Tensor& parameter) {
+  return parameter.dtype() == f64 || parameter.rank() == 0 ? f64 : f32;
+}
+DType state_dtype(const Tensor& parameter) { return parameter.dtype() == f64 ? f64 : f32; }
+bool has_master(const Tensor& parameter) { return parameter.dtype() != state_dtype(parameter); }
+
+Tensor kept_tensor(const Tensor& parameter, const Shape& shape, double initial) {
+  return full(shape, initial, state_dtype(parameter)).clone().to(parameter.device());
+}
+
+void require_setting(const UpdateRule& rule, const OptimizerSetting& setting, double value,
+                     std::source_location w) {
+  const bool fits = value >= setting.least && value < setting.below;
+  require(fits, "[", rule.optimizer, "] ", setting.name, " is ", value, " (at ", describe(w),
+          "); it must be at least ", setting.least,
+          std::isinf(setting.below) ? "" : concat(" and below ", setting.below));
+}
+
+}  // namespace
+
+Optimizer::Optimizer(const std::vector<NamedParameter>& parameters, std::vector<FilteredRule> rules,
+                     std::source_location w) {
+  std::vector<ParameterFilter> filters;
+  for (const FilteredRule& rule : rules)
+    filters.insert(filters.end(), rule.filter.begin(), rule.filter.end());
+  for (FilteredRule& rule : rules) {
+    for (const OptimizerSetting& setting : rule.rule.settings)
+      require_setting(rule.rule, setting, setting.value, w);
+    add_group(std::move(rule.rule));
+  }
+  require(!parameters.empty(), "[", name(), "] there is no parameter to train (at ", describe(w),
+          "); give a module with floating parameters, or a list of them");
+  std::set<std::string> names;
+  for (const NamedParameter& parameter : parameters)
+    require(names.insert(parameter.name).second, "[", name(), "] two parameters have the name \"",
+            parameter.name, "\" (at ", describe(w), "); states are known by names");
+  const std::vector<std::size_t> groups = detail::groups_of(name(), parameters, filters, w);
+  for (std::size_t i = 0; i < parameters.size(); ++i) add_member(parameters[i], groups[i], w);
+  to(parameters.front().tensor.device());
+}
+
+void Optimizer::add_group(UpdateRule rule) {
+  Group group{std::move(rule), {}, {}};
+  for (const OptimizerSetting& setting : group.rule.settings)
+    group.settings.emplace(setting.name, DynamicScalar(setting.value, f64));
+  for (const StateScalar& scalar : group.rule.scalars)
+    group.scalars.emplace(scalar.name, DynamicScalar(scalar.initial, f32));
+  groups_.push_back(std::move(group));
+}
+
+void Optimizer::add_member(const NamedParameter& parameter, std::size_t group,
+                           std::source_location w) {
+  const Tensor& tensor = parameter.tensor;
+  require(tensor.defined() && is_floating(tensor.dtype()), "[", name(), "] the parameter \"",
+          parameter.name, "\" is ",
+          tensor.defined() ? concat("of ", tensor.dtype()) : std::string("undefined"), " (at ",
+          describe(w), "); parameters are floating tensors");
+  Member member{parameter.name, &parameter.tensor, group, {}};
+  const UpdateRule& rule = groups_[group].rule;
+  for (const StateTensor& state : rule.states(parameter.name, tensor))
+    member.states.emplace(state.name,
+                          kept_tensor(tensor, state.shape.value_or(tensor.shape()), state.initial));
+  if (has_master(tensor)) {
+    Tensor master = kept_tensor(tensor, tensor.shape(), 0);
+    master.copy_from(tensor.to(master.dtype()));
+    member.states.emplace("master", master);
+  }
+  members_.push_back(std::move(member));
+}
+
+void Optimizer::to(const Device& device) {
+  auto move = [&](const Tensor& tensor) { Tensor(tensor).move_to(device); };
+  move(steps_.tensor());
+  for (const Group& group : groups_)
+    for (const auto* numbers : {&group.settings, &group.scalars})
+      for (const auto& [name, number] : *numbers) move(number.tensor());
+  for (const Member& member : members_)
+    for (const auto& [name, tensor] : member.states) move(tensor);
+}
+
+std::vector<std::string> Optimizer::parameter_names() const {
+  std::vector<std::string> names;
+  for (const Member& member : members_) names.push_back(member.name);
+  return names;
+}
+
+bool Optimizer::has_setting(std::string_view setting, std::size_t group) const {
+  return group < groups_.size() && groups_[group].settings.contains(setting);
+}
+
+const DynamicScalar& Optimizer::find_setting(std::string_view setting, std::size_t group,
+                                             std::source_location w) const {
+  require(group < groups_.size(), "[", name(), "] group ", group, " is asked for, of ",
+          groups_.size(), " (at ", describe(w), "); groups count from 0");
+  const auto& settings = groups_[group].settings;
+  const auto found = settings.find(setting);
+  if (found != settings.end()) return found->second;
+  std::string known;
+  for (const auto& [name, number] : settings) known += (known.empty() ? "" : ", ") + name;
+  raise_error(concat("[", name(), "] group ", group, " has no setting \"", setting, "\" (at ",
+                     describe(w), "); it has ", known));
+}
+
+void Optimizer::set(std::string_view setting, double value, std::source_location w) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) set(setting, value, group, w);
+}
+void Optimizer::set(std::string_view setting, double value, std::size_t group,
+                    std::source_location w) {
+  DynamicScalar number = find_setting(setting, group, w);
+  const UpdateRule& rule = groups_[group].rule;
+  require_setting(rule, *std::ranges::find(rule.settings, setting, &OptimizerSetting::name), value,
+                  w);
+  number.set(value);
+}
+double Optimizer::value(std::string_view setting, std::size_t group, std::source_location w) const {
+  return find_setting(setting, group, w).value();
+}
+Tensor Optimizer::setting(std::string_view setting, std::size_t group,
+                          std::source_location w) const {
+  return find_setting(setting, group, w).tensor();
+}
+
+void Optimizer::require_gradient(const Member& member, const Tensor& gradient,
+                                 std::source_location w) const {
+  const Tensor& parameter = *member.parameter;
+  require(
+      gradient.defined() && is_floating(gradient.dtype()) && gradient.shape() == parameter.shape(),
+      "[", name(), "] the gradient of \"", member.name, "\" is ",
+      gradient.defined() ? concat(gradient.dtype(), " ", gradient.shape())
+                         : std::string("undefined"),
+      " (at ", describe(w), "); it must be floating, of the parameter's shape ", parameter.shape());
+  const bool is_same = has_master(parameter) == member.states.contains("master");
+  require(is_same, "[", name(), "] the parameter \"", member.name, "\" has become ",
+          parameter.dtype(), " (at ", describe(w),
+          "); convert a module before its optimizer is made");
+}
+
+void Optimizer::step(const NamedTensors& gradients, std::source_location w) {
+  std::vector<Tensor> ordered;
+  for (const Member& member : members_) {
+    const auto found = gradients.find(member.name);
+    require(found != gradients.end(), "[", name(), "] there is no gradient of \"", member.name,
+            "\" (at ", describe(w),
+            "); parameters that stay as they are should not be given to the optimizer");
+    ordered.push_back(found->second);
+  }
+  step(ordered, w);
+}
+
+void Optimizer::step(const std::vector<Tensor>& gradients, std::source_location w) {
+  require(gradients.size() == members_.size(), "[", name(), "] there are ", gradients.size(),
+          " gradients for ", members_.size(), " parameters (at ", describe(w),
+          "); give one for each, in the order of parameter_names()");
+  for (std::size_t i = 0; i < members_.size(); ++i) require_gradient(members_[i], gradients[i], w);
+  graph::of_user_call("optimizer_step", w, [&] { update_all(gradients); });
+}
+
+void Optimizer::update_all(const std::vector<Tensor>& gradients) {
+  Tensor steps = steps_.tensor();
+  steps.copy_from(steps + 1.0);
+  std::vector<GroupUpdate> updates;
+  for (const Group& group : groups_) {
+    NamedScalars values, kept;
+    for (const auto& [name, number] : group.settings) values.emplace(name, number.tensor());
+    for (const auto& [name, number] : group.scalars) {
+      values.emplace(name, number.tensor().clone());
+      kept.emplace(name, number.tensor());
+    }
+    updates.emplace_back(steps, std::move(values), std::move(kept));
+    group.rule.prepare(updates.back());
+  }
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    update(members_[i], gradients[i], updates[members_[i].group]);
+}
+
+void Optimizer::update(Member& member, const Tensor& gradient, const GroupUpdate& group) {
+  Tensor parameter = *member.parameter;
+  const UpdateRule& rule = groups_[member.group].rule;
+  const DType dtype = computing_dtype(parameter);
+  Tensor value = parameter.to(dtype), wide_gradient = gradient.to(dtype);
+  if (has_master(parameter)) {
+    const Tensor& master = member.states.at("master");
+    value = where(master.to(parameter.dtype()) == parameter, master.to(dtype), value);
+  }
+  if (rule.maximize) wide_gradient = -wide_gradient;
+  const Tensor updated = rule.update({value, wide_gradient, group, member.states});
+  if (has_master(parameter)) {
+    Tensor master = member.states.at("master");
+    master.copy_from(updated.to(master.dtype()));
+  }
+  parameter.copy_from(updated.to(parameter.dtype()));
+}
+
+}  // namespace tilewright
