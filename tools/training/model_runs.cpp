@@ -1,0 +1,240 @@
+#include "tools/training/model_runs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <functional>
+
+#include "graph/compile/compile.h"
+#include "graph/functions/indexing/gathering.h"
+#include "graph/functions/pointwise/elementary.h"
+#include "models/layers/containers.h"
+#include "models/layers/convolutions.h"
+#include "models/layers/norms.h"
+#include "models/layers/stateless.h"
+#include "models/optimizers/clipping.h"
+#include "models/optimizers/rules/adam.h"
+#include "models/optimizers/rules/sgd.h"
+#include "models/optimizers/schedules/lr_scheduler.h"
+#include "models/weights/safetensors.h"
+#include "runtime/base/error.h"
+
+namespace tilewright::tools {
+namespace {
+
+struct DigitsMlp : Module {
+  Linear hidden1{64, 64}, hidden2{64, 32}, output{32, 10};
+  DigitsMlp() {
+    register_module("hidden1", hidden1);
+    register_module("hidden2", hidden2);
+    register_module("output", output);
+  }
+  Tensor forward(const Tensor& images) const {
+    return output(relu(hidden2(relu(hidden1(images.reshape({-1, 64}))))));
+  }
+};
+
+struct DigitsCnn : Module {
+  Conv2d conv1{1, 8, 3, {.padding = 1, .bias = false}},
+      conv2{8, 16, 3, {.padding = 1, .bias = false}};
+  BatchNorm2d norm1{8}, norm2{16};
+  MaxPool2d pool{{2, 2}};
+  Linear output{64, 10};
+  DigitsCnn() {
+    register_module("conv1", conv1);
+    register_module("norm1", norm1);
+    register_module("conv2", conv2);
+    register_module("norm2", norm2);
+    register_module("output", output);
+  }
+  Tensor forward(const Tensor& images) {
+    const Tensor first = pool(relu(norm1(conv1(images))));
+    return output(pool(relu(norm2(conv2(first)))).reshape({-1, 64}));
+  }
+};
+
+constexpr std::int64_t width = 128, heads = 4;
+
+struct GptBlock : Module {
+  Norm attention_norm{NormKind::layer_no_bias, width, 1e-5},
+      mlp_norm{NormKind::layer_no_bias, width, 1e-5};
+  Linear qkv{width, 3 * width, false}, attention_out{width, width, false},
+      mlp_in{width, 4 * width, false}, mlp_out{4 * width, width, false};
+  GptBlock() {
+    register_module("attention_norm", attention_norm);
+    register_module("qkv", qkv);
+    register_module("attention_out", attention_out);
+    register_module("mlp_norm", mlp_norm);
+    register_module("mlp_in", mlp_in);
+    register_module("mlp_out", mlp_out);
+  }
+  Tensor forward(const Tensor& x) const {
+    const std::int64_t rows = x.size(0), length = x.size(1);
+    const Tensor split = qkv(attention_norm(x)).reshape({rows, length, 3, heads, width / heads});
+    auto part = [&](int i) { return split.select(2, i).permute({0, 2, 1, 3}); };
+    const Tensor mixed = scaled_dot_product_attention(part(0), part(1), part(2), {.causal = true});
+    const Tensor y = x + attention_out(mixed.permute({0, 2, 1, 3}).reshape({rows, length, width}));
+    return y + mlp_out(gelu(mlp_in(mlp_norm(y))));
+  }
+};
+
+struct Gpt : Module {
+  Embedding token_embedding{65, width}, position_embedding{64, width};
+  std::deque<GptBlock> blocks{4};
+  Norm final_norm{NormKind::layer_no_bias, width, 1e-5};
+  Gpt() {
+    register_module("token_embedding", token_embedding);
+    register_module("position_embedding", position_embedding);
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      register_module(concat("blocks.", i), blocks[i]);
+    register_module("final_norm", final_norm);
+  }
+  // Logits [rows of all texts, 65]; the head is the table of tokens.
+  Tensor forward(const Tensor& tokens) const {
+    Tensor x = token_embedding(tokens) + position_embedding.weight.slice(0, 0, tokens.size(1));
+    for (const GptBlock& block : blocks) x = block.forward(x);
+    return linear(final_norm(x), token_embedding.weight).reshape({-1, 65});
+  }
+};
+
+using Batch = std::pair<Tensor, Tensor>;
+
+// A model in training: its batches, its step, and the losses that it should have.
+struct Run {
+  std::vector<Batch> batches;
+  std::function<std::pair<Tensor, Tensor>(const Tensor& x, const Tensor& y)> step;
+  Tensor losses, peer_losses, norms;  // norms: undefined where nothing is clipped
+  double allowed = 0;
+};
+
+double difference(const Tensor& a, const Tensor& b) {
+  return std::abs(a.to(f64).item<double>() - b.to(f64).item<double>());
+}
+
+ModelRun train(const std::string& name, Run run, int most_steps) {
+  using Clock = std::chrono::steady_clock;
+  ModelRun result{.name = name, .allowed = run.allowed};
+  auto step = compile(run.step, {.fullgraph = true});
+  result.steps = std::min(most_steps, static_cast<int>(run.batches.size()));
+  auto begin = Clock::now();
+  for (int k = 0; k < result.steps; ++k) {
+    if (k == 1) begin = Clock::now();
+    const auto [loss, norm] = step(run.batches[k].first, run.batches[k].second);
+    const Tensor wanted = run.losses.select(0, k);
+    result.losses = std::max(result.losses, difference(loss, wanted));
+    result.peer = std::max(result.peer, difference(run.peer_losses.select(0, k), wanted));
+    if (run.norms.defined())
+      result.norms = std::max(result.norms, difference(norm, run.norms.select(0, k)));
+    result.last_loss = loss.to(f64).item<double>();
+  }
+  const std::chrono::duration<double> spent = Clock::now() - begin;
+  result.seconds = spent.count() / std::max(1, result.steps - 1);
+  result.plans = step.report().size();
+  return result;
+}
+
+// Batches of images in [0, 1] and labels.
+std::vector<Batch> digit_batches(const std::filesystem::path& folder, DType dtype, bool is_planar) {
+  const Safetensors data = Safetensors::open(folder / "data.safetensors");
+  const Tensor images = data.tensor("images").to(dtype) / 16,
+               labels = data.tensor("labels").to(i64), order = data.tensor("order").to(i64);
+  std::vector<Batch> batches;
+  for (std::int64_t k = 0; k < order.size(0); ++k) {
+    const Tensor rows = order.select(0, k);
+    const Tensor chosen = index_select(images, 0, rows).contiguous();
+    batches.emplace_back(is_planar ? chosen.unsqueeze(1) : chosen,
+                         index_select(labels, 0, rows).contiguous());
+  }
+  return batches;
+}
+
+template <typename Model, typename Optimizer>
+Run digits_run(const std::filesystem::path& folder, const std::string& kind, Model& model,
+               Optimizer& optimizer, DType dtype) {
+  const Safetensors stored = Safetensors::open(folder / (kind + ".result.safetensors"));
+  auto step = [&](const Tensor& x, const Tensor& y) -> std::pair<Tensor, Tensor> {
+    auto loss_of = [&](const Tensor& a, const Tensor& b) {
+      return cross_entropy(model.forward(a), b);
+    };
+    auto [loss, gradients] = value_and_grad(model, loss_of)(x, y);
+    optimizer.step(gradients);
+    return {loss, loss + 0.0};
+  };
+  return {digit_batches(folder, dtype, kind == "cnn"),
+          step,
+          stored.tensor("loss.f64"),
+          stored.tensor("loss.f32"),
+          {},
+          dtype == f64 ? 1e-12 : 5e-6};
+}
+
+template <typename Model>
+void load_initial(Model& model, const std::filesystem::path& file, DType dtype) {
+  model.to(dtype);
+  model.load(Weights::of(Safetensors::open(file)));
+}
+
+ModelRun trained_mlp(const std::filesystem::path& folder, DType dtype, int most_steps) {
+  DigitsMlp model;
+  load_initial(model, folder / "mlp.initial.safetensors", dtype);
+  Sgd optimizer(model, {.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4});
+  return train("mlp", digits_run(folder, "mlp", model, optimizer, dtype), most_steps);
+}
+
+ModelRun trained_cnn(const std::filesystem::path& folder, DType dtype, int most_steps) {
+  DigitsCnn model;
+  load_initial(model, folder / "cnn.initial.safetensors", dtype);
+  AdamW optimizer(model, {.lr = 3e-3, .weight_decay = 0.01});
+  return train("cnn", digits_run(folder, "cnn", model, optimizer, dtype), most_steps);
+}
+
+// (step + 1) / 101 for 100 steps, then half a cosine from 1 to 0.1 at step 2,000.
+Tensor gpt_rate(const Tensor& step) {
+  const Tensor done = minimum((step - 100.0) / 1900.0, 1.0);
+  const Tensor later = 0.1 + 0.45 * (1 + cos(std::acos(-1.0) * done));
+  return where(step < 100.0, (step + 1.0) / 101.0, later);
+}
+
+ModelRun trained_gpt(const std::filesystem::path& folder, DType dtype, int most_steps) {
+  Gpt model;
+  load_initial(model, folder / "initial.safetensors", dtype);
+  auto is_vector = [](std::string_view, const Tensor& parameter) { return parameter.rank() < 2; };
+  AdamW optimizer(model, {.lr = 1e-3, .betas = {0.9, 0.99}, .weight_decay = 0.1},
+                  {{is_vector, [](AdamWOptions& options) { options.weight_decay = 0; }}});
+  LrScheduler scheduler(optimizer, schedules::lambda(gpt_rate));
+  auto step = [&](const Tensor& x, const Tensor& y) -> std::pair<Tensor, Tensor> {
+    auto loss_of = [&](const Tensor& a, const Tensor& b) {
+      return cross_entropy(model.forward(a), b);
+    };
+    auto [loss, gradients] = value_and_grad(model, loss_of)(x, y);
+    auto [clipped, norm] = clip_by_global_norm(gradients, 1.0);
+    optimizer.step(clipped);
+    scheduler.step();
+    return {loss, norm};
+  };
+  const Tensor windows = Safetensors::open(folder / "batches.safetensors").tensor("train").to(i64);
+  std::vector<Batch> batches;
+  for (std::int64_t k = 0; k < windows.size(0) && k < most_steps; ++k) {
+    const Tensor window = windows.select(0, k);
+    batches.emplace_back(window.slice(1, 0, 64).contiguous(),
+                         window.slice(1, 1, 65).contiguous().reshape({-1}));
+  }
+  const Safetensors stored = Safetensors::open(folder / "curves.safetensors");
+  return train("gpt",
+               {std::move(batches), step, stored.tensor("loss.f64"), stored.tensor("loss.f32"),
+                stored.tensor("norm.f64"), dtype == f64 ? 1e-12 : 2e-6},
+               most_steps);
+}
+
+}  // namespace
+
+ModelRun trained_beside_pytorch(const std::filesystem::path& folder, const std::string& model,
+                                DType dtype, int most_steps) {
+  if (model == "mlp") return trained_mlp(folder / "digits", dtype, most_steps);
+  if (model == "cnn") return trained_cnn(folder / "digits", dtype, most_steps);
+  require(model == "gpt", "[training_runs] there is no model ", model, "; mlp, cnn and gpt are");
+  return trained_gpt(folder / "nanogpt", dtype, most_steps);
+}
+
+}  // namespace tilewright::tools
