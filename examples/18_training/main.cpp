@@ -1,17 +1,17 @@
 // Lesson 18, training: a network learns which of two spirals a point lies on. You learn to ask for
-// the gradients of a loss by the parameters of a module, to write an optimizer in tensors, and to
-// compile a whole step, forward, backward and update, into one plan that is replayed.
+// the gradients of a loss by the parameters of a module, to update these by AdamW at a rate that a
+// schedule lowers, and to compile a whole step, forward, backward, update and schedule, into one
+// plan that is replayed.
 //
 // Gradients are a function of a function, as in torch.func: nothing is recorded behind your back.
 // The step writes parameters and moments in place, so that calls need no memory of their own.
+// Rates, decays and the limit of clipping are tensors, so that changing one compiles nothing.
 //
 //   cmake -S . -B build -DCMAKE_PREFIX_PATH=<prefix> && cmake --build build && build/training
 #include <tilewright/tilewright.h>
 #include <cmath>
 #include <iostream>
-#include <map>
 #include <numbers>
-#include <string>
 #include <vector>
 
 namespace tw = tilewright;
@@ -26,37 +26,6 @@ struct Network : tw::Module {
     register_module("third", third);
   }
   tw::Tensor forward(const tw::Tensor& x) const { return third(tanh(second(tanh(first(x))))); }
-};
-
-// Adam, by D. Kingma and J. Ba (2015). Its state is tensors; the powers of the decays too, since
-// a number of the host would be a constant of the compiled step.
-class Adam {
- public:
-  Adam(tw::Module& module, double rate) : module_(module), rate_(rate) {
-    for (const auto& [name, parameter] : tw::differentiable_parameters(module)) {
-      means_[name] = (parameter * 0.0).contiguous();
-      squares_[name] = (parameter * 0.0).contiguous();
-    }
-  }
-  void step(const tw::NamedTensors& gradients) {
-    power1_.copy_from(power1_ * 0.9);
-    power2_.copy_from(power2_ * 0.999);
-    for (tw::NamedParameter& parameter : module_.named_parameters()) {
-      const tw::Tensor& g = gradients.at(parameter.name);
-      tw::Tensor &mean = means_.at(parameter.name), &square = squares_.at(parameter.name);
-      mean.copy_from(mean * 0.9 + g * 0.1);
-      square.copy_from(square * 0.999 + g * g * 0.001);
-      const tw::Tensor root = sqrt(square / (1.0 - power2_)) + 1e-8;
-      parameter.tensor.copy_from(parameter.tensor - mean / (1.0 - power1_) / root * rate_);
-    }
-  }
-
- private:
-  tw::Module& module_;
-  double rate_;
-  tw::NamedTensors means_, squares_;
-  tw::Tensor power1_ = tw::Tensor::from(std::vector<float>{1}, {}),
-             power2_ = tw::Tensor::from(std::vector<float>{1}, {});
 };
 
 // Points on two spirals, and which one each is on.
@@ -79,8 +48,13 @@ std::pair<tw::Tensor, tw::Tensor> spirals(int count) {
 int main() {
   tw::manual_seed(1);
   Network network;
-  Adam adam(network, 0.01);
   const auto [points, classes] = spirals(100);
+  // Biases are not drawn towards 0.
+  tw::AdamW optimizer(network, {.lr = 0.01, .weight_decay = 0.01},
+                      {{"*.bias", [](tw::AdamWOptions& options) { options.weight_decay = 0; }}});
+  constexpr int steps = 300;
+  tw::LrScheduler scheduler(optimizer, tw::schedules::cosine_annealing({.t_max = steps}));
+  tw::DynamicScalar limit(1.0);
 
   auto loss_of = [&](const tw::Tensor& x, const tw::Tensor& y) {
     return cross_entropy(network.forward(x), y);
@@ -88,19 +62,24 @@ int main() {
   auto step = tw::compile(
       [&](const tw::Tensor& x, const tw::Tensor& y) {
         auto [loss, gradients] = tw::value_and_grad(network, loss_of)(x, y);
-        adam.step(gradients);
+        optimizer.step(clip_by_global_norm(gradients, limit).gradients);
+        scheduler.step();
         return loss;
       },
       {.fullgraph = true});
 
   const float first = step(points, classes).item<float>();
   float last = first;
-  for (int i = 1; i < 300; ++i) last = step(points, classes).item<float>();
+  for (int i = 1; i < steps; ++i) {
+    if (i == steps / 2) limit.set(0.5);
+    last = step(points, classes).item<float>();
+  }
   const tw::Tensor guess = argmax(network.forward(points), 1);
   const double right = mean((guess == classes).to(tw::f32)).item<float>();
   std::cout << "the loss falls: " << (last < 0.1F * first ? "yes" : "no") << '\n'
             << "points told apart: " << (right > 0.97 ? "nearly all" : "too few") << '\n'
-            << "plans: " << step.report().size() << '\n';
+            << "plans: " << step.report().size() << '\n'
+            << "the rate is 0 at last: " << (optimizer.value("lr") < 1e-12 ? "yes" : "no") << '\n';
   std::cerr << "loss " << first << " to " << last << ", " << right * 100 << "% right\n";
 
   // The same gradient by hand, of the last layer's bias: the mean of probabilities less truth.
