@@ -49,8 +49,14 @@ typedef struct {
   int32_t is_written;  // an input that is changed in place
 } tilewright_tensor_info;
 
-// Null where it failed.
+// Null where it failed. Weights are pages of the file, read when a run touches them and shared with
+// other processes; the hashes of the plan and of the code are compared. The file may be removed, or
+// replaced by renaming another one, but not be written to or cut off in place while it is loaded.
 tilewright_package* tilewright_load(const char* file);
+// The same with flags, joined by |, or 0.
+#define TILEWRIGHT_LOAD_COPIED 1u    // weights are copied: later changes of the file do not matter
+#define TILEWRIGHT_LOAD_VERIFIED 2u  // the hashes of weights are compared too, which reads them all
+tilewright_package* tilewright_load_with(const char* file, uint32_t flags);
 // Null is allowed.
 void tilewright_free(tilewright_package* package);
 

@@ -1,6 +1,7 @@
 #include "runtime/files/regular_file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +39,12 @@ class RegularFile {
             most_bytes, " are read");
   }
   std::size_t size() const { return size_; }
+  // Null where the file system maps no files.
+  const void* map() const {
+    const void* pages = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, opened_.number, 0);
+    require_done(pages != MAP_FAILED || errno == ENODEV);
+    return pages == MAP_FAILED ? nullptr : pages;
+  }
   // Gives how many there were: fewer, if another process has cut it short.
   std::size_t read(char* to) const {
     std::size_t done = 0;
@@ -79,6 +86,18 @@ void read_regular_file(const std::filesystem::path& file, std::string_view opera
   const std::size_t done = opened.read(memory_of(opened.size()));
   require(done == opened.size(), "[", operation, "] ", file.string(), " has ", done, " of ",
           opened.size(), " bytes now; another process writes to it");
+}
+
+std::optional<MappedFile> map_regular_file(const std::filesystem::path& file,
+                                           std::string_view operation, std::size_t most_bytes) {
+  const RegularFile opened(file, operation, most_bytes);
+  const std::size_t size = opened.size();
+  if (size == 0) return MappedFile{};
+  const void* pages = opened.map();
+  if (pages == nullptr) return std::nullopt;
+  std::shared_ptr<const void> owner(
+      pages, [size](const void* mapped) { ::munmap(const_cast<void*>(mapped), size); });
+  return MappedFile{{static_cast<const std::byte*>(pages), size}, std::move(owner)};
 }
 
 }  // namespace tilewright

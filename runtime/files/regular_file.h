@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,5 +23,17 @@ std::string read_regular_file(const std::filesystem::path& file, std::string_vie
 void read_regular_file(const std::filesystem::path& file, std::string_view operation,
                        std::size_t most_bytes,
                        const std::function<char*(std::size_t bytes)>& memory_of);
+
+// The bytes of a file in memory that nobody may write to; the last owner unmaps them.
+struct MappedFile {
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+};
+// Raises the same errors; none where the file system maps no files. Pages are read as they are
+// touched. A file that is removed, or replaced by renaming another one, stays as it was. One that
+// another process writes into changes here too, and touching a part that was cut off ends this
+// process (SIGBUS).
+std::optional<MappedFile> map_regular_file(const std::filesystem::path& file,
+                                           std::string_view operation, std::size_t most_bytes);
 
 }  // namespace tilewright

@@ -12,8 +12,8 @@
 #include "runtime/package/loaded_package.h"
 
 struct tilewright_package {
-  explicit tilewright_package(const char* file)
-      : loaded(file), text(tilewright::text_of(loaded.contents())) {}
+  tilewright_package(const char* file, const tilewright::PackageLoadOptions& options)
+      : loaded(file, options), text(tilewright::text_of(loaded.contents())) {}
   tilewright::LoadedPackage loaded;
   std::string text;
 };
@@ -92,10 +92,16 @@ int describe_tensor(const std::vector<PackageTensor>* tensors, std::size_t numbe
 
 extern "C" {
 
-tilewright_package* tilewright_load(const char* file) {
+tilewright_package* tilewright_load(const char* file) { return tilewright_load_with(file, 0); }
+
+tilewright_package* tilewright_load_with(const char* file, uint32_t flags) {
   return tilewright::or_failure<tilewright_package*>(nullptr, [&] {
+    constexpr uint32_t known = TILEWRIGHT_LOAD_COPIED | TILEWRIGHT_LOAD_VERIFIED;
     tilewright::require(file != nullptr, "[load_package] no file is named");
-    return new tilewright_package(file);
+    tilewright::require((flags & ~known) == 0, "[load_package] the flags are ", flags,
+                        ", of which ", flags & ~known, " are not known");
+    return new tilewright_package(file, {.copied = (flags & TILEWRIGHT_LOAD_COPIED) != 0,
+                                         .verified = (flags & TILEWRIGHT_LOAD_VERIFIED) != 0});
   });
 }
 

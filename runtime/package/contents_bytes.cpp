@@ -107,19 +107,15 @@ void require_header(const PackageHeader& header, std::size_t file_bytes) {
 }
 
 std::vector<PackageBlob> blobs_of(const std::vector<BlobEntry>& entries, std::size_t at,
-                                  const std::shared_ptr<Buffer>& memory) {
-  const std::span all(static_cast<const std::byte*>(memory->data()),
-                      static_cast<std::size_t>(memory->size_bytes()));
+                                  const PackageBlob& file) {
+  const std::span all = file.bytes;
   std::vector<PackageBlob> blobs;
   for (const BlobEntry& entry : entries) {
     at = padded(at);
     require(at <= all.size() && entry.bytes <= all.size() - at, "blob ", blobs.size(), " has ",
             entry.bytes, " bytes, of which ", all.size() - std::min(at, all.size()), " are there",
             copy_again);
-    blobs.push_back({all.subspan(at, entry.bytes), memory});
-    const Hash hash = hash_of_content(blobs.back().bytes);
-    require(hash == entry.hash, "the hash of blob ", blobs.size() - 1, " is ", hash.hex(),
-            ", and should be ", entry.hash.hex(), copy_again);
+    blobs.push_back({all.subspan(at, entry.bytes), file.owner});
     at += entry.bytes;
   }
   require(at == all.size(), "it has ", all.size(), " bytes, of which ", at, " are used",
@@ -127,15 +123,20 @@ std::vector<PackageBlob> blobs_of(const std::vector<BlobEntry>& entries, std::si
   return blobs;
 }
 
-PackageContents parse(const std::shared_ptr<Buffer>& memory) {
-  const auto bytes = static_cast<std::size_t>(memory->size_bytes());
+void require_hash(const std::vector<BlobEntry>& entries, const PackageContents& contents,
+                  std::size_t number) {
+  const Hash hash = hash_of_content(contents.blobs[number].bytes), wanted = entries[number].hash;
+  require(hash == wanted, "the hash of blob ", number, " is ", hash.hex(), ", and should be ",
+          wanted.hex(), copy_again);
+}
+
+PackageContents parse(const PackageBlob& file, WeightHashes weights) {
   PackageHeader header;
-  require(bytes >= sizeof header, "it has ", bytes, " bytes, and the header of a package has ",
-          sizeof header, copy_again);
-  std::memcpy(&header, memory->data(), sizeof header);
-  require_header(header, bytes);
-  const std::span plan(static_cast<const std::byte*>(memory->data()) + sizeof header,
-                       header.plan_bytes);
+  require(file.bytes.size() >= sizeof header, "it has ", file.bytes.size(),
+          " bytes, and the header of a package has ", sizeof header, copy_again);
+  std::memcpy(&header, file.bytes.data(), sizeof header);
+  require_header(header, file.bytes.size());
+  const std::span plan = file.bytes.subspan(sizeof header, header.plan_bytes);
   const Hash hash = hash_of_content(plan);
   require(hash == header.plan, "the hash of its plan is ", hash.hex(), ", and should be ",
           header.plan.hex(), copy_again);
@@ -145,8 +146,13 @@ PackageContents parse(const std::shared_ptr<Buffer>& memory) {
   PackageContents contents;
   package_fields::contents(fields, contents);
   require(fields.is_at_end(), "its plan goes on behind the last field", copy_again);
-  contents.blobs = blobs_of(entries, sizeof header + plan.size(), memory);
+  contents.blobs = blobs_of(entries, sizeof header + plan.size(), file);
   verify(contents);
+  if (weights == WeightHashes::compared)
+    for (std::size_t i = 0; i < entries.size(); ++i) require_hash(entries, contents, i);
+  else
+    for (const PackageKernel& kernel : contents.kernels)
+      require_hash(entries, contents, kernel.object);
   return contents;
 }
 
@@ -175,6 +181,12 @@ std::string package_bytes(const PackageContents& contents) {
   return bytes;
 }
 
+PackageBlob blob_of(const std::shared_ptr<Buffer>& memory) {
+  return {{static_cast<const std::byte*>(memory->data()),
+           static_cast<std::size_t>(memory->size_bytes())},
+          memory};
+}
+
 void seal_package(std::string& bytes) {
   PackageHeader header;
   if (bytes.size() < sizeof header) return;
@@ -187,9 +199,10 @@ void seal_package(std::string& bytes) {
   std::memcpy(bytes.data(), &header, sizeof header);
 }
 
-PackageContents parse_package(const std::shared_ptr<Buffer>& memory, const std::string& name) {
+PackageContents parse_package(const PackageBlob& file, const std::string& name,
+                              WeightHashes weights) {
   try {
-    return parse(memory);
+    return parse(file, weights);
   } catch (const OutOfMemory&) {
     throw;
   } catch (const Error& error) {
@@ -197,13 +210,17 @@ PackageContents parse_package(const std::shared_ptr<Buffer>& memory, const std::
   }
 }
 
-PackageContents read_package(const std::filesystem::path& file) {
+PackageContents read_package(const std::filesystem::path& file, const PackageLoadOptions& options) {
+  const auto weights = options.verified ? WeightHashes::compared : WeightHashes::ignored;
+  if (!options.copied)
+    if (const auto mapped = map_regular_file(file, "load_package", most_bytes))
+      return parse_package({mapped->bytes, mapped->owner}, file.string(), weights);
   std::shared_ptr<Buffer> memory;
   read_regular_file(file, "load_package", most_bytes, [&](std::size_t bytes) {
     memory = Buffer::allocate(static_cast<std::int64_t>(bytes));
     return static_cast<char*>(memory->data());
   });
-  return parse_package(memory, file.string());
+  return parse_package(blob_of(memory), file.string(), weights);
 }
 
 }  // namespace tilewright

@@ -66,8 +66,8 @@ bool takes(const PackageFunction& function, std::span<const PackageArgument> arg
 
 }  // namespace
 
-LoadedPackage::LoadedPackage(const std::filesystem::path& file)
-    : name_(file.string()), contents_(read_package(file)) {
+LoadedPackage::LoadedPackage(const std::filesystem::path& file, const PackageLoadOptions& options)
+    : name_(file.string()), contents_(read_package(file, options)) {
   load();
 }
 

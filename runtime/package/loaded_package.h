@@ -1,8 +1,9 @@
 // A package in this process: its code is loaded, and its functions run on memory of the caller's.
 //
-// Loading reads the file once, checks it and maps the code; weights are used where they were read
-// to. Running takes nothing but the threads of the host and memory from the pool. Everything here
-// is thread safe: any number of threads may run one package at once, on arguments of their own.
+// Loading maps the file, checks its plan and its code, and loads the code; weights are used where
+// they lie in the file. Running takes nothing but the threads of the host and memory from the pool.
+// Everything here is thread safe: any number of threads may run one package at once, on arguments
+// of their own.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,7 @@
 
 #include "runtime/buffer.h"
 #include "runtime/package/contents.h"
+#include "runtime/package/load_options.h"
 
 namespace tilewright {
 
@@ -27,7 +29,7 @@ struct PackageArgument {
 class LoadedPackage {
  public:
   // Raises `Error` "[load_package] FILE: ...".
-  explicit LoadedPackage(const std::filesystem::path& file);
+  explicit LoadedPackage(const std::filesystem::path& file, const PackageLoadOptions& options = {});
   LoadedPackage(PackageContents contents, std::string name);
 
   const PackageContents& contents() const { return contents_; }

@@ -13,6 +13,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     seal_package(sealed);
     auto memory = Buffer::allocate(std::ssize(sealed));
     if (!sealed.empty()) std::memcpy(memory->data(), sealed.data(), sealed.size());
-    LoadedPackage(parse_package(memory, "input"), "input");
+    LoadedPackage(parse_package(blob_of(memory), "input", WeightHashes::ignored), "input");
   });
 }

@@ -26,11 +26,13 @@ class PackagesInC : public testing::Test {
     fast(x);
     fast.save_package(file, {"twice", "total", "turned"});
     package_ = tilewright_load(file.c_str());
+    file_ = file;
     ASSERT_NE(package_, nullptr) << tilewright_last_error();
   }
   void TearDown() override { tilewright_free(package_); }
 
   ScratchFolder folder_;
+  std::string file_;
   tilewright_package* package_ = nullptr;
 };
 
@@ -53,6 +55,18 @@ TEST_F(PackagesInC, AreDescribed) {
   EXPECT_EQ(tilewright_output(package_, 0, 3, &info), -1);
   expect_contains(tilewright_last_error(), "there is no tensor 3 of that signature");
   expect_contains(tilewright_describe(package_), "output turned: f32 [4x2]");
+}
+
+TEST_F(PackagesInC, AreLoadedWithFlags) {
+  for (std::uint32_t flags :
+       {0U, TILEWRIGHT_LOAD_COPIED, TILEWRIGHT_LOAD_COPIED | TILEWRIGHT_LOAD_VERIFIED}) {
+    tilewright_package* package = tilewright_load_with(file_.c_str(), flags);
+    ASSERT_NE(package, nullptr) << tilewright_last_error();
+    EXPECT_STREQ(tilewright_describe(package), tilewright_describe(package_));
+    tilewright_free(package);
+  }
+  EXPECT_EQ(tilewright_load_with(file_.c_str(), 9), nullptr);
+  EXPECT_STREQ(tilewright_last_error(), "[load_package] the flags are 9, of which 8 are not known");
 }
 
 TEST_F(PackagesInC, WriteToTheMemoryOfTheCaller) {

@@ -28,10 +28,10 @@ class DamagedPackages : public testing::Test {
     bytes_ = read_file(file);
   }
 
-  static std::shared_ptr<Buffer> memory_of(const std::string& bytes) {
+  static PackageBlob memory_of(const std::string& bytes) {
     auto memory = Buffer::allocate(std::ssize(bytes));
     std::memcpy(memory->data(), bytes.data(), bytes.size());
-    return memory;
+    return blob_of(memory);
   }
   // "no error" where it loads.
   static std::string load_error(const std::string& bytes) {
@@ -63,6 +63,28 @@ TEST_F(DamagedPackages, OfWhichOneBitIsWrongAreErrors) {
       ASSERT_EQ(package_bytes(parse_package(memory, "x")), bytes_);
     }
   EXPECT_LE(ignored, 8 * 64 * whole.blobs.size());
+}
+
+// Without the hashes of weights, every flipped bit outside of them is still an error.
+TEST_F(DamagedPackages, WhoseWeightsAreNotComparedLoadWithWrongWeightsAlone) {
+  const PackageContents whole = contents();
+  std::vector<bool> is_code(whole.blobs.size());
+  for (const PackageKernel& kernel : whole.kernels) is_code[kernel.object] = true;
+  std::int64_t weights = 0;
+  for (std::size_t i = 0; i < whole.blobs.size(); ++i)
+    if (!is_code[i]) weights += std::ssize(whole.blobs[i].bytes);
+  ASSERT_GT(weights, 0);
+  std::int64_t taken = 0;
+  for (std::size_t at = 0; at < bytes_.size(); ++at) {
+    std::string damaged = bytes_;
+    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    const PackageBlob file = memory_of(damaged);
+    auto parsed = [&](WeightHashes hashes) {
+      return error_of([&] { parse_package(file, "x", hashes); }) == "no error";
+    };
+    if (parsed(WeightHashes::ignored) && !parsed(WeightHashes::compared)) ++taken;
+  }
+  EXPECT_EQ(taken, weights);
 }
 
 // Where the hashes fit, the reader and the verifier see every wrong byte of a plan themselves.

@@ -113,6 +113,50 @@ TEST_F(Packages, HaveAFunctionForEachSize) {
                   "takes 1 arguments, and the call has 2");
 }
 
+// The rights of the mappings of a file in this process, "r--p" each.
+std::vector<std::string> rights_of(const std::string& file) {
+  std::vector<std::string> rights;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.ends_with(file)) rights.push_back(line.substr(line.find(' ') + 1, 4));
+  return rights;
+}
+
+TEST_F(Packages, UseWeightsWhereTheFileHasThem) {
+  Perceptron model;
+  auto fast = compile(model);
+  const Tensor x = ramp({3, 32});
+  save_package(file(), fast, x);
+  {
+    const Package package = load_package(file());
+    EXPECT_EQ(rights_of(file()), std::vector<std::string>{"r--p"});
+    const Package copied = load_package(file(), {.copied = true});
+    EXPECT_EQ(rights_of(file()).size(), 1U);
+    save_package(file(), fast, x);
+    std::filesystem::remove(file());
+    expect_same_bits(package(x)[0], fast(x));
+    expect_same_bits(copied(x)[0], fast(x));
+  }
+  save_package(file(), fast, x);
+  EXPECT_TRUE(rights_of(file()).empty());
+}
+
+TEST_F(Packages, CompareTheHashesOfWeightsOnRequest) {
+  Perceptron model;
+  auto fast = compile(model);
+  save_package(file(), fast, ramp({3, 32}));
+  std::string bytes = read_file(file());
+  const std::string weight(static_cast<const char*>(model.w1.const_data()), 64);
+  ASSERT_NE(bytes.find(weight), std::string::npos);
+  bytes[bytes.find(weight) + 7] ^= 1;
+  std::ofstream(file(), std::ios::binary) << bytes;
+  for (bool copied : {false, true}) {
+    load_package(file(), {.copied = copied});
+    expect_contains(error_of([&] { load_package(file(), {.copied = copied, .verified = true}); }),
+                    "[load_package] " + file() + ": the hash of blob ");
+  }
+}
+
 TEST_F(Packages, TakeTensorsOfAnyStrides) {
   auto fast = compile([](const Tensor& x) { return x * 2 + 1; });
   const Tensor x = ramp({4, 6});

@@ -298,6 +298,18 @@ ends 2 package net.pt2 -o other.twp
 said 'the sizes of input "x" may differ: [s0 (0 to 8), 2]; name safetensors files with inputs of each size' err
 ends 2 package net.pt2 -o other.twp --inputs named.safetensors --device emulated:sm_80
 said 'the device is emulated:sm_80; packages hold code of the host: --device cpu' err
+# The hashes of weights are compared where that is asked for.
+ends 0 inspect model.twp --verify
+python3 - <<'PYTHON'
+bytes = bytearray(open("model.twp", "rb").read())
+bytes[-3] ^= 1  # the last blob is a weight
+open("flipped.twp", "wb").write(bytes)
+PYTHON
+ends 0 inspect flipped.twp
+ends 1 inspect flipped.twp --verify
+said 'the hash of blob' err
+ends 2 inspect net.pt2 --verify
+said 'net.pt2 is no package; --verify and --steps are for packages' err
 head -c 300 model.twp >cut.twp
 ends 1 run cut.twp --inputs named.safetensors
 said '[load_package] cut.twp: it has 300 bytes, and should have ' err

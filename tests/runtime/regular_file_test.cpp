@@ -37,6 +37,29 @@ TEST(RegularFile, MayEndBeforeItsSize) {
   EXPECT_EQ(text.rfind('0', 0), 0U) << text;  // the first processor
 }
 
+TEST(RegularFile, IsMappedAndKeepsWhatItHadWhenItIsReplaced) {
+  ScratchFolder folder;
+  const fs::path file = folder.write("file", "old bytes");
+  const auto mapped = map_regular_file(file, "plan", 9);
+  ASSERT_TRUE(mapped);
+  auto text = [&] {
+    return std::string_view(reinterpret_cast<const char*>(mapped->bytes.data()),
+                            mapped->bytes.size());
+  };
+  EXPECT_EQ(text(), "old bytes");
+  fs::rename(folder.write("other", "new"), file);
+  EXPECT_EQ(text(), "old bytes");
+  fs::remove(file);
+  EXPECT_EQ(text(), "old bytes");
+  const auto empty = map_regular_file(folder.write("empty", ""), "plan", 0);
+  ASSERT_TRUE(empty);
+  EXPECT_TRUE(empty->bytes.empty());
+  EXPECT_EQ(error_of([&] { map_regular_file("/dev/zero", "plan", 9); }),
+            "[plan] /dev/zero is not a regular file; give the name of one");
+  EXPECT_EQ(error_of([&] { map_regular_file(folder.write("longer", "123456789"), "plan", 8); }),
+            "[plan] " + (folder.path() / "longer").string() + " has 9 bytes; at most 8 are read");
+}
+
 TEST(RegularFile, IsNoPipeDeviceOrFolder) {
   ScratchFolder folder;
   fs::path pipe = folder.path() / "pipe";

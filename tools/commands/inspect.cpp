@@ -47,7 +47,7 @@ nlohmann::json as_json(const ProgramSummary& summary) {
 struct Look {
   std::string model;
   std::vector<std::string> constants;
-  bool json = false, follow_links = false, steps = false;
+  bool json = false, follow_links = false, steps = false, verify = false;
 };
 
 // The weights of a folder as they are stored.
@@ -120,7 +120,7 @@ nlohmann::json as_json(const std::vector<PackageTensor>& tensors) {
 void inspect_package(const Look& a) {
   require_use(a.constants.empty(), "[inspect] ", a.model,
               " is a package; --constant is for the inputs of a program");
-  const Package package = load_package(a.model);
+  const Package package = load_package(a.model, {.verified = a.verify});
   if (!a.json) {
     fmt::print("{}", package.text(a.steps));
     return;
@@ -135,6 +135,8 @@ void inspect_package(const Look& a) {
 void inspect(const Look& a) {
   require_file("inspect", a.model, what_can_be_inspected);
   if (is_package(a.model)) return inspect_package(a);
+  require_use(!a.verify && !a.steps, "[inspect] ", a.model,
+              " is no package; --verify and --steps are for packages");
   if (std::filesystem::is_directory(a.model)) return inspect_folder(a);
   const ProgramSummary summary = summary_of(a.model, constants_of(a.model, a.constants));
   if (a.json) {
@@ -174,6 +176,8 @@ void add_inspect(CLI::App& command) {
                    "cache's own files)");
   command.add_flag("--json", a->json, "print JSON");
   command.add_flag("--steps", a->steps, "of a package: also each launch, with its arguments");
+  command.add_flag("--verify", a->verify,
+                   "of a package: also compare the hashes of its weights, which reads all of them");
   command.callback([a] { inspect(*a); });
 }
 

@@ -54,8 +54,8 @@ std::vector<Tensor> Package::run(std::span<const Tensor> arguments) const {
 
 std::string Package::text(bool steps) const { return text_of(loaded_->contents(), steps); }
 
-Package load_package(const std::filesystem::path& file) {
-  return Package(std::make_shared<const LoadedPackage>(file));
+Package load_package(const std::filesystem::path& file, const PackageLoadOptions& options) {
+  return Package(std::make_shared<const LoadedPackage>(file, options));
 }
 
 }  // namespace tilewright

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "graph/tensor/tensor.h"
+#include "runtime/package/load_options.h"
 #include "runtime/package/package_tensor.h"
 
 namespace tilewright {
@@ -50,13 +51,13 @@ class Package {
   std::string text(bool steps = false) const;
 
  private:
-  friend Package load_package(const std::filesystem::path& file);
+  friend Package load_package(const std::filesystem::path& file, const PackageLoadOptions& options);
   explicit Package(std::shared_ptr<const LoadedPackage> loaded) : loaded_(std::move(loaded)) {}
   std::shared_ptr<const LoadedPackage> loaded_;
 };
 
 // Raises `Error` "[load_package] FILE: ..." for a file that is damaged, that another version has
 // written, or whose code is for another processor; the message says what would help.
-Package load_package(const std::filesystem::path& file);
+Package load_package(const std::filesystem::path& file, const PackageLoadOptions& options = {});
 
 }  // namespace tilewright
