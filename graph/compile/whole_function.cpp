@@ -193,8 +193,8 @@ void WholeFunction::add_to(PackageMaker& package, const Signature& signature,
   require(logs_.empty(),
           "[save_package] the function hands values to print() or log_callback(), "
           "which are C++ of this process; package it without");
-  package.add(
-      {signature, names, plan_.plan(), plan_.inputs(), plan_.written(), plan_.checks(), results_});
+  package.add({signature, names, plan_.graph(), plan_.plan(), plan_.inputs(), plan_.written(),
+               plan_.checks(), results_});
 }
 
 void WholeFunction::fill(PlanReport& report) const {

@@ -14,7 +14,9 @@
 #include "graph/compile/compile.h"
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/convolving/convolution.h"
+#include "graph/functions/creation.h"
 #include "graph/functions/custom/custom_op.h"
+#include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/log.h"
 #include "runtime/cpu/instruction_sets.h"
 #include "runtime/package/contents_bytes.h"
@@ -259,25 +261,18 @@ TEST_F(Packages, RefuseWhatIsNotInTheirPlans) {
           file(), [](const Tensor& a) { return a.sum().item<float>() > 0 ? a * 2 : a * 3; }, x),
       "which breaks its graph; a package holds whole graphs");
   Tensor state = zeros({4, 4}).clone();
-  expect_contains(refusal(
-                      file(),
-                      [&](const Tensor& a) {
-                        state.copy_from(state + a);
-                        return state * 1;
-                      },
-                      x),
-                  "[save_package] the function writes to a tensor that is no argument, f32 4x4; "
-                  "pass it as an argument");
-  const CustomOp twice = custom_op(
-      "twice_in_cpp",
-      [](std::span<const TensorType> types) { return std::vector<TensorType>{types[0]}; },
-      BufferFunction([](std::span<const BufferView> in, std::span<const BufferView> out) {
-        std::ranges::transform(in[0].elements<const float>(), out[0].elements<float>().begin(),
-                               [](float x) { return 2 * x; });
-      }));
-  expect_contains(refusal(
-                      file(), [&](const Tensor& a) { return twice(a); }, x),
-                  "twice_in_cpp runs as a call inside this process, which no package can hold");
+  int line = 0;
+  const std::string written = refusal(
+      file(),
+      [&](const Tensor& a) {
+        line = __LINE__ + 1;
+        state.copy_from(state + a);
+        return state * 1;
+      },
+      x);
+  EXPECT_EQ(written, concat("[save_package] the function writes at package_test.cpp:", line,
+                            " to a tensor that is no argument, f32 4x4; pass it as an argument, so "
+                            "that each caller of the package has its own"));
   expect_contains(refusal(
                       file(),
                       [](const Tensor& a) {
@@ -293,6 +288,48 @@ TEST_F(Packages, RefuseWhatIsNotInTheirPlans) {
   auto fresh = compile([](const Tensor& a) { return a * 2; });
   expect_contains(error_of([&] { fresh.save_package(file()); }), "nothing was compiled yet");
   EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST_F(Packages, NameTheLinesOfCallsThatTheyCannotHold) {
+  const Tensor x = ramp({4, 4});
+  const CustomOp twice = custom_op(
+      "twice_in_cpp",
+      [](std::span<const TensorType> types) { return std::vector<TensorType>{types[0]}; },
+      BufferFunction([](std::span<const BufferView> in, std::span<const BufferView> out) {
+        std::ranges::transform(in[0].elements<const float>(), out[0].elements<float>().begin(),
+                               [](float x) { return 2 * x; });
+      }));
+  int line = 0;
+  const std::string call = refusal(
+      file(),
+      [&](const Tensor& a) {
+        line = __LINE__ + 1;
+        return twice(a);
+      },
+      x);
+  expect_contains(call, concat("[save_package] twice_in_cpp at package_test.cpp:", line,
+                               " runs as a call inside this process, which no package can hold"));
+  expect_contains(call, "write the op as a TileKernel or as a function of tensors");
+  const std::string inside = refusal(
+      file(),
+      [&](const Tensor& a) {
+        auto body = [&](const Tensors& y) {
+          line = __LINE__ + 1;
+          return Tensors{twice(y[0])};
+        };
+        return cond(a.sum() > 0, body, [](const Tensors& y) { return y; }, {a});
+      },
+      x);
+  expect_contains(inside, concat("twice_in_cpp at package_test.cpp:", line, " runs as a call"));
+  const std::string factors = refusal(
+      file(),
+      [&](const Tensor& a) {
+        line = __LINE__ + 1;
+        return cholesky(a);
+      },
+      eye(4));
+  expect_contains(factors, concat("cholesky at package_test.cpp:", line, " runs as a call"));
+  expect_contains(factors, "compute it before the call and pass the result as an argument");
 }
 
 TEST_F(Packages, AreRefusedWithTheReason) {

@@ -6,6 +6,7 @@
 #include "dsl/launch/compiler_identity.h"
 #include "dsl/launch/kept_objects.h"
 #include "graph/compile/bindings/host_arguments.h"
+#include "graph/compile/packages/unpackable.h"
 #include "graph/run/plan_body.h"
 #include "graph/tensor/index_ranges.h"
 #include "graph/tensor/tensor_body.h"
@@ -98,7 +99,7 @@ void PackageMaker::add(const FunctionParts& parts) {
   function.threads = threads_;
   add_inputs(parts, function);
   require_distinct(function);
-  function.executable = executable_of(parts.plan);
+  function.executable = executable_of(parts.graph, parts.plan);
   add_results(parts, function);
   add_bindings(parts, function);
   add_checks(parts, function);
@@ -123,13 +124,8 @@ void PackageMaker::add_inputs(const FunctionParts& parts, PackageFunction& funct
     const bool is_written = std::ranges::find(parts.written, i) != parts.written.end();
     function.inputs.push_back({name, type.dtype, type.shape, is_written});
   }
-  for (std::size_t i : parts.written) {
-    if (i < parts.signature.size()) continue;
-    const Tensor& written = parts.inputs.at(i, {});
-    raise_error(concat("[save_package] the function writes to a tensor that is no argument, ",
-                       written.dtype(), " ", written.shape(),
-                       "; pass it as an argument, so that each caller of the package has its own"));
-  }
+  for (std::size_t i : parts.written)
+    if (i >= parts.signature.size()) raise_written(parts.graph, i, parts.inputs.at(i, {}));
 }
 
 void PackageMaker::require_distinct(const PackageFunction& function) const {
@@ -144,7 +140,7 @@ void PackageMaker::require_distinct(const PackageFunction& function) const {
           "function for each");
 }
 
-std::uint32_t PackageMaker::executable_of(const Plan& plan) {
+std::uint32_t PackageMaker::executable_of(const Graph& graph, const Plan& plan) {
   const Executable& run = *plan.executable();
   PackageExecutable own;
   own.run.steps = run.steps;
@@ -153,7 +149,8 @@ std::uint32_t PackageMaker::executable_of(const Plan& plan) {
   own.run.output_bytes = run.output_bytes;
   own.run.results = run.results;
   own.run.arena_bytes = run.arena_bytes;
-  for (std::size_t i = 0; i < run.kernels.size(); ++i) own.kernels.push_back(kernel_of(plan, i));
+  for (std::size_t i = 0; i < run.kernels.size(); ++i)
+    own.kernels.push_back(kernel_of(graph, plan, i));
   for (const std::shared_ptr<Buffer>& constant : run.constants)
     own.constants.push_back(blob({static_cast<const std::byte*>(constant->data()),
                                   static_cast<std::size_t>(constant->size_bytes())},
@@ -162,35 +159,28 @@ std::uint32_t PackageMaker::executable_of(const Plan& plan) {
   return static_cast<std::uint32_t>(contents_.executables.size() - 1);
 }
 
-PackageKernelUse PackageMaker::kernel_of(const Plan& plan, std::size_t program) {
+PackageKernelUse PackageMaker::kernel_of(const Graph& graph, const Plan& plan,
+                                         std::size_t program) {
   const ExecutableKernel& kernel = plan.executable()->kernels[program];
   if (const auto* planned = kernel.call.target<PlannedControlFlow>())
-    return {PackageKernelUse::Kind::control_flow, control_flow_of(*planned)};
-  return {PackageKernelUse::Kind::code, code_of(plan, program), kernel.batched != nullptr};
+    return {PackageKernelUse::Kind::control_flow, control_flow_of(graph, *planned)};
+  return {PackageKernelUse::Kind::code, code_of(graph, plan, program), kernel.batched != nullptr};
 }
 
-// Its bodies' executables come before that of the plan that it is in.
-std::uint32_t PackageMaker::control_flow_of(const PlannedControlFlow& planned) {
+// Its bodies' executables come before that of the plan that it is in. `graph` has their graphs.
+std::uint32_t PackageMaker::control_flow_of(const Graph& graph, const PlannedControlFlow& planned) {
   PackageControlFlow own{*planned.control, {}};
   for (ControlBody& body : own.control.bodies) body.run = nullptr;
   for (const std::shared_ptr<const Plan>& body : planned.bodies)
-    own.bodies.push_back(executable_of(*body));
+    own.bodies.push_back(executable_of(graph, *body));
   contents_.control_flow.push_back(std::move(own));
   return static_cast<std::uint32_t>(contents_.control_flow.size() - 1);
 }
 
-std::uint32_t PackageMaker::code_of(const Plan& plan, std::size_t program) {
+std::uint32_t PackageMaker::code_of(const Graph& graph, const Plan& plan, std::size_t program) {
   const ExecutableKernel& kernel = plan.executable()->kernels[program];
   const auto& artifact = kernel.single ? kernel.single : kernel.batched;
-  if (artifact == nullptr || !artifact->host) {
-    std::string names;
-    for (const std::string& op : plan.programs()[program].user_ops)
-      names += concat(names.empty() ? "" : ", ", op);
-    raise_error(concat("[save_package] ", names.empty() ? kernel.name : names,
-                       " runs as a call inside this process, which no package can hold: "
-                       "factorizations of matrices, custom ops that are C++, and interpreted or "
-                       "checked kernels are such calls"));
-  }
+  if (artifact == nullptr || !artifact->host) raise_call(graph, plan, program);
   const auto known = kernels_.find(artifact->key);
   if (known != kernels_.end()) return known->second;
   dsl::HostObject object = dsl::host_object(plan.body().functions[program], plan.device().target());

@@ -14,6 +14,7 @@
 #include "graph/compile/bindings/plan_inputs.h"
 #include "graph/compile/bindings/plan_results.h"
 #include "graph/compile/calls/signature.h"
+#include "graph/ir/ir.h"
 #include "graph/run/control_flow.h"
 #include "graph/run/plan.h"
 #include "graph/tensor/checks/row_checks.h"
@@ -26,6 +27,7 @@ namespace tilewright::graph {
 struct FunctionParts {
   const Signature& signature;
   const std::vector<std::string>& places;  // of its tensors among the arguments, for their names
+  const Graph& graph;                      // that the plan was made of
   const Plan& plan;
   const PlanInputs& inputs;
   const std::vector<std::size_t>& written;  // inputs
@@ -47,10 +49,10 @@ class PackageMaker {
   PackageBinding binding_of(const FunctionParts& parts, std::size_t input);
   void add_results(const FunctionParts& parts, PackageFunction& function) const;
   static void add_checks(const FunctionParts& parts, PackageFunction& function);
-  std::uint32_t executable_of(const Plan& plan);
-  PackageKernelUse kernel_of(const Plan& plan, std::size_t program);
-  std::uint32_t control_flow_of(const PlannedControlFlow& planned);
-  std::uint32_t code_of(const Plan& plan, std::size_t program);
+  std::uint32_t executable_of(const Graph& graph, const Plan& plan);
+  PackageKernelUse kernel_of(const Graph& graph, const Plan& plan, std::size_t program);
+  std::uint32_t control_flow_of(const Graph& graph, const PlannedControlFlow& planned);
+  std::uint32_t code_of(const Graph& graph, const Plan& plan, std::size_t program);
   std::uint32_t blob(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
   void require_distinct(const PackageFunction& function) const;
 

@@ -41,6 +41,7 @@ class BoundPlan {
   BoundPlan(CheckedGraph checked, CompiledFor tensors, const ResolvedOptions& options);
 
   const Plan& plan() const { return chosen_.plan(); }
+  const Graph& graph() const { return graph_; }
   const PlanInputs& inputs() const { return inputs_; }
   const RowChecks& checks() const { return checks_; }
   const std::vector<std::size_t>& written() const { return written_.numbers(); }  // of inputs
