@@ -18,6 +18,7 @@
 #include "graph/functions/custom/custom_op.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/log.h"
+#include "graph/functions/random/random.h"
 #include "runtime/cpu/instruction_sets.h"
 #include "runtime/package/contents_bytes.h"
 #include "runtime/package/loaded_package.h"
@@ -230,6 +231,30 @@ TEST_F(Packages, LookAtIndices) {
     expect_contains(error, computed ? "id -26 is outside a table of 10 rows"
                                     : "id -13 is outside a table of 10 rows");
   }
+}
+
+// The generator's offset is the caller's, so that the package has no state.
+TEST_F(Packages, DrawFromTheOffsetOfTheCaller) {
+  Generator first(7), second(8);
+  auto fast = compile([&](const Tensor& x) {
+    return x + rand({4, 8}, f32, first) * dropout(ones({4, 8}), 0.5, true, second);
+  });
+  const Tensor x = ramp({4, 8});
+  save_package(file(), fast, x);
+  const Package package = load_package(file());
+  const PackageSignature signature = package.signatures().front();
+  ASSERT_EQ(signature.inputs.size(), 3U);
+  EXPECT_EQ(signature.inputs[1].name, "random.offset");
+  EXPECT_EQ(signature.inputs[2].name, "random.offset.1");
+  EXPECT_TRUE(signature.inputs[1].is_written && signature.inputs[2].is_written);
+  for (Generator* each : {&first, &second}) each->set_offset(64);
+  Tensor offset = full({}, 64, i64).clone(), other = full({}, 64, i64).clone();
+  for (std::int64_t turn = 1; turn < 4; ++turn) {
+    expect_same_bits(package(x, offset, other)[0], fast(x));
+    EXPECT_EQ(offset.item<std::int64_t>(), 64 + 32 * turn);
+    EXPECT_EQ(other.item<std::int64_t>(), 64 + 32 * turn);
+  }
+  expect_contains(error_of([&] { package(x); }), "takes 3 arguments, and the call has 1");
 }
 
 TEST_F(Packages, ServeThreadsAtOnce) {

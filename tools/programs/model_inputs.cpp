@@ -110,6 +110,7 @@ std::vector<Tensor> read_inputs(const ProgramModule& model, const Constants& con
   return inputs;
 }
 
+// Random numbers are drawn from the first one on, unless the file says otherwise.
 std::vector<Tensor> read_inputs(const PackageSignature& signature, const std::string& path) {
   Safetensors file = Safetensors::open(path);
   std::vector<Tensor> inputs;
@@ -119,6 +120,10 @@ std::vector<Tensor> read_inputs(const PackageSignature& signature, const std::st
     const std::string numbered = concat("in.", inputs.size());
     const SafetensorsEntry* found = file.find(input.name);
     if (found == nullptr) found = file.find(numbered);
+    if (found == nullptr && input.name.starts_with(random_offset)) {
+      inputs.push_back(zeros(input.shape, input.dtype));
+      continue;
+    }
     require(found != nullptr, "[run] ", path, ": has no tensor \"", json::excerpt(input.name),
             "\", nor \"", numbered, "\"; the package takes ", input.dtype, " [", input.shape, "]");
     inputs.push_back(file.tensor(found->name));

@@ -10,8 +10,10 @@
 // A package holds a function for each signature (dtypes and shapes of its arguments) that was
 // compiled when it was saved, with the machine code and the weights that it reads. Results have the
 // bits that the compiled function gives, on any number of threads; each is memory of its own, also
-// where the function returns an argument or a view of one. A package is code: load it only where
-// you would run a program from the same source. See docs/guide/deployment.md.
+// where the function returns an argument or a view of one. A function that draws random numbers
+// takes one more argument for each generator, how many it has drawn (random.offset), and adds to it
+// in place; the seed is the generator's when the package was saved. A package is code: load it only
+// where you would run a program from the same source. See docs/guide/deployment.md.
 #pragma once
 
 #include <concepts>

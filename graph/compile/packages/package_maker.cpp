@@ -125,7 +125,20 @@ void PackageMaker::add_inputs(const FunctionParts& parts, PackageFunction& funct
     function.inputs.push_back({name, type.dtype, type.shape, is_written});
   }
   for (std::size_t i : parts.written)
-    if (i >= parts.signature.size()) raise_written(parts.graph, i, parts.inputs.at(i, {}));
+    if (i >= parts.signature.size() && !parts.inputs.at(i, {}).body()->is_setting)
+      raise_written(parts.graph, i, parts.inputs.at(i, {}));
+  for (std::size_t i = 0; i < offsets_of(parts).size(); ++i)
+    function.inputs.push_back(
+        {i == 0 ? concat(random_offset) : concat(random_offset, ".", i), DType::i64, {}, true});
+}
+
+// The inputs of the plan that say how many numbers a generator has drawn, each of which is an
+// argument of the package behind those of the function.
+std::vector<std::size_t> PackageMaker::offsets_of(const FunctionParts& parts) {
+  std::vector<std::size_t> offsets;
+  for (std::size_t i : parts.written)
+    if (i >= parts.signature.size()) offsets.push_back(i);
+  return offsets;
 }
 
 void PackageMaker::require_distinct(const PackageFunction& function) const {
@@ -221,6 +234,10 @@ void PackageMaker::add_bindings(const FunctionParts& parts, PackageFunction& fun
 PackageBinding PackageMaker::binding_of(const FunctionParts& parts, std::size_t input) {
   using Kind = PackageBinding::Kind;
   if (input < parts.signature.size()) return {Kind::argument, static_cast<std::uint32_t>(input), 0};
+  const std::vector<std::size_t> offsets = offsets_of(parts);
+  if (const auto offset = std::ranges::find(offsets, input); offset != offsets.end())
+    return {Kind::argument,
+            static_cast<std::uint32_t>(parts.signature.size() + (offset - offsets.begin())), 0};
   if (input >= parts.inputs.size()) {
     const std::shared_ptr<Buffer>& copy = parts.inputs.packed()[input - parts.inputs.size()];
     const std::span bytes(static_cast<const std::byte*>(copy->data()),

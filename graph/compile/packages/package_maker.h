@@ -45,6 +45,7 @@ class PackageMaker {
 
  private:
   void add_inputs(const FunctionParts& parts, PackageFunction& function) const;
+  static std::vector<std::size_t> offsets_of(const FunctionParts& parts);
   void add_bindings(const FunctionParts& parts, PackageFunction& function);
   PackageBinding binding_of(const FunctionParts& parts, std::size_t input);
   void add_results(const FunctionParts& parts, PackageFunction& function) const;
