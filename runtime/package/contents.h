@@ -71,11 +71,12 @@ struct PackageIndexCheck {
   PackageRange range;
 };
 
-// A kernel of an executable: code, or a loop or choice whose bodies are executables of the package.
+// A kernel of an executable: code; a loop or choice whose bodies are executables of the package; or
+// an error, of a branch that is wrong for these sizes.
 struct PackageKernelUse {
-  enum class Kind : std::uint8_t { code, control_flow };
+  enum class Kind : std::uint8_t { code, control_flow, refusal };
   Kind kind = Kind::code;
-  std::uint32_t index = 0;  // of the package's kernels, or of its control flow
+  std::uint32_t index = 0;  // of the package's kernels, control flow or refusals
   bool is_batched = false;  // code: steps of several grids are one launch
 };
 
@@ -106,6 +107,7 @@ struct PackageContents {
   std::vector<PackageBlob> blobs;
   std::vector<PackageKernel> kernels;
   std::vector<PackageControlFlow> control_flow;
+  std::vector<std::string> refusals;  // texts of errors
   std::vector<PackageExecutable> executables;
   std::vector<PackageFunction> functions;
 };

@@ -24,7 +24,7 @@
 
 namespace tilewright {
 
-constexpr std::uint32_t package_format = 1;
+constexpr std::uint32_t package_format = 2;
 
 // Raises `Error` "[save_package] ..." where the file cannot be written. It appears whole or not at
 // all.

@@ -78,7 +78,7 @@ template <typename Fields, typename Own>
 void executable(Fields& f, Own& value) {
   steps(f, value.run);
   f.list(value.kernels, "kernels of an executable", [&](auto& use) {
-    f.choice(use.kind, std::size_t{2}, "kind of a kernel");
+    f.choice(use.kind, std::size_t{3}, "kind of a kernel");
     f.number(use.index, "kernel of an executable");
     f.flag(use.is_batched, "use of a kernel");
   });
@@ -171,6 +171,7 @@ void contents(Fields& f, Contents& value) {
   f.text(value.instruction_set, "instruction set");
   f.list(value.kernels, "list of kernels", [&](auto& each) { kernel(f, each); });
   f.list(value.control_flow, "list of control flow", [&](auto& each) { control_flow(f, each); });
+  f.list(value.refusals, "list of errors", [&](auto& each) { f.text(each, "text of an error"); });
   f.list(value.executables, "list of executables", [&](auto& each) { executable(f, each); });
   f.list(value.functions, "list of functions", [&](auto& each) { function(f, each); });
 }

@@ -31,6 +31,8 @@ std::string text_of_slot(const ArgumentSlot& slot) {
 
 std::string name_of_kernel(const PackageContents& contents, const PackageKernelUse& use) {
   if (use.kind == PackageKernelUse::Kind::code) return shown(contents.kernels[use.index].name);
+  if (use.kind == PackageKernelUse::Kind::refusal)
+    return concat("error \"", shown(contents.refusals[use.index]), "\"");
   const PackageControlFlow& own = contents.control_flow[use.index];
   const char* kind = own.control.kind == ControlKind::cond         ? "cond"
                      : own.control.kind == ControlKind::while_loop ? "while_loop"

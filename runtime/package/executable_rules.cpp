@@ -43,10 +43,7 @@ class ExecutableRules {
 
   void check() {
     for (const PackageKernelUse& use : own_.kernels)
-      require_number(use.index,
-                     use.kind == PackageKernelUse::Kind::code ? contents_.kernels.size()
-                                                              : contents_.control_flow.size(),
-                     "kernel");
+      require_number(use.index, kernels_of(use.kind), "kernel");
     for (std::uint32_t blob : own_.constants) require_number(blob, contents_.blobs.size(), "blob");
     require(run_.arena_bytes >= 0, "its arena has ", run_.arena_bytes, " bytes");
     for (std::int64_t bytes : run_.output_bytes)
@@ -58,6 +55,15 @@ class ExecutableRules {
   }
 
  private:
+  std::size_t kernels_of(PackageKernelUse::Kind kind) const {
+    switch (kind) {
+      case PackageKernelUse::Kind::code: return contents_.kernels.size();
+      case PackageKernelUse::Kind::control_flow: return contents_.control_flow.size();
+      case PackageKernelUse::Kind::refusal: return contents_.refusals.size();
+    }
+    __builtin_unreachable();
+  }
+
   void check_step(std::size_t number, const ExecutableStep& step) try {
     require_number(step.kernel, own_.kernels.size(), "kernel");
     require(step.grids >= 1, "it has no grid");
@@ -79,9 +85,11 @@ class ExecutableRules {
   }
 
   void check_arguments(const PackageKernelUse& use, std::span<const ArgumentSlot> slots) const {
-    if (use.kind == PackageKernelUse::Kind::control_flow) {
+    if (use.kind != PackageKernelUse::Kind::code) {
       for (const ArgumentSlot& slot : slots) check_slot(slot, true);
-      return check_pieces(contents_.control_flow[use.index].control, slots);
+      if (use.kind == PackageKernelUse::Kind::control_flow)
+        check_pieces(contents_.control_flow[use.index].control, slots);
+      return;
     }
     const PackageKernel& kernel = contents_.kernels[use.index];
     require(slots.size() == kernel.params.size(), "it has ", slots.size(),

@@ -12,6 +12,7 @@
 #include "runtime/cpu/parallel.h"
 #include "runtime/package/contents_bytes.h"
 #include "runtime/package/package_run.h"
+#include "runtime/plan/refused_call.h"
 
 namespace tilewright {
 namespace {
@@ -85,9 +86,7 @@ void LoadedPackage::load() try {
   for (const PackageExecutable& executable : contents_.executables) {
     Executable run = executable.run;
     for (const PackageKernelUse& use : executable.kernels)
-      run.kernels.push_back(use.kind == PackageKernelUse::Kind::code
-                                ? kernel_of_code(code[use.index], use.is_batched)
-                                : kernel_of_control_flow(contents_.control_flow[use.index]));
+      run.kernels.push_back(kernel_of(use, code));
     for (std::uint32_t blob : executable.constants)
       run.constants.push_back(buffer_of(contents_.blobs[blob]));
     executables_.push_back(std::make_shared<const Executable>(std::move(run)));
@@ -96,6 +95,18 @@ void LoadedPackage::load() try {
   throw;
 } catch (const Error& error) {
   raise_error(concat("[load_package] ", name_, ": ", error.what()));
+}
+
+ExecutableKernel LoadedPackage::kernel_of(
+    const PackageKernelUse& use, std::span<const std::shared_ptr<const Artifact>> code) const {
+  switch (use.kind) {
+    case PackageKernelUse::Kind::code: return kernel_of_code(code[use.index], use.is_batched);
+    case PackageKernelUse::Kind::control_flow:
+      return kernel_of_control_flow(contents_.control_flow[use.index]);
+    case PackageKernelUse::Kind::refusal:
+      return {.name = "refusal", .call = RefusedCall{contents_.refusals[use.index]}};
+  }
+  __builtin_unreachable();
 }
 
 ExecutableKernel LoadedPackage::kernel_of_control_flow(const PackageControlFlow& own) const {

@@ -52,6 +52,8 @@ class LoadedPackage {
 
  private:
   void load();
+  ExecutableKernel kernel_of(const PackageKernelUse& use,
+                             std::span<const std::shared_ptr<const Artifact>> code) const;
   ExecutableKernel kernel_of_control_flow(const PackageControlFlow& own) const;
 
   std::string name_;

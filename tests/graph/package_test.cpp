@@ -373,7 +373,7 @@ TEST_F(Packages, AreRefusedWithTheReason) {
   newer[8] = 77;
   EXPECT_EQ(reason(newer), "[load_package] " + file() +
                                ": its format is number 77, and this version of the library reads "
-                               "number 1; package the model again with this version, or run it "
+                               "number 2; package the model again with this version, or run it "
                                "with the one that made it");
   expect_contains(reason(bytes.substr(0, bytes.size() - 10)),
                   concat("it has ", bytes.size() - 10, " bytes, and should have ", bytes.size()));

@@ -12,6 +12,7 @@
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/instruction_sets.h"
+#include "runtime/plan/refused_call.h"
 
 namespace tilewright::graph {
 namespace {
@@ -177,6 +178,11 @@ PackageKernelUse PackageMaker::kernel_of(const Graph& graph, const Plan& plan,
   const ExecutableKernel& kernel = plan.executable()->kernels[program];
   if (const auto* planned = kernel.call.target<PlannedControlFlow>())
     return {PackageKernelUse::Kind::control_flow, control_flow_of(graph, *planned)};
+  if (const auto* refused = kernel.call.target<RefusedCall>()) {
+    contents_.refusals.push_back(refused->error);
+    return {PackageKernelUse::Kind::refusal,
+            static_cast<std::uint32_t>(contents_.refusals.size() - 1)};
+  }
   return {PackageKernelUse::Kind::code, code_of(graph, plan, program), kernel.batched != nullptr};
 }
 

@@ -6,12 +6,14 @@
 
 #include "dsl/language/kernel_knobs.h"
 #include "dsl/language/launch_checks.h"
+#include "graph/custom/refusal.h"
 #include "graph/lower/custom/buffers_call.h"
 #include "graph/lower/custom/custom_site.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lowering.h"
 #include "graph/regions/region_key.h"
 #include "runtime/base/error.h"
+#include "runtime/plan/refused_call.h"
 
 namespace tilewright::graph {
 namespace {
@@ -139,6 +141,8 @@ bool is_buffers_call(const TaskList& list, const Region& region) {
 
 HostCall buffers_call(const TaskList& list, const Region& region, DeviceMemory* memory) {
   const CustomSite site{list, region};
+  if (const auto* refusal = site.custom->buffers.target<Refusal>())
+    return RefusedCall{refusal->error};
   const CustomCall call = custom_call(*site.custom, site.operand_types(), 1);
   return [custom = site.custom, memory, operands = views_of(site, site.operands()),
           results = views_of(site, site.results(call))](const Grid&, const Argument* arguments) {

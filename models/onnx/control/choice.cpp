@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "graph/functions/control/control_flow.h"
-#include "graph/functions/custom/custom_op.h"
+#include "graph/functions/custom/refused_op.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/recording/graph_break.h"
@@ -58,14 +58,7 @@ Tensors refused(const std::string& error, const std::vector<TensorType>& types) 
   for (const TensorType& type : types)
     if (element_count(type.shape) > 0) computed.push_back(type);
   Tensors values;
-  if (!computed.empty()) {
-    const CustomOp refusal = custom_op(
-        "refused_branch", [computed](std::span<const TensorType>) { return computed; },
-        BufferFunction([error](std::span<const BufferView>, std::span<const BufferView>) {
-          raise_error(error);
-        }));
-    values = refusal.all({});
-  }
+  if (!computed.empty()) values = refused_op("refused_branch", computed, error).all({});
   Tensors results;
   auto next = values.begin();
   for (const TensorType& type : types)

@@ -6,10 +6,12 @@
 #include <cmath>
 
 #include "graph/compile/compile.h"
+#include "graph/compile/packages/package.h"
 #include "graph/ir/text.h"
 #include "graph/tensor/capture.h"
 #include "models/onnx/onnx_module.h"
 #include "runtime/base/error.h"
+#include "tests/every_device.h"
 #include "tests/models/onnx/files.h"
 #include "tests/scratch_folder.h"
 #include "tests/tensors.h"
@@ -92,6 +94,22 @@ TEST_P(OnnxChoice, BothBranchesRunForSizesThatBothTake) {
   const Tensor x = arange(0, 3).to(f32);
   EXPECT_NEAR(fast({x, flag(valid())})[0][2].item<float>(), std::sin(2.0), 1e-6);
   EXPECT_EQ(fast({x, flag(!valid())})[0][2].item<float>(), 2);
+}
+
+TEST_P(OnnxChoice, AnInvalidBranchIsPartOfAPackage) {
+  TILEWRIGHT_ON_THE_HOST_ONLY("packages");
+  const ScratchFolder folder;
+  const auto module = load();
+  auto fast = compile(*module, {.fullgraph = true});
+  const Tensor x = arange(0, 2).to(f32);
+  const std::vector<float> expected = fast({x, flag(valid())})[0].to_vector<float>();
+  fast.save_package((folder.path() / "model.twp").string());
+  const Package package = load_package(folder.path() / "model.twp");
+  EXPECT_EQ(package(x, flag(valid()))[0].to_vector<float>(), expected);
+  const std::string error = error_of([&] { package(x, flag(!valid())); });
+  EXPECT_EQ(error, error_of([&] { fast({x, flag(!valid())}); }));
+  EXPECT_THAT(error, HasSubstr("in node \"as three\" (Reshape)"));
+  EXPECT_THAT(package.text(true), HasSubstr("error \"[reshape] "));
 }
 
 TEST(OnnxChoices, TwoInvalidBranchesAreAnError) {
