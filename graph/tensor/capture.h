@@ -80,7 +80,14 @@ class Capture {
   static Capture* active();
   // The function looks at a tensor over this memory.
   void note_read(const Buffer* memory) { read_.insert(memory); }
-  void note_guard(Guard guard);                     // the first of each value counts
+  void note_guard(Guard guard);  // the first of each value counts
+  // Reads of data are answered by `look`: it computes the output of a graph, which begins like the
+  // recording, from the placeholders' values and these captured tensors, its inputs after them.
+  using Look = std::function<Tensor(Graph so_far, const std::vector<Tensor>& captured)>;
+  void may_look(Look look) { look_ = std::move(look); }
+  // The value that the tensor has now, as a concrete tensor; undefined where the capture may not
+  // look.
+  Tensor looked_at(const Tensor& tensor, std::string_view operation, std::source_location where);
   std::uint64_t serial() const { return serial_; }  // of all captures of this process, from 1
   // The mark of handles that are read now: for bodies the serial of the function around, since the
   // handles in a body's closure may end with that.
@@ -263,6 +270,7 @@ class Capture {
   RunningCapture running_;
   RecordedGraph graph_;
   Unfreeze unfreeze_;
+  Look look_;
   std::size_t placeholders_ = 0;                          // of `bodies_`, the first
   std::vector<std::shared_ptr<TensorBody>> arguments_;    // that they stand for, if it may break
   std::vector<std::shared_ptr<TensorBody>> bodies_;       // that were made since the last break

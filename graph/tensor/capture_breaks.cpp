@@ -35,6 +35,17 @@ void Capture::before_values(const TensorBody& body, std::string_view operation,
     break_here({operation, "reads data", where});
 }
 
+Tensor Capture::looked_at(const Tensor& tensor, std::string_view operation,
+                          std::source_location where) {
+  if (!look_) return {};
+  const NodeId node = node_of(tensor, operation, where);
+  Graph graph = graph_.so_far();
+  graph.outputs = {node};
+  std::vector<Tensor> captured;
+  for (const Input& input : inputs_) captured.push_back(Tensor(input.body));
+  return look_(std::move(graph), captured);
+}
+
 void Capture::before_address(const TensorBody& body, std::string_view operation,
                              std::source_location where) {
   expose(body, true, operation, where);

@@ -10,7 +10,9 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/guarded.h"
 #include "graph/tensor/index_ranges.h"
+#include "graph/tensor/recording/graph_break.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 
@@ -19,29 +21,65 @@ namespace {
 
 using Tensors = DifferentiatedFunction::Tensors;
 
-// `nodes` becomes those of the references.
-Captured captured_body(const DifferentiatedFunction::Function& function, const Tensors& like,
-                       const Tensors& references, std::source_location where,
-                       std::vector<NodeId>& nodes) {
+// Computes the output of a graph at once.
+Tensor value_of(Graph graph, Tensors inputs, std::source_location where) {
+  const CapturePause pause;
+  graph.input_strides.assign(graph.inputs.size(), Strides{});
+  Attributes attributes;
+  attributes.custom = gradient_of(std::move(graph), {});
+  return apply_all(Op::custom_formula, inputs, attributes, where)[0];
+}
+
+struct CapturedBody {
+  Captured captured;
+  std::vector<NodeId> references;  // their nodes
+};
+
+// `may_look`: the inputs have values, which the function may read.
+CapturedBody capture_body(const DifferentiatedFunction::Function& function, const Tensors& like,
+                          const Tensors& references, bool may_look, std::source_location where) {
   Capture* around = Capture::active();
   std::optional<Capture> capture;
   if (around != nullptr)
     capture.emplace(*around);
   else
     capture.emplace();
+  if (may_look)
+    capture->may_look([&](Graph so_far, const Tensors& captured) {
+      Tensors all = like;
+      all.insert(all.end(), captured.begin(), captured.end());
+      return value_of(std::move(so_far), std::move(all), where);
+    });
   Tensors inputs;
   for (const Tensor& tensor : like)
     inputs.push_back(capture->placeholder(tensor.dtype(), tensor.shape()));
+  CapturedBody body;
   for (const Tensor& reference : references)
-    nodes.push_back(capture->differentiate_by(reference, where));
+    body.references.push_back(capture->differentiate_by(reference, where));
   Tensors outputs = function(inputs);
   inputs.clear();
-  Captured captured = capture->finish(std::move(outputs));
+  body.captured = capture->finish(std::move(outputs));
   if (around != nullptr) {
-    for (Guard& guard : captured.guards) around->note_guard(std::move(guard));
-    for (const Buffer* memory : captured.read) around->note_read(memory);
+    for (Guard& guard : body.captured.guards) around->note_guard(std::move(guard));
+    for (const Buffer* memory : body.captured.read) around->note_read(memory);
   }
-  return captured;
+  return body;
+}
+
+// Within a capture, a function that reads data breaks that one's graph, so that all tensors that it
+// uses have values.
+CapturedBody captured_body(const DifferentiatedFunction::Function& function, const Tensors& like,
+                           const Tensors& references, std::source_location where) {
+  Capture* around = Capture::active();
+  std::optional<Break> read;
+  try {
+    return capture_body(function, like, references, around == nullptr, where);
+  } catch (const DataReadError& error) {
+    if (around == nullptr || !around->can_break()) throw;
+    read = error.at;
+  }
+  around->break_here(*read);
+  return capture_body(function, like, references, true, where);
 }
 
 }  // namespace
@@ -56,8 +94,7 @@ DifferentiatedFunction::DifferentiatedFunction(std::string_view name, const Func
   require(arguments_ + references.size() > 0, "[", name_,
           "] there is no tensor among the arguments (at ", At{where_},
           "); derivatives are with respect to one at least");
-  std::vector<NodeId> nodes;
-  Captured captured = captured_body(function, inputs_, references, where_, nodes);
+  auto [captured, nodes] = captured_body(function, inputs_, references, where_);
   require(captured.logs.empty(), "[", name_, "] the function prints or logs a value (at ",
           At{where_}, "); return it as a further result");
   body_ = std::move(captured.graph);

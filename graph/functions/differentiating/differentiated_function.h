@@ -3,7 +3,8 @@
 // results and one for the gradients.
 //
 // The function is run once, over symbolic tensors, wherever it is: within a capture as a body of
-// it, else by itself. So it may not look at values of tensors. Tensors that it writes in place
+// it, else by itself. Values of tensors that it reads are computed from those of its inputs; a
+// capture around it breaks for that, and the function is run again. Tensors that it writes in place
 // (running statistics, the state of a generator) are written when the gradients are computed, once
 // a call.
 #pragma once

@@ -56,6 +56,12 @@ const void* Tensor::const_data(source_location w) const {
 
 namespace {
 
+// The value of a tensor that is about to be read, where a capture computes it for that.
+Tensor looked_at(const Tensor& tensor, std::string_view operation, source_location w) {
+  Capture* capture = Capture::active();
+  return capture == nullptr ? Tensor() : capture->looked_at(tensor, operation, w);
+}
+
 // As concrete, for reading values.
 const TensorBody& readable(const Tensor& tensor, std::string_view operation, source_location w) {
   return concrete(tensor, operation, w, &Capture::before_values);
@@ -65,6 +71,10 @@ const TensorBody& readable(const Tensor& tensor, std::string_view operation, sou
 
 template <typename T>
 std::vector<T> Tensor::to_vector(source_location w) const {
+  if (const Tensor value = looked_at(*this, "to_vector", w); value.defined()) {
+    const graph::CapturePause pause;
+    return value.to_vector<T>(w);
+  }
   const TensorBody& body = readable(*this, "to_vector", w);
   require(body.dtype == dtype_of<T>(), "[to_vector] the tensor is ", body.dtype, ", not ",
           dtype_of<T>(), " (at ", At{w}, "); read it as its own type or convert with to()");
@@ -104,6 +114,10 @@ static T converted(From own, source_location w) {
 
 template <typename T>
 T Tensor::item(source_location w) const {
+  if (const Tensor value = looked_at(*this, "item", w); value.defined()) {
+    const graph::CapturePause pause;
+    return value.item<T>(w);
+  }
   const TensorBody& body = readable(*this, "item", w);
   require(count() == 1, "[item] the tensor has shape ", shape(), " (at ", At{w},
           "); item reads a tensor with one element");

@@ -64,6 +64,7 @@ class RecordedGraph {
   const std::vector<RecordedNumber>& numbers() const { return numbers_; }
   // The graph as one of its own, with its numbers and no outputs.
   Graph take();
+  Graph so_far() const { return RecordedGraph(*this).take(); }
 
  private:
   // The known graph whose next node, behind those recorded, fits; null: none, and `own_` holds all.

@@ -345,8 +345,34 @@ TEST(Differentiate, MisuseIsAnErrorWithTheLine) {
   };
   expect_contains(error_of([&] { grad(writing)(x); }),
                   "[grad] the function writes an argument in place");
-  auto reading = [](const Tensor& t) { return t * t.sum().item<double>(); };
-  EXPECT_THROW(grad(reading)(x), Error);
+  auto reading = [](const Tensor& t) { return sum(t * t.sum().item<double>()); };
+  EXPECT_THROW(grad([&](const Tensor& t) { return sum(grad(reading)(t)); })(x), Error);
+  EXPECT_THROW(compile([&](const Tensor& t) { return grad(reading)(t); }, {.fullgraph = true})(x),
+               Error);
+}
+
+// It decides by a value of its argument, one that it computes, and one of another tensor.
+TEST(Differentiate, AValueThatAFunctionReadsIsAConstant) {
+  Tensor limit = vector({4});
+  const Tensor x = vector({1, 2}), below = vector({-3, 1}), above = vector({3, 2});
+  auto function = [&](const Tensor& t) {
+    const Tensor total = t.sum();
+    if (total.item<double>() < 0) return sum(t);
+    return total.item<double>() > limit.item<double>() ? sum(t * t * t)
+                                                       : sum(t * t * total.item<double>());
+  };
+  auto slope = [&](const Tensor& t) { return grad(function)(t); };
+  auto compiled = compile([&](const Tensor& t) { return slope(t * 2) * 0.5; });
+  for (int call = 0; call < 2; ++call) {
+    expect_values(slope(x), {6, 12});
+    expect_values(slope(below), {1, 1});
+    expect_values(slope(above), {27, 12});
+    expect_values(compiled(x), {6, 24});
+    expect_values(compiled(below), {0.5, 0.5});
+  }
+  limit.copy_from(vector({8}));
+  expect_values(slope(above), {30, 20});
+  expect_values(compiled(x), {12, 24});
 }
 
 // Running statistics move once a call, at once and compiled.
