@@ -219,6 +219,24 @@ case("eigvalsh", [any_sign(3, 3)], lambda x: torch.linalg.eigvalsh(definite(x)))
 case("eigh", [any_sign(3, 3)], lambda x: torch.linalg.eigh(definite(x)).eigenvectors ** 2)
 
 
+def in_one(*parts):
+    """The squares of matrices, which do not depend on the signs of vectors, in one row."""
+    return torch.cat([part.square().reshape(-1) for part in parts])
+
+
+def independent(x):
+    """Singular values that differ."""
+    places = torch.arange(1, x.shape[1] + 1.0, dtype=x.dtype)
+    return x * 0.2 + torch.eye(*x.shape, dtype=x.dtype) * places
+
+
+for name, shape in (("tall", (4, 3)), ("wide", (3, 4))):
+    case(f"svd_{name}", [any_sign(*shape)],
+         lambda x: in_one(*torch.linalg.svd(independent(x), full_matrices=False)))
+    case(f"qr_{name}", [any_sign(*shape)], lambda x: in_one(*torch.linalg.qr(independent(x))))
+case("svdvals", [any_sign(3, 4)], lambda x: torch.linalg.svdvals(independent(x)))
+
+
 def mlp(x, w1, b1, w2, b2):
     return F.cross_entropy(F.linear(torch.tanh(F.linear(x, w1, b1)), w2, b2), index(TARGETS))
 

@@ -8,6 +8,7 @@
 #include "graph/functions/linear_algebra/host_matrices.h"
 #include "graph/functions/linear_algebra/matrices.h"
 #include "graph/functions/named/named_function.h"
+#include "graph/functions/named/rules.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -132,7 +133,7 @@ const NamedFunction reflected_function("reflected", reflected_body);
 extern const NamedFunction householder_product_function;
 const NamedFunction householder_product_function("householder_product", householder_product_body);
 extern const NamedFunction qr_function;
-const NamedFunction qr_function("qr", qr_body);
+const NamedFunction qr_function("qr", qr_body, qr_derivative);
 }  // namespace graph::named
 
 std::pair<Tensor, Tensor> geqrf(const TensorOperand& a) {

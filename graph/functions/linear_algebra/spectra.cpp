@@ -190,11 +190,12 @@ const NamedFunction eigh_function("eigh", eigh_body, eigh_derivative);
 extern const NamedFunction eigvalsh_function;
 const NamedFunction eigvalsh_function("eigvalsh", eigvalsh_body, eigvalsh_derivative);
 extern const NamedFunction singular_values_function;
-const NamedFunction singular_values_function("singular_values", singular_values_body);
+const NamedFunction singular_values_function("singular_values", singular_values_body,
+                                             svd_derivative);
 extern const NamedFunction svd_function;
-const NamedFunction svd_function("svd", svd_body);
+const NamedFunction svd_function("svd", svd_body, svd_derivative);
 extern const NamedFunction svdvals_function;
-const NamedFunction svdvals_function("svdvals", svdvals_body);
+const NamedFunction svdvals_function("svdvals", svdvals_body, svdvals_derivative);
 }  // namespace graph::named
 
 std::pair<Tensor, Tensor> eigh(const TensorOperand& a, bool upper) {

@@ -24,5 +24,10 @@ std::vector<Tensor> log_determinant_derivative(const DerivativeCall& call);
 std::vector<Tensor> cholesky_derivative(const DerivativeCall& call);
 std::vector<Tensor> eigh_derivative(const DerivativeCall& call);
 std::vector<Tensor> eigvalsh_derivative(const DerivativeCall& call);
+// Singular values must differ where the vectors have cotangents.
+std::vector<Tensor> svd_derivative(const DerivativeCall& call);
+std::vector<Tensor> svdvals_derivative(const DerivativeCall& call);
+// The first columns, as many as there are rows, are independent.
+std::vector<Tensor> qr_derivative(const DerivativeCall& call);
 
 }  // namespace tilewright::graph::named

@@ -12,6 +12,7 @@
 #include "graph/functions/indexing/scattering.h"
 #include "graph/functions/indexing/scatters.h"
 #include "graph/functions/indexing/strided_parts.h"
+#include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/ordering/sort.h"
@@ -322,6 +323,39 @@ void add_matrices(Cases& cases) {
   add("eigh", {any({3, 3})}, [](const Tensors& x) { return square(eigh(definite(x[0])).second); });
 }
 
+// The squares of matrices, which do not depend on the signs of vectors, in one row.
+Tensor in_one(const Tensors& parts) {
+  Tensors rows;
+  for (const Tensor& part : parts) rows.push_back(square(part).reshape({-1}));
+  return cat(rows, 0);
+}
+// Singular values that differ.
+Tensor independent(const Tensor& x) {
+  const Tensor places = arange(1, x.size(1) + 1).to(x.dtype());
+  return x * 0.2 + eye(x.size(0), x.size(1), x.dtype()) * places;
+}
+
+void add_factors(Cases& cases) {
+  auto add = [&](const char* name, const Shape& shape, std::function<Tensor(const Tensor&)> f) {
+    cases.push_back({name, {any(shape)}, [f = std::move(f)](const Tensors& x) {
+                       return f(independent(x[0]));
+                     }});
+  };
+  auto singular = [](const Tensor& x) {
+    const SingularValues parts = svd(x, false);
+    return in_one({parts.left, parts.values, parts.right.transpose(0, 1)});
+  };
+  auto triangular = [](const Tensor& x) {
+    const auto [q, r] = qr(x, false);
+    return in_one({q, r});
+  };
+  add("svd_tall", {4, 3}, singular);
+  add("svd_wide", {3, 4}, singular);
+  add("qr_tall", {4, 3}, triangular);
+  add("qr_wide", {3, 4}, triangular);
+  add("svdvals", {3, 4}, [](const Tensor& x) { return svdvals(x); });
+}
+
 Tensor mlp(const Tensors& x) {
   const Tensor hidden = tanh(linear(x[0], x[1], x[2]));
   return cross_entropy(linear(hidden, x[3], x[4]), index({1, 0, 3, 1}, {4}));
@@ -375,6 +409,7 @@ std::vector<GradientCase> gradient_cases() {
   add_windows(cases);
   add_losses(cases);
   add_matrices(cases);
+  add_factors(cases);
   add_models(cases);
   return cases;
 }
