@@ -1,12 +1,12 @@
 #include "graph/functions/derivatives/pooling.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/convolving/windows.h"
 #include "graph/functions/indexing/numbered.h"
+#include "graph/functions/indexing/scatters.h"
 #include "graph/functions/pooling/pooled_axes.h"
 #include "graph/ir/location.h"
 #include "runtime/base/error.h"
@@ -14,7 +14,6 @@
 namespace tilewright {
 
 using graph::At;
-using graph::Formula;
 using graph::PooledAxes;
 using std::source_location;
 
@@ -91,6 +90,19 @@ Tensor adaptive_avg_pool2d_backward(const Tensor& gradient, const Tensor& x, sou
   return matmul(matmul(rows.transpose(0, 1), gradient.to(wide)), columns).to(x.dtype());
 }
 
+Tensor gradient_of_maxima(const Tensor& gradient, const Tensor& places, const Shape& x, int rank,
+                          source_location w) {
+  std::int64_t planes = 1;
+  for (int axis = 0; axis < x.rank() - rank; ++axis) planes *= x[axis];
+  const std::int64_t all = element_count(x);
+  if (all == 0 || gradient.count() == 0) return zeros(x, gradient.dtype(), w);
+  const Shape rows = {planes, gradient.count() / planes};
+  const Tensor each = gradient.to(accumulator(gradient.dtype()), w).reshape(rows, w);
+  const Tensor sums = scatter_add({zeros({planes, all / planes}, each.dtype(), w), w}, 1,
+                                  places.reshape(rows, w), each);
+  return sums.to(gradient.dtype(), w).reshape(x, w);
+}
+
 Tensor max_pool2d_with_indices_backward(const TensorOperand& gradient, const Tensor& x,
                                         const Tensor& indices, const Shape& kernel,
                                         const MaxPoolOptions& options) {
@@ -105,42 +117,9 @@ Tensor max_pool2d_with_indices_backward(const TensorOperand& gradient, const Ten
   require(given.shape() == sizes && places.shape() == sizes, "[", name, "] the gradient is ",
           given.shape(), ", the indices are ", places.shape(), " (at ", At{w}, "); both must be ",
           sizes);
-  const std::int64_t count = element_count(axes.counts), area = element_count(axes.sizes);
-  Shape flat(sizes.begin(), sizes.end() - 2);
-  flat.push_back(count);
   const Tensor operands[] = {given, places};
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
-    // [places of the kernel, elements]: the window that has the element there, or -1.
-    const std::int64_t of_kernel = element_count(axes.windows.kernel);
-    const Shape table = {of_kernel, area};
-    Formula place = graph::places_along(table, 0, w), element = graph::places_along(table, 1, w);
-    std::optional<Formula> window, meets;
-    for (int i = 0; i < 2; ++i) {
-      auto along = [&](const Formula& all, const Shape& of) {
-        Formula outer = all / all.number(of[1]);
-        return i == 0 ? outer : all - outer * all.number(of[1]);
-      };
-      Formula start =
-          along(element, axes.sizes) + static_cast<double>(axes.before[i]) -
-          along(place, axes.windows.kernel) * static_cast<double>(axes.windows.dilation[i]);
-      Formula own = start / start.number(axes.windows.stride[i]);
-      Formula is = (start >= 0) & (own * start.number(axes.windows.stride[i]) == start) &
-                   (own < static_cast<double>(axes.counts[i]));
-      meets = meets ? *meets & is : is;
-      window = window ? *window * static_cast<double>(axes.counts[i]) + own : own;
-    }
-    Tensor from = choice(*meets, *window, 0).tensor();
-    const int last = flat.rank() - 1;
-    auto met = [&](const Tensor& all) {
-      return Formula(graph::parts_at(graph::reshape_operand(all, flat, w), last, from, w), w);
-    };
-    Formula sources = met(t[0].to(accumulator(t[0].dtype()), w)),
-            named = met(t[1].to(DType::i64, w));
-    const Shape& spread = sources.tensor().shape();
-    Formula own = (named == graph::spread(element.tensor(), spread, w)) &
-                  graph::spread(meets->tensor(), spread, w);
-    Tensor sums = sum({choice(own, sources, 0).tensor(), w}, {last});
-    return {sums.to(t[0].dtype(), w).reshape(whole.shape(), w)};
+    return {gradient_of_maxima(t[0], t[1], whole.shape(), 2, w)};
   };
   return graph::apply_function(name, operands, axes.settings(), function, w)[0];
 }

@@ -18,7 +18,11 @@ Tensor avg_pool2d_backward(const Tensor& gradient, const Tensor& x, const Shape&
                            std::source_location w = std::source_location::current());
 Tensor adaptive_avg_pool2d_backward(const Tensor& gradient, const Tensor& x,
                                     std::source_location w = std::source_location::current());
-// The sums of those elements of `gradient` whose index names the element.
+// The sums of those elements of `gradient` that have the number of the element, within its plane of
+// the last `rank` axes, in `places`: the gradient of a tensor of shape x whose maxima these were.
+Tensor gradient_of_maxima(const Tensor& gradient, const Tensor& places, const Shape& x, int rank,
+                          std::source_location w = std::source_location::current());
+// The same for a pooling of these windows.
 Tensor max_pool2d_with_indices_backward(const TensorOperand& gradient, const Tensor& x,
                                         const Tensor& indices, const Shape& kernel,
                                         const MaxPoolOptions& options = {});

@@ -6,8 +6,8 @@
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/convolving/windows.h"
 #include "graph/functions/derivatives/convolution.h"
+#include "graph/functions/derivatives/pooling.h"
 #include "graph/functions/differentiating/captured_rule.h"
-#include "graph/functions/indexing/scatters.h"
 #include "graph/functions/named/rules.h"
 #include "graph/functions/pooling/pooling.h"
 
@@ -97,14 +97,7 @@ std::vector<Tensor> max_pool_derivative(const DerivativeCall& call) {
              : rank == 2 ? max_pool2d_with_indices({x, w}, kernel, options).second
                          : max_pool3d_with_indices({x, w}, kernel, options).second;
   }
-  std::int64_t planes = 1;
-  for (int axis = 0; axis < x.rank() - rank; ++axis) planes *= x.size(axis);
-  if (planes == 0 || given.count() == 0) return {};
-  const Shape rows = {planes, given.count() / planes};
-  const Tensor each = given.to(accumulator(given.dtype()), w).reshape(rows, w);
-  const Tensor sums = scatter_add({zeros({planes, x.count() / planes}, each.dtype(), w), w}, 1,
-                                  places.reshape(rows, w), each);
-  return {sums.to(x.dtype(), w).reshape(x.shape(), w)};
+  return {gradient_of_maxima(given, places, x.shape(), rank, w)};
 }
 
 }  // namespace graph::named
