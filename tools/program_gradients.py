@@ -42,18 +42,14 @@ class Safetensors:
         self.entries = json.loads(data[8:8 + size])
         self.metadata = self.entries.pop("__metadata__", {})
         self.data = memoryview(data)[8 + size:]
+        self.shape = lambda name: self.entries[name]["shape"]
+        self.dtype = lambda name: self.entries[name]["dtype"]
 
     def __contains__(self, name):
         return name in self.entries
 
     def bytes_of(self, name):
         return self.data[slice(*self.entries[name]["data_offsets"])]
-
-    def shape(self, name):
-        return self.entries[name]["shape"]
-
-    def dtype(self, name):
-        return self.entries[name]["dtype"]
 
     def values(self, name):
         raw, dtype = self.bytes_of(name), self.dtype(name)
@@ -105,28 +101,20 @@ class Case:
         self.about = {key: json.loads(about[key]) for key in about if about[key][:1] in "[{"}
         self.program = next(p for p in (self.base + ".pt2", self.base + ".onnx") if os.path.exists(p))
 
-    def listed(self, key):
-        return self.about.get(key, [])
-
     def runs(self):
-        names = {name.split("in.")[0] for name in self.inputs.entries if "out." not in name}
-        return sorted(names)
+        return sorted({name.split("in.")[0] for name in self.inputs.entries if "out." not in name})
 
     def wanted(self, run):
-        """What is compared: {"in.0": key of its gradient, or None where it is 0}."""
+        """The gradients to compare: {"in.0": key in the file, or None where it is 0}."""
         refused = self.about.get("refused", {})
-        wanted = {}
-        for key in self.gradients.entries:
-            if key.startswith(run + "grad.") and not key.endswith(".positions"):
-                key = key.removesuffix(".samples")
-                wanted[key.removeprefix(run + "grad.")] = key
-        for key in self.listed("zero") + self.listed("undifferentiated"):
-            if key.startswith(run) and key not in refused and key not in self.listed("nan"):
+        stored = {key.removesuffix(".samples") for key in self.gradients.entries
+                  if key.startswith(run + "grad.") and not key.endswith(".positions")}
+        wanted = {key.removeprefix(run + "grad."): key for key in stored}
+        for key in self.about.get("zero", []) + self.about.get("undifferentiated", []):
+            if key.startswith(run) and key not in refused and key not in self.about.get("nan", []):
                 wanted[key.removeprefix(run)] = None
-        return {key: value for key, value in wanted.items() if self.is_floating(run, key)}
-
-    def is_floating(self, run, key):
-        return not key.startswith("in.") or self.inputs.dtype(run + key) in SHARE
+        return {key: wanted[key] for key in sorted(wanted)
+                if not key.startswith("in.") or self.inputs.dtype(run + key) in SHARE}
 
 
 def reference(case, run, key):
@@ -187,6 +175,11 @@ def run_case(case, arguments, folder):
             for name in file.entries:
                 if name.startswith(run + kind):
                     tensors[name.removeprefix(run)] = (file.dtype(name), file.shape(name), file.bytes_of(name))
+        # Outputs to which no gradient flowed in PyTorch have zeros.
+        for name in case.inputs.entries:
+            key = name.removeprefix(run).replace("out.", "cotangent.")
+            if name.startswith(run + "out.") and case.inputs.dtype(name) in SHARE and key not in tensors:
+                tensors[key] = (case.inputs.dtype(name), case.inputs.shape(name), bytes(len(case.inputs.bytes_of(name))))
         given, results = os.path.join(folder, "given.safetensors"), os.path.join(folder, "results.safetensors")
         save(given, tensors)
         if os.path.exists(results):
@@ -208,12 +201,8 @@ def run_case(case, arguments, folder):
 
 def known():
     """{case or folder: reason} of docs/unsupported_gradients.txt."""
-    reasons = {}
-    for line in (ROOT / "docs/unsupported_gradients.txt").read_text().splitlines():
-        if line.startswith("case "):
-            _, name, reason = line.split(" ", 2)
-            reasons[name] = reason
-    return reasons
+    lines = (ROOT / "docs/unsupported_gradients.txt").read_text().splitlines()
+    return dict(line.split(" ", 2)[1:] for line in lines if line.startswith("case "))
 
 
 def main():
