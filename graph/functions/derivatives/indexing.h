@@ -21,6 +21,10 @@ Tensor embedding_dense_backward(const Tensor& gradient, const Tensor& indices, s
                                 const EmbeddingGradientOptions& options = {},
                                 std::source_location w = std::source_location::current());
 
+// embedding(ids, table), whose table has such a gradient.
+Tensor embedding(const TensorOperand& ids, const Tensor& table,
+                 const EmbeddingGradientOptions& gradient);
+
 struct SliceOf {
   int axis = 0;
   std::optional<std::int64_t> start = {}, end = {};

@@ -1,5 +1,6 @@
 // Operators that read and write elements by numbers that are themselves tensors, and those that
 // pick elements by a rule: diagonals, windows, strides.
+#include "graph/functions/derivatives/indexing.h"
 #include "graph/functions/convolving/folding.h"
 #include "graph/functions/convolving/windows.h"
 #include "graph/functions/indexing/advanced_indexing.h"
@@ -156,7 +157,12 @@ constexpr Operator rows[] = {
     {"aten.combinations.default", by<choices>},
     {"aten.fill_diagonal.default", by<diagonal_filled>},
     {"aten.embedding.default",
-     [](const Call& c) { return embedding(c.tensor("indices"), c.tensor("weight")); }},
+     [](const Call& c) {
+       const std::int64_t padding = c.integer("padding_idx", -1);
+       return embedding(c.tensor("indices"), c.tensor("weight"),
+                        {.padding_row = padding < 0 ? std::nullopt : std::optional(padding),
+                         .scale_by_frequency = c.flag("scale_grad_by_freq", false)});
+     }},
     {"aten.gather.default",
      [](const Call& c) {
        c.flag("sparse_grad", false);
