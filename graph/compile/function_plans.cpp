@@ -189,6 +189,9 @@ std::vector<PlanReport> FunctionPlans::report() const {
 }
 
 void FunctionPlans::add_to(PackageMaker& package) const {
+  require(is_captured(),
+          "[save_package] the backend is eager, which compiles nothing; compile the function with "
+          "Backend::tilewright");
   for (const SignatureTable::Entry& entry : table_.entries()) entry.signature->add_to(package);
 }
 

@@ -312,6 +312,9 @@ TEST_F(Packages, RefuseWhatIsNotInTheirPlans) {
       "argument 'in.0' has the strides 1x4 in the shape 4x4; a package takes row-major");
   auto fresh = compile([](const Tensor& a) { return a * 2; });
   expect_contains(error_of([&] { fresh.save_package(file()); }), "nothing was compiled yet");
+  auto eager = compile([](const Tensor& a) { return a * 2; }, {.backend = Backend::eager});
+  expect_contains(error_of([&] { save_package(file(), eager, x); }),
+                  "[save_package] the backend is eager, which compiles nothing");
   EXPECT_FALSE(std::filesystem::exists(file()));
 }
 

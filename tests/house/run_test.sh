@@ -142,6 +142,18 @@ def save_rate(name, rate):
     with open(name, "wb") as file:
         file.write(struct.pack("<Q", len(header)) + header + struct.pack("<2fq", 1, 2, rate))
 
+# y of sr zeros: a size that follows from the value of an input.
+def save_sized(name):
+    def node(op, takes, gives):
+        return message(1, b"".join(message(1, each) for each in takes) + message(2, gives) + message(4, op))
+    taken = message(11, message(1, "sr") + message(2, message(1, number(1, 7) + message(2, b""))))
+    one = message(5, number(1, 1) + number(2, 7) + message(8, "one") + message(9, struct.pack("<q", 1)))
+    graph = (node("Reshape", ["sr", "one"], "n") + node("ConstantOfShape", ["n"], "y") + one + taken
+             + message(12, message(1, "y")))
+    with open(name, "wb") as file:
+        file.write(message(7, graph) + message(8, number(2, 17)))
+
+save_sized("sized.onnx")
 save_rated("rated.onnx")
 save_rate("rate.safetensors", 16000)
 save_rate("slow_rate.safetensors", 8000)
@@ -149,6 +161,7 @@ save_endless("endless.onnx")
 save_one("one.safetensors")
 save_onnx("net.onnx", "Add")
 save_onnx("factors.onnx", "Mul", "Sigmoid")
+open("odd.onnx", "wb").write(open("factors.onnx", "rb").read().replace(b"\n\1x", b"\n\1\xff"))
 save_onnx("lacks.onnx", "Novel")
 save_onnx("one_row.onnx", "Add", rows=1)
 save("net.pt2", "torch.ops.aten.add.Tensor")
@@ -294,6 +307,25 @@ ends 2 run model.twp
 said '--inputs is missing; the package takes 1 tensors' err
 ends 2 run model.twp --inputs named.safetensors --explain
 said 'model.twp is a package; --constant, --mapped and --explain are for models' err
+for option in '--mode reduce-overhead' '--device cpu' '--freezing' '--locked plan'; do
+  ends 2 run model.twp --inputs named.safetensors $option
+  said "model.twp is a package; ${option%% *} is for models, which are compiled" err
+done
+ends 0 run model.twp --inputs named.safetensors --threads 1
+ends 0 package net.pt2 -o /dev/null --inputs named.safetensors
+said '/dev/null: made in ' out
+ends 1 package net.pt2 -o other.twp --inputs named.safetensors --backend eager
+said '[save_package] the backend is eager, which compiles nothing' err
+ends 1 package sized.onnx -o other.twp
+said 'which breaks its graph' err
+said 'where an input always has the same value, say which: --constant sr=VALUE' err
+ends 0 package sized.onnx -o other.twp --constant sr=3
+# Names that are no text.
+ends 0 package odd.onnx -o odd.twp --inputs numbered.safetensors
+for file in odd.twp odd.onnx; do
+  ends 0 inspect $file --json
+  python3 -c 'import json; json.load(open("out"))'
+done
 ends 2 package net.pt2 -o other.twp
 said 'the sizes of input "x" may differ: [s0 (0 to 8), 2]; name safetensors files with inputs of each size' err
 ends 2 package net.pt2 -o other.twp --inputs named.safetensors --device emulated:sm_80

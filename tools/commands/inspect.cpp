@@ -44,6 +44,11 @@ nlohmann::json as_json(const ProgramSummary& summary) {
           {"producer", summary.producer}};
 }
 
+// Names are those of a file, which may be no UTF-8.
+std::string text_of(const nlohmann::json& record) {
+  return record.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 struct Look {
   std::string model;
   std::vector<std::string> constants;
@@ -93,7 +98,7 @@ void inspect_folder(const Look& a) {
   const StoredWeights stored =
       stored_weights(Weights::open(a.model, {.links_may_leave = a.follow_links}));
   if (a.json) {
-    fmt::print("{}\n", as_json(config, stored).dump(2));
+    fmt::print("{}\n", text_of(as_json(config, stored)));
     return;
   }
   std::vector<std::string> dtypes;
@@ -129,7 +134,7 @@ void inspect_package(const Look& a) {
   for (const PackageSignature& signature : package.signatures())
     functions.push_back(
         {{"inputs", as_json(signature.inputs)}, {"outputs", as_json(signature.outputs)}});
-  fmt::print("{}\n", nlohmann::json{{"functions", functions}}.dump(2));
+  fmt::print("{}\n", text_of({{"functions", functions}}));
 }
 
 void inspect(const Look& a) {
@@ -140,7 +145,7 @@ void inspect(const Look& a) {
   if (std::filesystem::is_directory(a.model)) return inspect_folder(a);
   const ProgramSummary summary = summary_of(a.model, constants_of(a.model, a.constants));
   if (a.json) {
-    fmt::print("{}\n", as_json(summary).dump(2));
+    fmt::print("{}\n", text_of(as_json(summary)));
     return;
   }
   auto shown = [](std::string_view text) { return concat(json::excerpt(text)); };

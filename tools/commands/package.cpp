@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "models/files/reader.h"
 #include "tools/console/command.h"
 #include "tools/console/table.h"
 #include "tools/measure/measure.h"
@@ -22,6 +23,20 @@ struct PackageArguments {
   RunOptions run;
 };
 
+// How to keep a graph whole that breaks where the value of an input is read; "": it does not, or no
+// input is one value.
+std::string advice_for(const ProgramModule& model, const CompiledFunction& fast) {
+  const std::vector<PlanReport> plans = fast.report();
+  if (std::ranges::all_of(plans, [](const PlanReport& plan) { return plan.graph_break.empty(); }))
+    return "";
+  std::vector<std::string> options;
+  for (const ProgramInput& input : model.inputs())
+    if (!is_floating(input.dtype) && input.dynamic.empty() && element_count(input.shape) == 1)
+      options.push_back(concat("--constant ", json::excerpt(input.name), "=VALUE"));
+  if (options.empty()) return "";
+  return "; where an input always has the same value, say which: " + listed(options);
+}
+
 // Inputs of zeros, of a model whose sizes are fixed.
 std::vector<Tensor> zero_inputs(const ProgramModule& model) {
   std::vector<Tensor> inputs;
@@ -32,6 +47,14 @@ std::vector<Tensor> zero_inputs(const ProgramModule& model) {
     inputs.push_back(zeros(input.shape, input.dtype));
   }
   return inputs;
+}
+
+// "model.twp: 1.2 MB, made in 3 s"; a pipe or /dev/null has no size.
+void tell_made(const std::string& output, double seconds) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(output, error);
+  const std::string size = error ? "" : bytes_text(static_cast<double>(bytes)) + ", ";
+  fmt::print("{}: {}made in {}\n", output, size, duration_text(seconds));
 }
 
 void require_out_is_another(const PackageArguments& a) {
@@ -65,10 +88,14 @@ void package(const PackageArguments& a) {
   for (const std::string& inputs : a.inputs)
     fast(read_inputs(*model, constants, inputs, options.device));
   if (a.inputs.empty()) fast(zero_inputs(*model));
-  fast.save_package(a.output, model->outputs());
-  fmt::print("{}: {}, made in {}\n", a.output,
-             bytes_text(static_cast<double>(std::filesystem::file_size(a.output))),
-             duration_text(now_s() - start));
+  try {
+    fast.save_package(a.output, model->outputs());
+  } catch (const Error& error) {
+    const std::string advice = advice_for(*model, fast);
+    if (advice.empty()) throw;
+    raise_error(error.what() + advice);
+  }
+  tell_made(a.output, now_s() - start);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "graph/compile/packages/package.h"
 #include "models/files/reader.h"
 #include "models/weights/safetensors.h"
+#include "runtime/cpu/parallel.h"
 #include "runtime/cpu/system_memory.h"
 #include "tools/console/command.h"
 #include "tools/console/table.h"
@@ -113,7 +114,10 @@ void run_package(const RunArguments& a) {
   require_use(a.constants.empty() && !a.mapped && !a.explain && !a.wants_gradients, "[run] ",
               a.model,
               " is a package; --constant, --mapped, --explain and --gradients are for models");
-  a.run.compile_options();  // applies the number of threads
+  const std::string given = a.run.given();
+  require_use(given.empty(), "[run] ", a.model, " is a package; ", given,
+              " is for models, which are compiled: give it to `tilewright package`");
+  if (a.run.threads > 0) set_thread_count(a.run.threads);
   Times times;
   const double start = now_s();
   const Package package = load_package(a.model);

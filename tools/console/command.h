@@ -32,10 +32,14 @@ struct RunOptions {
   std::string write_plan, locked_plan;
   double tune_seconds = Options{.device = Device::cpu()}.tune_seconds;
   bool tune_in_background = false;
-  std::optional<bool> freezing;  // not given: as the command wants
-  int threads = 0;               // 0: all
+  std::optional<bool> freezing;              // not given: as the command wants
+  int threads = 0;                           // 0: all
+  std::vector<CLI::Option*> compiling = {};  // of the command: all but --threads
 
   void add_to(CLI::App& command);
+  // The first of them that was given and is about how a model is compiled, "--mode"; "": none. The
+  // number of threads is not.
+  std::string given() const;
   // Applies the thread count; raises `Misuse` for unknown names.
   Options compile_options() const;
 };

@@ -26,7 +26,14 @@ std::string option_spelling(std::string name) {
 
 }  // namespace
 
+std::string RunOptions::given() const {
+  const auto found =
+      std::ranges::find_if(compiling, [](auto* option) { return option->count() > 0; });
+  return found == compiling.end() ? "" : (*found)->get_name();
+}
+
 void RunOptions::add_to(CLI::App& command) {
+  const std::size_t others = command.get_options().size();
   command
       .add_option("--mode", mode,
                   "default, reduce-overhead, max-autotune or max-autotune-no-cudagraphs")
@@ -70,6 +77,8 @@ void RunOptions::add_to(CLI::App& command) {
                      "write every choice (block sizes, fusion, precision) to this file");
   command.add_option("--locked", locked_plan,
                      "keep to the choices in this file: bit for bit the same results");
+  compiling = command.get_options();
+  compiling.erase(compiling.begin(), compiling.begin() + static_cast<std::ptrdiff_t>(others));
   add_threads_option(command, threads);
 }
 
