@@ -119,10 +119,13 @@ ExecutableKernel LoadedPackage::kernel_of_control_flow(const PackageControlFlow&
 }
 
 std::string LoadedPackage::signatures_text() const {
+  constexpr std::size_t most = 16;
+  const auto& functions = contents_.functions;
   std::string text;
-  for (const PackageFunction& function : contents_.functions)
+  for (const PackageFunction& function :
+       std::span(functions).first(std::min(most, functions.size())))
     text += concat(text.empty() ? "" : ", ", text_of(function));
-  return text;
+  return functions.size() > most ? concat(text, " and ", functions.size() - most, " more") : text;
 }
 
 const PackageFunction& LoadedPackage::function_for(

@@ -34,7 +34,7 @@ class LoadedPackage {
 
   const PackageContents& contents() const { return contents_; }
   const std::string& name() const { return name_; }  // of the file, in messages
-  std::string signatures_text() const;               // "(f32 1x8), (f32 4x8)"
+  std::string signatures_text() const;               // "(f32 1x8), (f32 4x8)", of sixteen at most
 
   // The function that takes such arguments. Raises `Error` "[run_package] ..." that names the
   // argument and what it must be.

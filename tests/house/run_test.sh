@@ -321,13 +321,40 @@ said 'which breaks its graph' err
 said 'where an input always has the same value, say which: --constant sr=VALUE' err
 ends 0 package sized.onnx -o other.twp --constant sr=3
 # Names that are no text.
-ends 0 package odd.onnx -o odd.twp --inputs numbered.safetensors
+ends 0 package odd.onnx -o odd.twp --sizes rows=2
 for file in odd.twp odd.onnx; do
   ends 0 inspect $file --json
   python3 -c 'import json; json.load(open("out"))'
 done
+# Lists of sizes.
+ends 0 package net.pt2 -o sizes.twp --sizes s0=3,2,8
+for inputs in named numbered; do
+  ends 0 run net.pt2 --inputs $inputs.safetensors --outputs compiled.safetensors --freezing
+  ends 0 run sizes.twp --inputs $inputs.safetensors --outputs packaged.safetensors
+  cmp compiled.safetensors packaged.safetensors || fail "$inputs: a package of sizes gives other bits"
+done
+ends 1 run sizes.twp --inputs many.safetensors
+said 'sizes.twp was made for (f32 3x2), (f32 2x2), (f32 8x2)' err
+ends 0 package net.pt2 -o range.twp --sizes s0=0..8
+ends 0 inspect range.twp
+said 'function 8' out
+for inputs in named numbered; do
+  ends 0 run range.twp --inputs $inputs.safetensors --outputs packaged.safetensors
+  ends 0 run net.pt2 --inputs $inputs.safetensors --outputs compiled.safetensors
+  cmp compiled.safetensors packaged.safetensors || fail "$inputs: a package of a range gives other bits"
+done
+for list in 5..3 1.. ..3 1..5000; do
+  ends 2 package net.pt2 -o other.twp --sizes s0=$list
+done
+said '[sizes] s0=1..5000: 1..5000 has no sizes, or more than 1024' err
+ends 2 package net.pt2 -o other.twp --sizes rows=1
+said '[sizes] rows=1: no size of the model is "rows"; those that may differ are s0' err
+ends 2 package net.pt2 -o other.twp --sizes s0=1,x
+said '[sizes] s0=1,x: "x" is no size; NAME=SIZE,SIZE or NAME=FIRST..LAST is wanted' err
+ends 1 package net.pt2 -o other.twp --sizes s0=9
+said 'axis 0 has size 9; the program allows 0 to 8' err
 ends 2 package net.pt2 -o other.twp
-said 'the sizes of input "x" may differ: [s0 (0 to 8), 2]; name safetensors files with inputs of each size' err
+said 'the sizes of input "x" may differ: [s0 (0 to 8), 2]; list them by --sizes s0=1,8, or name' err
 ends 2 package net.pt2 -o other.twp --inputs named.safetensors --device emulated:sm_80
 said 'the device is emulated:sm_80; packages hold code of the host: --device cpu' err
 # The hashes of weights are compared where that is asked for.

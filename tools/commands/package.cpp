@@ -13,13 +13,14 @@
 #include "tools/measure/measure.h"
 #include "tools/programs/model_inputs.h"
 #include "tools/programs/model_programs.h"
+#include "tools/programs/size_lists.h"
 
 namespace tilewright::tools {
 namespace {
 
 struct PackageArguments {
   std::string model, output;
-  std::vector<std::string> inputs, constants;
+  std::vector<std::string> inputs, sizes, constants;
   RunOptions run;
 };
 
@@ -37,16 +38,25 @@ std::string advice_for(const ProgramModule& model, const CompiledFunction& fast)
   return "; where an input always has the same value, say which: " + listed(options);
 }
 
-// Inputs of zeros, of a model whose sizes are fixed.
-std::vector<Tensor> zero_inputs(const ProgramModule& model) {
-  std::vector<Tensor> inputs;
-  for (const ProgramInput& input : model.inputs()) {
-    require_use(input.dynamic.empty() && !input.integer, "[package] the sizes of input \"",
-                input.name, "\" may differ: [", sizes_text(input), "]", integer_text(input),
-                "; name safetensors files with inputs of each size by --inputs");
-    inputs.push_back(zeros(input.shape, input.dtype));
-  }
-  return inputs;
+// The calls that the package has functions for: those of the files, and zeros of all sizes that are
+// listed or fixed.
+std::vector<std::vector<Tensor>> calls_of(const PackageArguments& a, const ProgramModule& model,
+                                          const Constants& constants,
+                                          const std::vector<SizeList>& lists) {
+  std::vector<std::vector<Tensor>> calls;
+  for (const std::string& file : a.inputs)
+    calls.push_back(read_inputs(model, constants, file, Device::cpu()));
+  if (a.inputs.empty() || !lists.empty())
+    std::ranges::move(inputs_of_sizes(model.inputs(), lists), std::back_inserter(calls));
+  return calls;
+}
+
+// Each size has the plan that it would have alone, but those of a range, which may be many.
+void set_sizes(Options& options, const std::vector<SizeList>& lists, int calls) {
+  const bool has_range = std::ranges::any_of(lists, &SizeList::has_range);
+  options.dynamic = has_range ? Dynamic::always : Dynamic::never;
+  options.max_signatures = std::max(options.max_signatures, calls);
+  options.max_sizes = std::max(options.max_sizes, calls);
 }
 
 // "model.twp: 1.2 MB, made in 3 s"; a pipe or /dev/null has no size.
@@ -83,11 +93,11 @@ void package(const PackageArguments& a) {
   const std::string first = a.inputs.empty() ? "" : a.inputs.front();
   auto model = load_program(a.model, first, constants, Reading::as_needed);
   for (const ProgramInput& input : model->inputs()) options.argument_names.push_back(input.name);
-  options.max_signatures = std::max<int>(options.max_signatures, static_cast<int>(a.inputs.size()));
+  const std::vector<SizeList> lists = parse_size_lists(a.sizes, model->inputs());
+  const auto calls = calls_of(a, *model, constants, lists);
+  set_sizes(options, lists, static_cast<int>(calls.size()));
   auto fast = compile(*model, options);
-  for (const std::string& inputs : a.inputs)
-    fast(read_inputs(*model, constants, inputs, options.device));
-  if (a.inputs.empty()) fast(zero_inputs(*model));
+  for (const std::vector<Tensor>& inputs : calls) fast(inputs);
   try {
     fast.save_package(a.output, model->outputs());
   } catch (const Error& error) {
@@ -108,6 +118,7 @@ void add_package(CLI::App& command) {
       "--inputs", a->inputs,
       "safetensors files with example inputs, as `run` takes them: the package gets a "
       "function for the sizes of each; not needed where all sizes are fixed");
+  command.add_option("--sizes", a->sizes, what_size_lists_are);
   command.add_option("--constant", a->constants, what_constants_are);
   a->run.add_to(command);
   command.callback([a] { package(*a); });
