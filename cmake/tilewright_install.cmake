@@ -2,7 +2,7 @@
 #
 # One libtilewright.so holds all rooms with what they link to, LLVM included; only the names of
 # namespace tilewright leave it. Installed with it go the headers that <tilewright/tilewright.h>
-# reaches, a CMake package and a pkg-config file, none of which knows where it was installed, the
+# reaches, a CMake package and pkg-config files, none of which knows where it was installed, the
 # command, the pages, and the licences: our own, and of what is linked in. A release is installed
 # without the names of what it does not export, a quarter of its size.
 include(GNUInstallDirs)
@@ -38,7 +38,9 @@ install(CODE "if(NOT DEFINED CMAKE_INSTALL_DO_STRIP AND CMAKE_INSTALL_CONFIG_NAM
 endif()")
 install(TARGETS tilewright EXPORT tilewright_targets)
 if(TARGET tilewright_c)
-  install(TARGETS tilewright_c)
+  target_include_directories(tilewright_c INTERFACE
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  install(TARGETS tilewright_c EXPORT tilewright_targets)
 endif()
 install(EXPORT tilewright_targets NAMESPACE tilewright:: FILE tilewrightTargets.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
@@ -54,6 +56,10 @@ install(FILES ${package}/tilewrightConfig.cmake ${package}/tilewrightConfigVersi
 file(RELATIVE_PATH TILEWRIGHT_PREFIX_FROM_PC
   ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/tilewright.pc.in ${package}/tilewright.pc @ONLY)
+if(TARGET tilewright_c)
+  configure_file(cmake/tilewright_c.pc.in ${package}/tilewright_c.pc @ONLY)
+  install(FILES ${package}/tilewright_c.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 # Pages lie to each other as in the tree, so that their links lead somewhere.
 install(FILES LICENSE NOTICE README.md CONTRIBUTING.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN __pycache__ EXCLUDE)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the library, moves it, and builds and runs examples/00_minimal against it in both ways
-# that the example names; looks at what the library exports and at what its headers include.
+# that the example names, and the program in C of lesson 17 against libtilewright_c; looks at what the library exports and at what its headers include.
 # Runs the installed command, and looks for the licences and for what the pages lead to.
 # usage: install_test.sh <source folder> <build folder>
 set -euo pipefail
@@ -87,5 +87,27 @@ expect_output "$(LD_LIBRARY_PATH=$(dirname "$library") "$work/minimal")"
 g++ -std=c++20 "$source_dir/examples/00_minimal/main.cpp" -o "$work/minimal_rpath" \
   $(pkg-config --cflags --libs tilewright) -Wl,-rpath,"$(pkg-config --variable=libdir tilewright)"
 expect_output "$("$work/minimal_rpath")"
+
+echo "C"
+# shellcheck disable=SC2046
+cc -std=c99 -Wall -Wextra -Wpedantic -Werror "$source_dir/examples/17_packages/run.c" -o "$work/in_c" \
+  $(pkg-config --cflags --libs tilewright_c)
+mkdir "$work/c_project"
+cat >"$work/c_project/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.25)
+project(in_c LANGUAGES C CXX)
+find_package(tilewright REQUIRED)
+add_executable(in_c ${SOURCE})
+target_link_libraries(in_c PRIVATE tilewright::tilewright_c)
+CMAKE
+cmake -S "$work/c_project" -B "$work/c_build" -G Ninja -DCMAKE_PREFIX_PATH="$work/moved" \
+  -DSOURCE="$source_dir/examples/17_packages/run.c" >/dev/null
+cmake --build "$work/c_build" >/dev/null
+# Without a package it says so.
+for program in "$work/in_c" "$work/c_build/in_c"; do
+  status=0; LD_LIBRARY_PATH=$(dirname "$library") "$program" "$work/none.twp" 2>"$work/said" || status=$?
+  [ "$status" = 1 ] || fail "$program without a package: status $status"
+  grep -q '\[load_package\] cannot read .*none.twp' "$work/said" || fail "$program said $(cat "$work/said")"
+done
 
 echo "passed"
