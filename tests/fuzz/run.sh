@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Runs fuzz targets from seeds of the tree, so many seconds each.
-# usage: run.sh SECONDS [TARGET...]      BUILD=build/release, WORK=build/fuzz
+# usage: run.sh SECONDS [TARGET...]      BUILD=build/fuzz, WORK=build/fuzz/runs
 # TILEWRIGHT_TEST_CORPUS and TILEWRIGHT_TEST_MODELS name other folders of seeds than those of tests/data.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=$1
 shift
-build=${BUILD:-build/release} work=${WORK:-build/fuzz}
+build=${BUILD:-build/fuzz} work=${WORK:-build/fuzz/runs}
 corpus=${TILEWRIGHT_TEST_CORPUS:-$build/data/corpus} models=${TILEWRIGHT_TEST_MODELS:-$build/data/models}
 mkdir -p "$work"
 python3 - "$work" "$corpus" "$models" <<'PYTHON'
