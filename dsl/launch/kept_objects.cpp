@@ -25,9 +25,7 @@ EntryKey entry_key(const ObjectIdentity& identity) {
 
 }  // namespace
 
-bool runs_all_passes_unseen() {
-  return env::skip_passes().empty() && env::stop_after().empty() && env::dump().empty();
-}
+bool runs_all_passes_unseen() { return !env::is_any_set(env::Effect::unkept); }
 
 void log_missing_object(const ObjectIdentity& identity) {
   const std::vector<std::string> topics = env::log();

@@ -1,7 +1,8 @@
 // Object code of hosts that an earlier process generated, by the content of its program.
 //
 // Its own file because it decides what may be kept: not what a developer's settings change
-// (TILEWRIGHT_SKIP_PASSES, _STOP_AFTER), nor where passes are to be seen at work (_DUMP).
+// (TILEWRIGHT_SKIP_PASSES, _STOP_AFTER), nor where passes are to be seen at work (_DUMP): the
+// column of effects in env.def says which these are.
 #pragma once
 
 #include <optional>

@@ -15,7 +15,8 @@ namespace tilewright::env {
 namespace {
 
 constexpr std::array table = {
-#define TILEWRIGHT_ENV(getter, variable, type, unset, meaning) Row{variable, #type, unset, meaning},
+#define TILEWRIGHT_ENV(getter, variable, type, effect, unset, meaning) \
+  Row{variable, #type, Effect::effect, unset, meaning},
 #include "runtime/base/env.def"
 #undef TILEWRIGHT_ENV
 };
@@ -67,11 +68,11 @@ void read(const char* variable, list& result) {
 
 }  // namespace
 
-#define TILEWRIGHT_ENV(getter, variable, type, unset, meaning) \
-  type getter() {                                              \
-    type value{};                                              \
-    read(variable, value);                                     \
-    return value;                                              \
+#define TILEWRIGHT_ENV(getter, variable, type, effect, unset, meaning) \
+  type getter() {                                                      \
+    type value{};                                                      \
+    read(variable, value);                                             \
+    return value;                                                      \
   }
 #include "runtime/base/env.def"
 #undef TILEWRIGHT_ENV
@@ -82,6 +83,12 @@ bool is_off(std::string_view text) {
 }
 
 std::span<const Row> rows() { return table; }
+
+bool is_any_set(Effect effect) {
+  return std::ranges::any_of(table, [&](const Row& row) {
+    return row.effect == effect && !value_of(row.variable.data()).empty();
+  });
+}
 
 std::vector<std::string> unknown_variables() {
   std::vector<std::string> unknown;

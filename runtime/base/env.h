@@ -20,18 +20,25 @@ using text = std::string;                     // "" if unset
 using list = std::vector<std::string>;        // no words if unset
 
 // env::threads(), env::cpu(), ... An invalid integer or flag raises `Error` naming the variable.
-#define TILEWRIGHT_ENV(getter, variable, type, unset, meaning) type getter();
+#define TILEWRIGHT_ENV(getter, variable, type, effect, unset, meaning) type getter();
 #include "runtime/base/env.def"
 #undef TILEWRIGHT_ENV
 
 // True if a text is the word by which settings switch something off: off, OFF, Off.
 bool is_off(std::string_view text);
 
-// One row of the table, for printing.
+// The effect on code that is kept from process to process (env.def).
+enum class Effect : std::uint8_t { none, key, unkept, place };
+
+// One row of the table.
 struct Row {
-  std::string_view variable, type, unset, meaning;
+  std::string_view variable, type;
+  Effect effect;
+  std::string_view unset, meaning;
 };
 std::span<const Row> rows();
+// True if a variable with this effect is set.
+bool is_any_set(Effect effect);
 
 // The names of variables in the environment that start with TILEWRIGHT_ and are not in the table.
 std::vector<std::string> unknown_variables();

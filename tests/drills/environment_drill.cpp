@@ -18,7 +18,7 @@ struct Variable {
 };
 
 constexpr Variable variables[] = {
-#define TILEWRIGHT_ENV(getter, name, type, default_meaning, meaning) {name, #type},
+#define TILEWRIGHT_ENV(getter, name, type, effect, default_meaning, meaning) {name, #type},
 #include "runtime/base/env.def"
 #undef TILEWRIGHT_ENV
 };

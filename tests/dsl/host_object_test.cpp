@@ -10,10 +10,13 @@
 #include <fstream>
 
 #include "dsl/codegen/host/codegen.h"
+#include "dsl/language/kernel.h"
 #include "dsl/language/tile.h"
 #include "dsl/language/tracer.h"
 #include "dsl/launch/compile.h"
 #include "dsl/launch/device.h"
+#include "runtime/base/env.h"
+#include "runtime/base/error.h"
 #include "runtime/code/callable_functions.h"
 #include "runtime/code/object.h"
 #include "tests/scratch_folder.h"
@@ -140,6 +143,56 @@ TEST_F(KeptObjects, AreCompiledAgainWhereTheFileIsDamaged) {
   EXPECT_EQ(in_new_process(), 'c');
   EXPECT_EQ(read_file(file()), whole) << "objects are reproducible";
   EXPECT_EQ(in_new_process(), 'l');
+}
+
+// A value of a setting that is not its default.
+std::string other_value(const env::Row& row, const fs::path& folder) {
+  if (row.variable == "TILEWRIGHT_CHECK") return "bounds";
+  if (row.variable == "TILEWRIGHT_STOP_AFTER") return "pack_products";
+  if (row.type == "integer") return "3";
+  if (row.type == "flag") return "1";
+  return row.type == "list" ? "dead_code" : (folder / "other").string();
+}
+
+// The same for a kernel by hand, whose checks are a setting.
+char kernel_in_new_process() {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const CompileStatistics before = compile_statistics();
+    std::vector<float> x(128);
+    Kernel("ones", [](Pointer p) { store(p + arange(0, 128), 1.0); }, {"x"}).launch(1, x);
+    const CompileStatistics after = compile_statistics();
+    ::_exit(after.compiled > before.compiled ? 'c' : after.loaded > before.loaded ? 'l' : '?');
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? static_cast<char>(WEXITSTATUS(status)) : '!';
+}
+
+// TILEWRIGHT_CPU is read once a process, and names the target.
+char under_setting(const env::Row& row) {
+  if (row.variable == "TILEWRIGHT_CPU") return in_new_process(2.5, target_named("sse"));
+  if (row.variable == "TILEWRIGHT_CHECK") return kernel_in_new_process();
+  return in_new_process();
+}
+
+// Every row of the table has the effect on kept code that it names.
+TEST_F(KeptObjects, AreFoundUnderSettingsWithoutAnEffectOnThemAlone) {
+  ASSERT_EQ(in_new_process(), 'c');
+  ASSERT_EQ(kernel_in_new_process(), 'c');
+  for (const env::Row& row : env::rows()) {
+    SCOPED_TRACE(row.variable);
+    const bool is_place = row.effect == env::Effect::place;
+    {
+      const Setting named("TILEWRIGHT_CACHE_DIR", is_place ? nullptr : folder_.path().c_str());
+      const Setting xdg("XDG_CACHE_HOME", nullptr);
+      const Setting other(row.variable.data(), other_value(row, folder_.path()).c_str());
+      EXPECT_EQ(under_setting(row), row.effect == env::Effect::none ? 'l' : 'c');
+      EXPECT_EQ(under_setting(row), row.effect == env::Effect::unkept ? 'c' : 'l');
+    }
+    EXPECT_EQ(in_new_process(), 'l');
+    EXPECT_EQ(kernel_in_new_process(), 'l');
+  }
 }
 
 // Settings under which code is not what it is otherwise.
