@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr std::string_view part = ".part";
 constexpr std::size_t word_length = 12;
-constexpr std::time_t abandoned_seconds = 24 * 60 * 60;
+constexpr std::time_t abandoned_seconds = 60 * 60;
 
 // Makes the rename itself durable, where the file system can.
 void sync_folder(const fs::path& folder) {

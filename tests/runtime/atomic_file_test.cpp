@@ -49,8 +49,8 @@ TEST(AtomicFile, AppearsWholeOrNotAtAll) {
   EXPECT_EQ(files_in(folder.path()), 1U);
 }
 
-void make_two_days_old(const fs::path& path) {
-  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(48));
+void make_two_hours_old(const fs::path& path) {
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
 }
 
 TEST(AtomicFile, WhatKilledWritersLeftIsRemovedByTheNextOne) {
@@ -66,7 +66,7 @@ TEST(AtomicFile, WhatKilledWritersLeftIsRemovedByTheNextOne) {
   const fs::path left = fs::directory_iterator(folder.path())->path();
   write_whole(folder.path() / "a", "whole");
   EXPECT_TRUE(fs::exists(left)) << "its writer may be slow";
-  make_two_days_old(left);
+  make_two_hours_old(left);
   write_whole(folder.path() / "b", "whole");
   EXPECT_TRUE(fs::exists(left)) << "it is another file's";
   write_whole(folder.path() / "a", "whole");
@@ -79,17 +79,17 @@ TEST(AtomicFile, WhatIsNotLeftBehindStays) {
   const std::string name = "a.0123456789ab.part";
   for (const char* other : {"a.part", "a.0123456789xy.part", "a.0123456789abc.part", ".part",
                             "a.0123456789ab.part.txt", "movie.mp4.part"})
-    make_two_days_old(folder.write(other, "x"));
+    make_two_hours_old(folder.write(other, "x"));
   fs::create_directory(folder.path() / "a.aaaaaaaaaaaa.part");
   fs::create_symlink("a.part", folder.path() / "a.bbbbbbbbbbbb.part");
   {
     AtomicFile alive(folder.path() / "b", "test");
     for (const auto& entry : fs::directory_iterator(folder.path()))
-      if (entry.path().filename().string().starts_with("b.")) make_two_days_old(entry.path());
+      if (entry.path().filename().string().starts_with("b.")) make_two_hours_old(entry.path());
     const std::size_t before = files_in(folder.path());
     remove_abandoned(folder.path(), "");
     EXPECT_EQ(files_in(folder.path()), before);
-    make_two_days_old(folder.write(name, "x"));
+    make_two_hours_old(folder.write(name, "x"));
     remove_abandoned(folder.path(), "");
     EXPECT_EQ(files_in(folder.path()), before);
     alive.write("whole", 5);
@@ -98,7 +98,7 @@ TEST(AtomicFile, WhatIsNotLeftBehindStays) {
   EXPECT_EQ(read_file(folder.path() / "b"), "whole");
   if (::geteuid() != 0) return;
   const fs::path theirs = folder.write(name, "x");
-  make_two_days_old(theirs);
+  make_two_hours_old(theirs);
   ASSERT_EQ(::chown(theirs.c_str(), 65534, 65534), 0);
   remove_abandoned(folder.path(), "");
   EXPECT_TRUE(fs::exists(theirs)) << "it is another user's";
