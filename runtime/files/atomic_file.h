@@ -2,9 +2,9 @@
 //
 // Bytes go to a new file in the destination's folder; `commit` brings them to the disk and renames
 // the file over the destination. Without `commit` nothing is left behind, unless the process is
-// killed: then the next writer of that destination removes files that are an hour old. A file that is
-// replaced hands on its mode and, where that is allowed, its owner; a new one has the mode that the
-// umask leaves. A link stays, and its target is replaced; one that another user has put into a
+// killed: then the next writer of that destination removes files that are an hour old. A file that
+// is replaced hands on its mode and, where that is allowed, its owner; a new one has the mode that
+// the umask leaves. A link stays, and its target is replaced; one that another user has put into a
 // shared folder (/tmp) is refused.
 //
 // Pipes, terminals, /dev/null and /dev/stdout cannot be replaced, and are written to directly.
@@ -44,8 +44,8 @@ class AtomicFile {
 };
 
 // Removes the new files of writers in the folder that were killed: those of the destination with
-// this name, or of all if it is empty. They are this user's, were not written to for an hour, and no
-// process holds the lock that a writer has. Raises nothing.
+// this name, or of all if it is empty. They are this user's, were not written to for an hour, and
+// no process holds the lock that a writer has. Raises nothing.
 void remove_abandoned(const std::filesystem::path& folder, std::string_view name);
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 #include "include/tilewright/c_api.h"
 
 #include <exception>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -13,9 +14,10 @@
 
 struct tilewright_package {
   tilewright_package(const char* file, const tilewright::PackageLoadOptions& options)
-      : loaded(file, options), text(tilewright::text_of(loaded.contents())) {}
+      : loaded(file, options) {}
   tilewright::LoadedPackage loaded;
-  std::string text;
+  mutable std::once_flag is_described;  // then there is the text
+  mutable std::string text;
 };
 
 namespace tilewright {
@@ -76,6 +78,8 @@ int describe_tensor(const std::vector<PackageTensor>* tensors, std::size_t numbe
                     tilewright_tensor_info* info) {
   if (tensors == nullptr || number >= tensors->size() || info == nullptr) {
     or_failure(-1, [&]() -> int {
+      require(info != nullptr,
+              "[describe_package] the place for the description is a null pointer");
       raise_error(concat("[describe_package] there is no tensor ", number, " of that signature"));
     });
     return -1;
@@ -136,7 +140,12 @@ int tilewright_output(const tilewright_package* package, size_t signature, size_
 }
 
 const char* tilewright_describe(const tilewright_package* package) {
-  return package == nullptr ? "" : package->text.c_str();
+  return tilewright::or_failure("", [&]() -> const char* {
+    if (package == nullptr) return "";
+    std::call_once(package->is_described,
+                   [&] { package->text = tilewright::text_of(package->loaded.contents()); });
+    return package->text.c_str();
+  });
 }
 
 int tilewright_run(const tilewright_package* package, const tilewright_tensor* inputs,

@@ -54,6 +54,8 @@ TEST_F(PackagesInC, AreDescribed) {
   EXPECT_EQ(info.rank, 0);
   EXPECT_EQ(tilewright_output(package_, 0, 3, &info), -1);
   expect_contains(tilewright_last_error(), "there is no tensor 3 of that signature");
+  EXPECT_EQ(tilewright_output(package_, 0, 0, nullptr), -1);
+  expect_contains(tilewright_last_error(), "the place for the description is a null pointer");
   expect_contains(tilewright_describe(package_), "output turned: f32 [4x2]");
 }
 

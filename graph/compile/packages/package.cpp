@@ -1,5 +1,7 @@
 #include "graph/compile/packages/package.h"
 
+#include <utility>
+
 #include "graph/tensor/memory/step.h"
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
@@ -21,11 +23,11 @@ static Tensor row_major_argument(const Tensor& argument, std::size_t number) {
   return is_row_major(body.view.shape, body.view.strides) ? argument : argument.clone();
 }
 
-std::vector<PackageSignature> Package::signatures() const {
+Package::Package(std::shared_ptr<const LoadedPackage> loaded) : loaded_(std::move(loaded)) {
   std::vector<PackageSignature> signatures;
   for (const PackageFunction& function : loaded_->contents().functions)
     signatures.push_back({function.inputs, function.outputs});
-  return signatures;
+  signatures_ = std::make_shared<const std::vector<PackageSignature>>(std::move(signatures));
 }
 
 std::vector<Tensor> Package::run(std::span<const Tensor> arguments) const {

@@ -39,7 +39,8 @@ struct PackageSignature {
 // Copies share all memory. Thread safe.
 class Package {
  public:
-  std::vector<PackageSignature> signatures() const;  // of its functions, one at least
+  // Of its functions, one at least.
+  const std::vector<PackageSignature>& signatures() const { return *signatures_; }
   // The results for arguments of one of these signatures, in the memory of the host. An argument
   // that the function writes in place is changed. Raises `Error` "[run_package] ..." for others.
   std::vector<Tensor> run(std::span<const Tensor> arguments) const;
@@ -54,8 +55,9 @@ class Package {
 
  private:
   friend Package load_package(const std::filesystem::path& file, const PackageLoadOptions& options);
-  explicit Package(std::shared_ptr<const LoadedPackage> loaded) : loaded_(std::move(loaded)) {}
+  explicit Package(std::shared_ptr<const LoadedPackage> loaded);
   std::shared_ptr<const LoadedPackage> loaded_;
+  std::shared_ptr<const std::vector<PackageSignature>> signatures_;
 };
 
 // Raises `Error` "[load_package] FILE: ..." for a file that is damaged, that another version has
