@@ -88,6 +88,7 @@ void package(const PackageArguments& a) {
               "; packages hold code of the host: --device cpu");
   options.freezing = a.run.freezing.value_or(true);  // nobody else has the weights
   options.index_checks = IndexChecks::all;           // as `run` has them
+  options.first_code = FirstCode::full;              // which the package holds
   const double start = now_s();
   const Constants constants = constants_of(a.model, a.constants);
   const std::string first = a.inputs.empty() ? "" : a.inputs.front();
