@@ -209,6 +209,7 @@ class ReverseSweep {
 
 // Gradients within the body are expanded first: composites in them have rules.
 Graph gradient_graph(const Graph& body, const GradientRequest& request, const dsl::Target& target) {
+  const CapturesForDerivatives captures;
   const CheckpointedGraph expanded = with_checkpoints(expand_gradients(body, target), target);
   return ReverseSweep(expanded, target).run(request);
 }

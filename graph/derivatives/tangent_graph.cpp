@@ -284,6 +284,7 @@ class ForwardSweep {
 }  // namespace
 
 Graph tangent_graph(const Graph& body, const GradientRequest& request, const dsl::Target& target) {
+  const CapturesForDerivatives captures;
   const Graph expanded = differentiate(body, target);
   return ForwardSweep(expanded, target).run(request);
 }

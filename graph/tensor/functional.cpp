@@ -9,6 +9,7 @@
 #include "graph/ir/shape_rules.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/eager.h"
+#include "graph/tensor/ruled_functions.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
 #include "runtime/base/out_of_memory.h"
@@ -130,7 +131,8 @@ std::vector<Tensor> apply_function(std::string_view name, std::span<const Tensor
                                    const std::vector<Number>& settings,
                                    const TensorsFunction& function, std::source_location where) {
   if (Capture::active() != nullptr)
-    return while_doing({name, "recording"}, [&] { return function(operands); });
+    return while_doing({name, "recording"},
+                       [&] { return with_rule(name, operands, settings, function, where); });
   return run_eager_function(name, key_of(settings, operands), defined_of(name, operands, where),
                             of_defined(operands, function), where);
 }

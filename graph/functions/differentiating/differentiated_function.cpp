@@ -38,6 +38,7 @@ struct CapturedBody {
 // `may_look`: the inputs have values, which the function may read.
 CapturedBody capture_body(const DifferentiatedFunction::Function& function, const Tensors& like,
                           const Tensors& references, bool may_look, std::source_location where) {
+  const CapturesForDerivatives captures;
   Capture* around = Capture::active();
   std::optional<Capture> capture;
   if (around != nullptr)

@@ -1,6 +1,5 @@
 #include "graph/functions/differentiating/gradient_node.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <functional>
@@ -8,7 +7,7 @@
 #include <mutex>
 
 #include "graph/custom/definition.h"
-#include "graph/ir/text.h"
+#include "graph/functions/differentiating/body_text.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pipeline.h"
 #include "graph/passes/splice.h"
@@ -91,39 +90,6 @@ std::vector<std::size_t> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// The text between two others, which goes, with all before it.
-std::string_view taken(std::string_view& text, std::string_view begin, std::string_view end) {
-  const std::size_t from = text.find(begin);
-  const std::size_t to =
-      from == std::string_view::npos ? from : text.find(end, from + begin.size());
-  require(to != std::string_view::npos, "[gradient] \"", text, "\" has no part between ", begin,
-          " and ", end, "; it must be inputs=.., outputs=.., body=<..>");
-  const std::string_view part = text.substr(from + begin.size(), to - from - begin.size());
-  text.remove_prefix(to);
-  return part;
-}
-
-std::string text_of(const Graph& body) {
-  std::string text = print(body);
-  std::ranges::replace(text, '\n', ';');
-  return concat("body=<", text, ">");
-}
-
-// The graph of "body=<..>".
-Graph body_of(std::string_view text) {
-  constexpr std::string_view begin = "body=<";
-  require(text.starts_with(begin) && text.ends_with('>'), "[gradient] the body \"", text,
-          "\" does not end; it must be body=<..>");
-  text.remove_prefix(begin.size());
-  std::string body(text.substr(0, text.size() - 1));
-  int depth = 0;
-  for (char& c : body) {
-    depth += c == '<' ? 1 : c == '>' ? -1 : 0;
-    if (c == ';' && depth == 0) c = '\n';
-  }
-  return parse(body);
-}
-
 // The common part of the definitions of these nodes.
 CustomDefinition definition_of(std::string_view name, std::string settings,
                                std::vector<TensorType> types, Expansion::Make make) {
@@ -147,7 +113,7 @@ CustomDefinition definition_of(std::string_view name, std::string settings,
 
 CustomDefinition inlined_definition(Graph body) {
   std::vector<TensorType> types = types_of(body, body.outputs);
-  std::string settings = text_of(body);
+  std::string settings = concat("body=", body_text(body));
   return definition_of(
       inlined_name, std::move(settings), std::move(types),
       [body = std::move(body)](const dsl::Target& target) { return differentiate(body, target); });
@@ -179,7 +145,7 @@ CustomReference gradient_of(Graph body, GradientRequest request) {
   std::vector<NodeId> results = body.outputs;
   for (std::size_t i : request.inputs) results.push_back(body.inputs[i]);
   std::string settings = concat("inputs=", text_of(request.inputs),
-                                ", outputs=", text_of(request.outputs), ", ", text_of(body));
+                                ", outputs=", text_of(request.outputs), ", body=", body_text(body));
   std::vector<TensorType> types = types_of(body, results);
   auto gradient = gradient_info(std::move(body), std::move(request));
   CustomDefinition definition = definition_of(
@@ -201,7 +167,7 @@ CustomReference inlined_forward(Graph forward, Graph body, GradientRequest reque
 
 CustomReference checkpoint_of(Graph body) {
   std::vector<TensorType> types = types_of(body, body.outputs);
-  std::string settings = text_of(body);
+  std::string settings = concat("body=", body_text(body));
   auto again = std::make_shared<Expansion>([body = std::move(body)](const dsl::Target& target) {
     return before_gradients(body, target);
   });
@@ -213,14 +179,18 @@ CustomReference checkpoint_of(Graph body) {
 }
 
 CustomReference gradient_from_text(std::string_view name, std::string_view settings) {
+  constexpr std::string_view body = "body=";
+  auto body_of = [&](std::string_view text) {
+    require(text.starts_with(body), "[gradient] \"", text, "\" has no body; it must be body=<..>");
+    return body_from_text(text.substr(body.size()), gradient_name);
+  };
   if (name == inlined_name) return inlined(body_of(settings));
   if (name == checkpoint_name) return checkpoint_of(body_of(settings));
   if (name != gradient_name) return {};
   GradientRequest request;
-  request.inputs = numbers_of(taken(settings, "inputs=", ", outputs="));
-  request.outputs = numbers_of(taken(settings, "outputs=", ", body=<"));
-  settings.remove_prefix(settings.find("body=<"));
-  return gradient_of(body_of(settings), std::move(request));
+  request.inputs = numbers_of(taken_between(settings, "inputs=", ", outputs=", gradient_name));
+  request.outputs = numbers_of(taken_between(settings, "outputs=", ", body=", gradient_name));
+  return gradient_of(body_of(settings.substr(2)), std::move(request));
 }
 
 CustomReference stop_gradient_op() {

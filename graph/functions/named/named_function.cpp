@@ -8,6 +8,7 @@
 #include "graph/custom/definition.h"
 #include "graph/functions/differentiating/captured_rule.h"
 #include "graph/functions/differentiating/gradient_node.h"
+#include "graph/functions/differentiating/ruled_function.h"
 #include "graph/ir/user_call.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/splice.h"
@@ -192,6 +193,7 @@ std::span<const NamedFunction* const> named_functions() {
 
 CustomReference function_named(std::string_view name, std::string_view settings) {
   if (auto gradient = gradient_from_text(name, settings); gradient.is_defined()) return gradient;
+  if (name == with_rule_name) return function_with_rule_from_text(settings);
   auto functions = named_functions();
   auto found = std::ranges::find(functions, name, &NamedFunction::name);
   return found == functions.end() ? CustomReference() : call_of(**found, Settings::parse(settings));

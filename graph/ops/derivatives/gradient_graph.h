@@ -34,4 +34,18 @@ SplitGradient split_gradient(const Graph& body, const GradientRequest& request,
 // tangents; its outputs are the body's, then the derivatives, in the types of the outputs.
 Graph tangent_graph(const Graph& body, const GradientRequest& request, const dsl::Target& target);
 
+// While an object of this class lives, captures on this thread record functions with a rule for
+// their derivative as single nodes with it (graph/tensor/ruled_functions.h).
+class CapturesForDerivatives {
+ public:
+  CapturesForDerivatives() { ++depth_; }
+  ~CapturesForDerivatives() { --depth_; }
+  CapturesForDerivatives(const CapturesForDerivatives&) = delete;
+  CapturesForDerivatives& operator=(const CapturesForDerivatives&) = delete;
+  static bool is_active() { return depth_ > 0; }
+
+ private:
+  static inline thread_local int depth_ = 0;
+};
+
 }  // namespace tilewright::graph
