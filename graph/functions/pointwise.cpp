@@ -4,9 +4,11 @@
 #include <span>
 
 #include "graph/functions/pointwise/arithmetic.h"
+#include "graph/functions/pointwise/constants.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/ruled_functions.h"
 #include "graph/tensor/tensor.h"
 #include "runtime/base/error.h"
 
@@ -122,11 +124,17 @@ static Tensor clamp_by(const TensorOperand& x, const std::optional<TensorOperand
   std::vector<const TensorOperand*> all = {&x};
   if (least) all.push_back(&*least);
   if (most) all.push_back(&*most);
-  std::vector<Tensor> operands = graph::broadcast_operands("clamp", all);
-  Tensor result = operands[0];
-  if (least) result = graph::apply(Op::maximum, {result, operands[1]}, {}, x.where);
-  if (most) result = graph::apply(Op::minimum, {result, operands.back()}, {}, x.where);
-  return result;
+  auto bounded = [&](std::span<const Tensor> operands) -> std::vector<Tensor> {
+    Tensor result = operands[0];
+    if (least) result = graph::apply(Op::maximum, {result, operands[1]}, {}, x.where);
+    if (most) result = graph::apply(Op::minimum, {result, operands.back()}, {}, x.where);
+    return {result};
+  };
+  const std::vector<Tensor> operands = graph::broadcast_operands("clamp", all);
+  if ((least && !least->is_number) || (most && !most->is_number)) return bounded(operands)[0];
+  const double low = least ? least->number.as_double() : -graph::infinity,
+               high = most ? most->number.as_double() : graph::infinity;
+  return graph::with_rule("clamp", operands, {low, high}, bounded, x.where)[0];
 }
 
 // An integer that is a limit for elements of the dtype, as near to it as they have one: a limit

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "graph/functions/pointwise/formula.h"
+#include "graph/functions/pointwise/ruled_formula.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
@@ -11,6 +12,7 @@ namespace tilewright {
 
 using graph::At;
 using graph::choice;
+using graph::clamped;
 using graph::Formula;
 using graph::Terms;
 
@@ -30,10 +32,6 @@ Tensor activated(std::string_view name, const TensorOperand& x, F&& formula,
   Terms terms = graph::widened(name, {&x});
   return graph::computed(
       name, terms, [&](const Terms& t) { return formula(t[0]); }, settings);
-}
-
-Formula clamped(const Formula& x, double least, double most) {
-  return lesser(greater(x, x.number(least)), x.number(most));
 }
 
 }  // namespace

@@ -300,7 +300,7 @@ Tensor extremum_of_numbers(std::string_view name, Op op, const TensorOperand& a,
   Terms terms = promoted(name, {&a, &b});
   Formula extremum = terms[0].make(op, terms[1]);
   if (!is_floating(terms.dtype)) return extremum.tensor();
-  return choice(is_nan(terms[0]), terms[1], choice(is_nan(terms[1]), terms[0], extremum)).tensor();
+  return choice(is_nan(terms[1]), terms[0], choice(is_nan(terms[0]), terms[1], extremum)).tensor();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/ruled_functions.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -108,12 +109,19 @@ QuantizationParameters choose_qparams_affine(const TensorOperand& operand, const
 namespace {
 
 // Scale and zero point as they broadcast to x.
-std::pair<Tensor, Tensor> faked(const Tensor& x, const Tensor& scale, const Tensor& zero,
+std::pair<Tensor, Tensor> faked(const Tensor& given, const Tensor& by, const Tensor& offset,
                                 const FakeRange& range) {
-  const Tensor wide = is_float16(x.dtype()) ? x.to(DType::f32) : x;
-  const Tensor integer = round(wide * (1.0 / scale)) + zero;
-  const Tensor within = IntegerRange{range.least, range.most}.clamp(integer);
-  return {((within - zero) * scale).to(x.dtype()), integer == within};
+  auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {
+    const Tensor &x = t[0], &scale = t[1], &zero = t[2];
+    const Tensor wide = is_float16(x.dtype()) ? x.to(DType::f32) : x;
+    const Tensor integer = round(wide * (1.0 / scale)) + zero;
+    const Tensor within = IntegerRange{range.least, range.most}.clamp(integer);
+    return {((within - zero) * scale).to(x.dtype()), integer == within};
+  };
+  const std::vector<Tensor> operands = {given, by, offset};
+  const std::vector<Tensor> both =
+      graph::with_rule("fake quantize", operands, {}, function, std::source_location::current());
+  return {both[0], both[1]};
 }
 void require_range(const FakeRange& range, const char* operation, source_location w) {
   require(range.least <= range.most, "[", operation, "] the range is from ", range.least, " to ",

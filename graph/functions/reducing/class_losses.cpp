@@ -6,6 +6,7 @@
 #include "graph/functions/named/named_function.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/places.h"
+#include "graph/functions/pointwise/ruled_formula.h"
 #include "graph/functions/reducing/loss_reduction.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
@@ -388,8 +389,7 @@ Tensor multilabel_soft_margin_loss(const TensorOperand& scores, const Tensor& ta
   auto formula = [](const Terms& all) {
     const Formula &logit = all[0], &t = all[1];
     // log(1 - sigmoid(x)) is log(sigmoid(x)) - x.
-    Formula log_sigmoid = lesser(logit, logit.number(0)) - log1p(exp(-abs(logit)));
-    Formula loss = (1 - t) * logit - log_sigmoid;
+    Formula loss = (1 - t) * logit - graph::log_of_sigmoid(logit);
     if (all.terms.size() > 2) loss = loss * all[2];
     return Formula(mean({loss.tensor(), loss.where()}, {-1}), loss.where());
   };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "graph/functions/pointwise/ruled_formula.h"
 #include "graph/functions/reducing/loss_reduction.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
@@ -66,7 +67,10 @@ Tensor huber_loss(const TensorOperand& x, const TensorOperand& target, LossReduc
 namespace {
 
 // t log(t), and 0 at 0.
-Formula times_own_log(const Formula& t) { return choice(t == 0, 0, t * log(t)); }
+Formula times_own_log(const Formula& t) {
+  return -with_rule("entr", t, {},
+                    [](const Formula& of) { return choice(of == 0, 0, -(of * log(of))); });
+}
 
 }  // namespace
 
@@ -117,11 +121,13 @@ Terms with_weights(std::string_view name, const TensorOperand& x, const TensorOp
 Tensor binary_cross_entropy(const TensorOperand& x, const TensorOperand& target,
                             const Tensor& weight, LossReduction reduction) {
   constexpr double least = -100;
-  auto formula = [](const Terms& terms) {
-    const Formula &p = terms[0], &t = terms[1];
+  auto of_element = [](const Formula& p, const Formula& t) {
     Formula of_one = greater(log(p), p.number(least));
     Formula of_zero = greater(log1p(-p), p.number(least));
-    Formula loss = (t - 1) * of_zero - t * of_one;
+    return (t - 1) * of_zero - t * of_one;
+  };
+  auto formula = [&](const Terms& terms) {
+    Formula loss = with_rule("cross entropy of two", terms[0], terms[1], of_element);
     return terms.terms.size() > 2 ? loss * terms[2] : loss;
   };
   return computed_loss("binary_cross_entropy",
@@ -136,7 +142,7 @@ Tensor binary_cross_entropy_with_logits(const TensorOperand& x, const TensorOper
   const bool has_weight = weight.defined(), counts = pos_weight.defined();
   auto formula = [&](const Terms& terms) {
     const Formula &logit = terms[0], &t = terms[1];
-    Formula log_sigmoid = lesser(logit, logit.number(0)) - log1p(exp(-abs(logit)));
+    Formula log_sigmoid = graph::log_of_sigmoid(logit);
     if (counts) log_sigmoid = (terms[2] * t - t + 1) * log_sigmoid;
     Formula loss = (1 - t) * logit - log_sigmoid;
     return has_weight ? loss * terms.terms.back() : loss;
@@ -170,7 +176,10 @@ Tensor gaussian_nll_loss(const TensorOperand& x, const TensorOperand& target,
     spread.tensor = graph::reshape_operand(variance, sizes, x.where);
   }
   auto formula = [&](const Terms& terms) {
-    Formula of = greater(terms[2], terms[2].number(options.eps)), d = terms[0] - terms[1];
+    Formula of = with_rule("straight through", terms[2], {}, [&](const Formula& given) {
+      return greater(given, given.number(options.eps));
+    });
+    Formula d = terms[0] - terms[1];
     Formula loss = 0.5 * (log(of) + d * d / of);
     return options.full ? loss + 0.5 * std::log(2 * std::numbers::pi) : loss;
   };
@@ -180,10 +189,7 @@ Tensor gaussian_nll_loss(const TensorOperand& x, const TensorOperand& target,
 
 Tensor soft_margin_loss(const TensorOperand& x, const TensorOperand& target,
                         LossReduction reduction) {
-  auto formula = [](const Terms& t) {
-    Formula z = -(t[1] * t[0]);
-    return positive_part(z) + log1p(exp(-abs(z)));
-  };
+  auto formula = [](const Terms& t) { return -graph::log_of_sigmoid(t[1] * t[0]); };
   return computed_loss("soft_margin_loss", loss_terms("soft_margin_loss", {&x, &target}), formula,
                        reduction);
 }

@@ -1,5 +1,6 @@
 #include "graph/functions/reducing/loss_reduction.h"
 
+#include "graph/functions/pointwise/ruled_formula.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
@@ -35,6 +36,6 @@ Tensor computed_loss(std::string_view name, const Terms& terms,
   return computed(name, terms, reduced, std::move(settings));
 }
 
-Formula positive_part(const Formula& x) { return greater(x, x.number(0)); }
+Formula positive_part(const Formula& x) { return clamped(x, 0, {}); }
 
 }  // namespace tilewright::graph

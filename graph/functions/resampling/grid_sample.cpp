@@ -33,8 +33,10 @@ struct SampledAxis {
     return options.align_corners ? (x + 1) / x.number(2) * (count - 1)
                                  : ((x + 1) * count - 1) / x.number(2);
   }
+  // NaN becomes 0. Choices have the derivative 0 at the ends, as in PyTorch.
   Formula clamped(const Formula& x) const {
-    return lesser(choice(x > 0, x, 0), last(x));  // NaN too
+    Formula above = choice(x > 0, x, 0);
+    return choice(above < last(x), above, last(x));
   }
   // Reflected at the ends so often as it takes.
   Formula reflected(const Formula& x) const {
