@@ -8,6 +8,7 @@
 #include "graph/functions/pointwise/formula.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/ruled_functions.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -204,8 +205,11 @@ Tensor middle_of_all(std::string_view name, const TensorOperand& x, bool leaves_
   return graph::apply_function(
       name, std::span(&x.tensor, 1), {},
       [&](std::span<const Tensor> operands) {
-        Rows rows(operands[0].reshape({operands[0].count()}, x.where), 0, x.where);
-        return std::vector{rows.elements(middle_place(rows, leaves_out)).reshape({}, x.where)};
+        auto middle = [&](std::span<const Tensor> t) {
+          Rows rows(t[0].reshape({t[0].count()}, x.where), 0, x.where);
+          return rows.elements(middle_place(rows, leaves_out)).reshape({}, x.where);
+        };
+        return std::vector{graph::with_rule("median of all", {operands[0]}, {}, middle, x.where)};
       },
       x.where)[0];
 }

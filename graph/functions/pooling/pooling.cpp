@@ -11,6 +11,7 @@
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pooling/pooled_axes.h"
 #include "graph/ir/location.h"
+#include "graph/tensor/ruled_functions.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -221,7 +222,12 @@ Tensor norm_pooled(std::string_view name, int rank, const TensorOperand& x, doub
                           {.stride = options.stride, .ceil_mode = options.ceil_mode});
   const Shape all = graph::pool_values(name, "the kernel", rank, kernel, 1, 1, w);
   Tensor sums = mul({means, w}, {static_cast<double>(element_count(all)), w});
-  return pow({sums, w}, {1 / order, w});
+  return graph::with_rule(
+      "root of sum", {sums}, {1 / order},
+      [&](std::span<const Tensor> t) {
+        return pow({t[0], w}, {1 / order, w});
+      },
+      w);
 }
 
 }  // namespace

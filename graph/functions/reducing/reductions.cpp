@@ -7,6 +7,7 @@
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/formula.h"
+#include "graph/functions/pointwise/ruled_formula.h"
 #include "graph/ir/location.h"
 #include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
@@ -160,8 +161,8 @@ Tensor sum_to_size(const TensorOperand& x, const Shape& shape) {
 namespace {
 
 // In the dtype of the term.
-Formula norm_of_term(const Formula& term, double order, const std::vector<int>& axes,
-                     bool keep_dims) {
+Formula norm_by_its_formula(const Formula& term, double order, const std::vector<int>& axes,
+                            bool keep_dims) {
   if (order == 0) return sum_of((term != 0).to(term.dtype()), axes, keep_dims);
   Formula magnitude = abs(term);
   TensorOperand all = operand_of(magnitude);
@@ -171,6 +172,14 @@ Formula norm_of_term(const Formula& term, double order, const std::vector<int>& 
   if (order == 2) return sqrt(sum_of(term * term, axes, keep_dims));
   Formula powers(pow(all, order), term.where());
   return {pow(operand_of(sum_of(powers, axes, keep_dims)), 1 / order), term.where()};
+}
+Formula norm_of_term(const Formula& term, double order, const std::vector<int>& axes,
+                     bool keep_dims) {
+  std::vector<Number> settings = {order};
+  settings.insert(settings.end(), axes.begin(), axes.end());
+  return with_rule("vector norm", term, settings, [&](const Formula& t) {
+    return norm_by_its_formula(t, order, axes, keep_dims);
+  });
 }
 Tensor norm_of(std::string_view name, const TensorOperand& x, double order,
                const std::vector<int>& axes, bool keep_dims) {

@@ -34,10 +34,10 @@ Term of_products(const Differential& d, int axis) {
   return sum * before;
 }
 
-// To the last element that a running extremum is equal to.
+// The cotangent goes to the last element that equals the running extremum, or to the last NaN.
 Term of_extrema(const Differential& d, int axis) {
   Term x = d.operand(0), g = d.cotangent(), place = places_along(x, x.shape(), axis, DType::i64);
-  Term is_it = compared(Op::eq, x, d.result());
+  Term is_it = either(compared(Op::eq, x, d.result()), compared(Op::ne, x, x));
   Term latest = cumulated(choice(is_it, place, place.number(0)), axis, ir::ReduceKind::max);
   Attributes attributes;
   attributes.axes = {axis};

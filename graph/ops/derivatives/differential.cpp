@@ -32,6 +32,7 @@ Cotangents by_decomposition(const Differential& d) {
 }
 
 Term both(const Term& a, const Term& b) { return a.make(Op::logical_and, {a.id, b.id}); }
+Term either(const Term& a, const Term& b) { return a.make(Op::logical_or, {a.id, b.id}); }
 Term compared(Op op, const Term& a, const Term& b) { return a.make(op, {a.id, b.id}); }
 
 namespace {

@@ -79,7 +79,8 @@ Term scaled(const Term& g, const Term& slope);
 // g / by, in the same way.
 Term divided(const Term& g, const Term& by);
 
-Term both(const Term& a, const Term& b);  // of conditions
+Term both(const Term& a, const Term& b);    // of conditions
+Term either(const Term& a, const Term& b);  // of conditions
 Term compared(Op op, const Term& a, const Term& b);
 Term summed(const Term& x, const std::vector<int>& axes);  // over the axes, which stay with size 1
 Term zeros_of(const Term& like, const Shape& shape);

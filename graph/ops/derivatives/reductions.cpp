@@ -14,9 +14,9 @@ double elements_over_axes(const Differential& d) {
   return static_cast<double>(count);
 }
 
-// Equal shares for all elements that are the extremum, as in PyTorch.
+// Equal shares for all elements that are the extremum, or for NaN, of which it is one then.
 Term shared_extremum(const Term& x, const Term& y, const Term& g, const std::vector<int>& axes) {
-  Term is_it = compared(Op::eq, x, y.like(x));
+  Term is_it = either(compared(Op::eq, x, y.like(x)), compared(Op::ne, x, x));
   Term count = summed(choice(is_it, x.number(1), x.number(0)), axes);
   return choice(is_it, (g / count).like(x), x.number(0));
 }
