@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "graph/functions/complex/arithmetic.h"
+#include "graph/functions/complex/one_slope.h"
 #include "graph/functions/complex/quarter_turn.h"
 #include "graph/functions/creation.h"
 #include "graph/functions/pointwise/constants.h"
@@ -13,6 +14,7 @@ namespace tilewright {
 
 using graph::by_quarter_turn;
 using graph::times_i;
+using graph::with_one_slope;
 
 namespace {
 
@@ -32,7 +34,7 @@ struct Reduced {
 
 }  // namespace
 
-ComplexTensor exp(const ComplexTensor& z) {
+static ComplexTensor exp_of(const ComplexTensor& z) {
   const Tensor &x = z.real(), &y = z.imag();
   const Reduced reduced(x);
   // Below, exp(x) is 0 and stays so.
@@ -46,32 +48,36 @@ ComplexTensor exp(const ComplexTensor& z) {
   return {where(is_zero, 0.0, where(is_infinite, x, real)),
           where(is_zero, 0.0, where(y == 0.0, y, imaginary))};
 }
+ComplexTensor exp(const ComplexTensor& z) { return with_one_slope("complex exp", z, exp_of); }
 
 // Without a difference of nearly equal numbers: expm1(x) cos(y) - 2 sin(y / 2)^2.
-ComplexTensor expm1(const ComplexTensor& z) {
+static ComplexTensor expm1_of(const ComplexTensor& z) {
   const Tensor &x = z.real(), &y = z.imag(), half = sin(y * 0.5);
   return {expm1(x) * cos(y) - 2.0 * half * half, exp(x) * sin(y)};
 }
+ComplexTensor expm1(const ComplexTensor& z) { return with_one_slope("complex expm1", z, expm1_of); }
 
 // Near the unit circle by the distance from it, of which the magnitude has lost most.
-ComplexTensor log(const ComplexTensor& z) {
+static ComplexTensor log_of(const ComplexTensor& z) {
   const Tensor a = abs(z.real()), b = abs(z.imag()), size = abs(z);
   const Tensor greater = maximum(a, b), lesser = minimum(a, b);
   const Tensor is_near = logical_and(size > 0.5, size < 2.0);
   const Tensor near = 0.5 * log1p((greater - 1.0) * (greater + 1.0) + lesser * lesser);
   return {where(is_near, near, log(size)), angle(z)};
 }
+ComplexTensor log(const ComplexTensor& z) { return with_one_slope("complex log", z, log_of); }
 
-ComplexTensor log1p(const ComplexTensor& z) {
+static ComplexTensor log1p_of(const ComplexTensor& z) {
   const Tensor &x = z.real(), &y = z.imag(), moved = x + 1.0;
   const Tensor r = x * (2.0 + x) + y * y;
   const Tensor near = where(r == 0.0, x, 0.5 * log1p(r));
   return {where(abs(z) < 0.5, near, log(hypot(moved, y))), atan2(y, moved)};
 }
+ComplexTensor log1p(const ComplexTensor& z) { return with_one_slope("complex log1p", z, log1p_of); }
 
 // Without a difference of nearly equal numbers; scaled where a sum would overflow, or where squares
 // have too few bits.
-ComplexTensor sqrt(const ComplexTensor& z) {
+static ComplexTensor sqrt_of(const ComplexTensor& z) {
   const Tensor &x = z.real(), &y = z.imag();
   const double most = x.dtype() == f64 ? 1e300 : 1e30, least = x.dtype() == f64 ? 1e-290 : 1e-30;
   const Tensor is_great = logical_or(abs(x) > most, abs(y) > most);
@@ -93,8 +99,9 @@ ComplexTensor sqrt(const ComplexTensor& z) {
                 where(logical_or(is_nan, isnan(y)), where(isinf(x), imaginary, graph::nan),
                       imaginary))};
 }
+ComplexTensor sqrt(const ComplexTensor& z) { return with_one_slope("complex sqrt", z, sqrt_of); }
 
-ComplexTensor sinh(const ComplexTensor& z) {
+static ComplexTensor sinh_of(const ComplexTensor& z) {
   const Tensor &x = z.real(), &y = z.imag();
   const Reduced reduced(x);
   const Tensor a = reduced.argument(x), scale = reduced.scale();
@@ -102,9 +109,10 @@ ComplexTensor sinh(const ComplexTensor& z) {
   const Tensor has_no_angle = logical_and(logical_not(isfinite(y)), isinf(x));
   return {where(logical_or(x == 0.0, has_no_angle), x, real), where(y == 0.0, y, imaginary)};
 }
+ComplexTensor sinh(const ComplexTensor& z) { return with_one_slope("complex sinh", z, sinh_of); }
 
 // Where either part is 0 the imaginary one is too, and has the signs of both.
-ComplexTensor cosh(const ComplexTensor& z) {
+static ComplexTensor cosh_of(const ComplexTensor& z) {
   const Tensor &x = z.real(), &y = z.imag();
   const Reduced reduced(x);
   const Tensor a = reduced.argument(x), scale = reduced.scale(), s = sin(y);
@@ -114,10 +122,11 @@ ComplexTensor cosh(const ComplexTensor& z) {
   const Tensor zero = copysign(zeros(x.shape(), x.dtype()), s) * copysign(1.0, x);
   return {where(has_no_angle, abs(x), real), where(is_zero, zero, imaginary)};
 }
+ComplexTensor cosh(const ComplexTensor& z) { return with_one_slope("complex cosh", z, cosh_of); }
 
 // In tanh of the real part and tan of the imaginary one (W. Kahan, Branch cuts for complex
 // elementary functions, 1987). Where tanh is 1 in this dtype, the rest is 4 sin cos exp(-2 |x|).
-ComplexTensor tanh(const ComplexTensor& z) {
+static ComplexTensor tanh_of(const ComplexTensor& z) {
   const Tensor &x = z.real(), &y = z.imag();
   const double most = x.dtype() == f64 ? 22 : 15;
   const Tensor t = tan(y), beta = 1.0 + t * t;
@@ -131,6 +140,7 @@ ComplexTensor tanh(const ComplexTensor& z) {
   const Tensor imaginary = where(is_far, far, t / norm);
   return {where(x == 0.0, x, real), where(y == 0.0, y, imaginary)};
 }
+ComplexTensor tanh(const ComplexTensor& z) { return with_one_slope("complex tanh", z, tanh_of); }
 
 ComplexTensor sin(const ComplexTensor& z) {
   return by_quarter_turn(z, [](const ComplexTensor& x) { return sinh(x); });
@@ -139,11 +149,12 @@ ComplexTensor cos(const ComplexTensor& z) { return cosh(times_i(z)); }
 ComplexTensor tan(const ComplexTensor& z) {
   return by_quarter_turn(z, [](const ComplexTensor& x) { return tanh(x); });
 }
-ComplexTensor sinc(const ComplexTensor& z) {
+static ComplexTensor sinc_of(const ComplexTensor& z) {
   const ComplexTensor angle = z * std::numbers::pi, y = sin(angle) / angle;
   const Tensor is_zero = logical_not(z);
   return {where(is_zero, 1.0, y.real()), where(is_zero, 0.0, y.imag())};
 }
+ComplexTensor sinc(const ComplexTensor& z) { return with_one_slope("complex sinc", z, sinc_of); }
 
 ComplexTensor exp2(const ComplexTensor& z) { return exp(z * std::numbers::ln2); }
 ComplexTensor log2(const ComplexTensor& z) { return log(z) * (1 / std::numbers::ln2); }

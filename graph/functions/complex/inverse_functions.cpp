@@ -4,12 +4,14 @@
 
 #include "graph/functions/complex/arithmetic.h"
 #include "graph/functions/complex/elementary.h"
+#include "graph/functions/complex/one_slope.h"
 #include "graph/functions/complex/quarter_turn.h"
 #include "graph/functions/pointwise/elementary.h"
 
 namespace tilewright {
 
 using graph::by_quarter_turn;
+using graph::with_one_slope;
 
 namespace {
 
@@ -50,32 +52,35 @@ struct Arcs {
 }  // namespace
 
 // A small number is its own sine.
-ComplexTensor asin(const ComplexTensor& z) {
+static ComplexTensor asin_of(const ComplexTensor& z) {
   const Tensor &x = z.real(), &y = z.imag();
   const Arcs arcs(abs(x), abs(y));
   const Tensor is_small = abs(z) < (z.dtype() == f64 ? 0x1p-27 : 0x1p-12);
   return {where(is_small, x, copysign(arcs.sine, x)),
           where(is_small, y, copysign(arcs.imaginary, y))};
 }
+ComplexTensor asin(const ComplexTensor& z) { return with_one_slope("complex asin", z, asin_of); }
 
-ComplexTensor acos(const ComplexTensor& z) {
+static ComplexTensor acos_of(const ComplexTensor& z) {
   const Tensor &x = z.real(), &y = z.imag();
   const Arcs arcs(abs(x), abs(y));
   return {where(signbit(x), std::numbers::pi - arcs.cosine, arcs.cosine),
           -copysign(arcs.imaginary, y)};
 }
+ComplexTensor acos(const ComplexTensor& z) { return with_one_slope("complex acos", z, acos_of); }
 
 ComplexTensor asinh(const ComplexTensor& z) {
   return by_quarter_turn(z, [](const ComplexTensor& x) { return asin(x); });
 }
 
-ComplexTensor acosh(const ComplexTensor& z) {
+static ComplexTensor acosh_of(const ComplexTensor& z) {
   const ComplexTensor arc = acos(z);
   return {abs(arc.imag()), copysign(arc.real(), z.imag())};
 }
+ComplexTensor acosh(const ComplexTensor& z) { return with_one_slope("complex acosh", z, acosh_of); }
 
 // log1p of 4 x over the square of the distance from 1; far away 1 / z.
-ComplexTensor atanh(const ComplexTensor& z) {
+static ComplexTensor atanh_of(const ComplexTensor& z) {
   const Tensor a = abs(z.real()), b = abs(z.imag());
   const double most = far_from(a);
   const Tensor is_far = logical_or(a > most, b > most);
@@ -89,6 +94,7 @@ ComplexTensor atanh(const ComplexTensor& z) {
   return {copysign(real, z.real()),
           copysign(where(turned_back, std::numbers::pi / 2, angle), z.imag())};
 }
+ComplexTensor atanh(const ComplexTensor& z) { return with_one_slope("complex atanh", z, atanh_of); }
 
 ComplexTensor atan(const ComplexTensor& z) {
   return by_quarter_turn(z, [](const ComplexTensor& x) { return atanh(x); });
