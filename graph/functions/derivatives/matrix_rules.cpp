@@ -1,10 +1,12 @@
 // The rules of matrix equations, determinants, factors and eigenvalues (functions/named/rules.h).
 #include <limits>
 
+#include "graph/functions/creation.h"
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/named/rules.h"
+#include "graph/functions/pointwise/constants.h"
 #include "graph/functions/reducing/reductions.h"
 
 namespace tilewright {
@@ -18,6 +20,33 @@ Tensor as_matrices(const Tensor& x) { return x.unsqueeze(-1).unsqueeze(-1); }
 // -of_b x^T, that of the matrix of an equation a x = b from that of b.
 Tensor of_matrix(const Tensor& a, const Tensor& of_b, const Tensor& x) {
   return sum_to_size(-matmul(of_b, turned(x)), a.shape());
+}
+
+// The algorithm of Faddeev and LeVerrier, by the characteristic polynomial: n - 1 products.
+Tensor adjugate(const Tensor& a) {
+  const std::int64_t n = a.size(-1);
+  const Tensor identity = eye(n, {}, a.dtype());
+  Tensor sum = identity.expand(a.shape());
+  for (std::int64_t k = 1; k < n; ++k) {
+    const Tensor product = matmul(a, sum);
+    const Tensor trace = tilewright::sum(product * identity, {-2, -1}, true);
+    sum = product - identity * (trace / static_cast<double>(k));
+  }
+  return n % 2 == 0 ? -sum : sum;
+}
+
+// The transposed adjugate: determinant times inverse, transposed. A singular matrix has no inverse;
+// up to 16 rows its adjugate is computed without one, and beyond it is NaN. Each of the two ways
+// gets the identity in place of the matrices of the other, so that no infinity comes from there.
+Tensor cofactors(const Tensor& a, const Tensor& determinant) {
+  const Tensor is_singular = as_matrices(determinant == 0.0),
+               identity = eye(a.size(-1), {}, a.dtype());
+  const Tensor regular = where(is_singular, identity, a),
+               singular = where(is_singular, a, identity);
+  const Tensor by_inverse = as_matrices(determinant) * inverse(regular);
+  const bool is_small = a.size(-1) <= 16;
+  return turned(
+      where(is_singular, is_small ? adjugate(singular) : singular * graph::nan, by_inverse));
 }
 
 }  // namespace
@@ -53,8 +82,8 @@ std::vector<Tensor> solve_triangular_derivative(const DerivativeCall& call) {
 }
 
 std::vector<Tensor> determinant_derivative(const DerivativeCall& call) {
-  const Tensor share = as_matrices(call.cotangents[0] * call.results[0]);
-  return {share * turned(inverse(call[0]))};
+  if (call[0].count() == 0) return {};
+  return {as_matrices(call.cotangents[0]) * cofactors(call[0], call.results[0])};
 }
 // The results are {sign, logarithm of the magnitude}.
 std::vector<Tensor> log_determinant_derivative(const DerivativeCall& call) {

@@ -15,7 +15,8 @@ std::vector<Tensor> transposed_convolution_derivative(const DerivativeCall& call
 // To the element that each window has its maximum from, the first of equals.
 std::vector<Tensor> max_pool_derivative(const DerivativeCall& call);
 
-// The matrices are not singular. Eigenvalues must differ where the vectors have cotangents.
+// Matrices must not be singular, except those of determinants. Eigenvalues must differ where the
+// vectors have cotangents.
 std::vector<Tensor> inverse_derivative(const DerivativeCall& call);
 std::vector<Tensor> solve_derivative(const DerivativeCall& call);
 std::vector<Tensor> solve_triangular_derivative(const DerivativeCall& call);
