@@ -1,0 +1,140 @@
+// Functions with a rule for their derivative: the nodes that have the rules, their text, and rules
+// that need other tests than the points of special_points_test.cpp.
+#include "graph/functions/differentiating/ruled_function.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "graph/compile/compile.h"
+#include "graph/differentiating/differentiate.h"
+#include "graph/functions/linear_algebra/solving.h"
+#include "graph/functions/linear_algebra/spectra.h"
+#include "graph/functions/pointwise/arithmetic.h"
+#include "graph/functions/pointwise/elementary.h"
+#include "graph/functions/pointwise/special.h"
+#include "graph/functions/quantisation/qparams.h"
+#include "graph/ir/text.h"
+#include "graph/tensor/capture.h"
+
+namespace tilewright::ruled_functions_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using Doubles = std::vector<double>;
+using Function = std::function<Tensor(const Tensor&)>;
+
+Tensor vector(const Doubles& elements) { return Tensor::from(elements); }
+Function total(Function f) {
+  return [f = std::move(f)](const Tensor& x) { return sum(f(x)); };
+}
+Doubles values(const Tensor& x) { return x.to(f64).to_vector<double>(); }
+void expect_values(const Tensor& x, const Doubles& wanted, double tolerance = 1e-12) {
+  const Doubles got = values(x);
+  ASSERT_EQ(got.size(), wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    EXPECT_TRUE(std::abs(got[i] - wanted[i]) <= tolerance ||
+                (std::isnan(got[i]) && std::isnan(wanted[i])))
+        << i << ": " << got[i] << ", not " << wanted[i];
+}
+void expect_gradient(const Function& f, const Tensor& x, const Doubles& wanted) {
+  expect_values(grad(total(f))(x), wanted);
+  expect_values(compile(grad(total(f)))(x), wanted);
+}
+
+graph::Graph captured(const Function& f) {
+  graph::Capture capture;
+  const Tensor x = capture.placeholder(f64, {3});
+  return capture.finish({f(x)}).graph;
+}
+
+TEST(RuledFunctions, AreNodesOnlyWhereDerivativesAreTaken) {
+  auto f = [](const Tensor& x) { return sum(atan2(x, 1 + x)); };
+  EXPECT_THAT(print(captured(f)), Not(HasSubstr("custom_formula")));
+  EXPECT_THAT(print(captured(grad(f))), HasSubstr("with_rule(rule=atan2, numbers="));
+}
+
+TEST(RuledFunctions, ReadBackFromTheirText) {
+  const graph::Graph graph = captured(grad([](const Tensor& x) {
+    return sum(grad([](const Tensor& y) { return sum(pow(clamp(y, 0.25, 8), 2.5)); })(x));
+  }));
+  const std::string text = print(graph);
+  EXPECT_THAT(text, HasSubstr("with_rule(rule=clamp, numbers=0.25 8, body=<"));
+  EXPECT_EQ(print(graph::parse(text)), text);
+}
+
+TEST(RuledFunctions, NamesWithoutARuleAreErrorsInText) {
+  EXPECT_EQ(graph::rule_named("sqrt of something"), nullptr);
+  EXPECT_THROW(graph::function_with_rule_from_text("rule=no rule, numbers=, body=<>"), Error);
+}
+
+// Slopes are computed in f32, and cotangents have the operands' dtypes.
+TEST(RuledFunctions, TakeFloatsOf16Bits) {
+  for (DType dtype : {bf16, f16}) {
+    const Tensor slope =
+        grad(total([](const Tensor& x) { return erfc(x); }))(vector({0}).to(dtype));
+    EXPECT_EQ(slope.dtype(), dtype);
+    expect_values(slope, {-2 / std::sqrt(M_PI)}, 5e-3);
+  }
+}
+
+// Elements of a branch that is not taken have a gradient of 0, whatever the slope is.
+TEST(RuledFunctions, NothingComesFromABranchThatIsNotTaken) {
+  expect_gradient([](const Tensor& x) { return where(x > 1, acosh(x), x * 0); },
+                  vector({1, 0.5, 2}), {0, 0, 1 / std::sqrt(3.0)});
+}
+
+TEST(RuledFunctions, FakeQuantizationIsPassedStraightThroughWithinItsRange) {
+  auto f = [](const Tensor& x) {
+    return fake_quantize_per_tensor_affine(x, 0.1, 0, {-10, 10}) * vector({2, 2, 2}).to(f32);
+  };
+  expect_gradient(f, vector({0.53, 7, -1}).to(f32), {2, 0, 2});
+}
+
+TEST(RuledFunctions, DeterminantsOfSingularMatricesHaveDerivatives) {
+  const Tensor x = vector({1, 2, 2, 4, 0, 0, 0, 0, 3, 1, 2, 2}).reshape({3, 2, 2});
+  auto f = [](const Tensor& t) { return det(t); };
+  expect_gradient(f, x, {4, -2, -2, 1, 0, 0, 0, 0, 2, -2, -1, 3});
+  expect_gradient(grad(total(f)), x, {1, -1, -1, 1, 1, -1, -1, 1, 1, -1, -1, 1});
+}
+TEST(RuledFunctions, CofactorsOfAMatrixOfRankTwo) {
+  const Tensor x = vector({1, 2, 3, 2, 4, 6, 1, 1, 1}).reshape({3, 3});
+  EXPECT_EQ(det(x).item<double>(), 0);
+  expect_gradient([](const Tensor& t) { return det(t); }, x, {-2, 4, -2, 1, -2, 1, 0, 0, 0});
+}
+
+// The sum of squared values is that of the elements. Projections on the first left and right
+// vectors do not depend on signs; they are compared with central differences.
+TEST(RuledFunctions, SingularValuesAndVectorsHaveDerivatives) {
+  const Tensor x = vector({1, 2, 0, -1, 3, 1}).reshape({3, 2});
+  auto squares = [](const Tensor& t) { return pow(svdvals(t), 2); };
+  expect_values(grad(total(squares))(x), values(x * 2));
+  expect_values(grad(total(grad(total(squares))))(x), {2, 2, 2, 2, 2, 2}, 1e-10);
+  auto projections = [](const Tensor& t) {
+    const SingularValues parts = svd(t);
+    const Tensor u = parts.left.slice(1, 0, 1), v = parts.right.slice(1, 0, 1);
+    return sum(matmul(u, u.transpose(0, 1)) * arange(0, 9, 1, f64).reshape({3, 3})) +
+           sum(matmul(v, v.transpose(0, 1)) * arange(0, 4, 1, f64).reshape({2, 2}));
+  };
+  const Tensor slope = grad(projections)(x);
+  for (int i = 0; i < 6; ++i) {
+    Doubles step(6, 0.0);
+    step[static_cast<std::size_t>(i)] = 1e-6;
+    const Tensor by = vector(step).reshape({3, 2});
+    const double difference = (projections(x + by) - projections(x - by)).item<double>() / 2e-6;
+    EXPECT_NEAR(values(slope)[static_cast<std::size_t>(i)], difference, 1e-7);
+  }
+}
+
+// Cubes of a clamped number, and a power whose base is at the border of its domain.
+TEST(RuledFunctions, RulesHaveDerivativesThemselves) {
+  auto third = [](const Function& f) { return grad(total(grad(total(grad(total(f)))))); };
+  expect_values(third([](const Tensor& x) { return pow(clamp(x, -1, 1), 3); })(vector({0.5, 2})),
+                {6, 0});
+  expect_values(third([](const Tensor& x) { return pow(x, x); })(vector({1})), {3});
+  expect_values(third([](const Tensor& x) { return sinh(x); })(vector({0})), {1});
+}
+
+}  // namespace
+}  // namespace tilewright::ruled_functions_test
