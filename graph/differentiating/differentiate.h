@@ -253,7 +253,7 @@ auto jvp(F f, const T& primal, const T& tangent,
 // in bodies of loops. Without a derivative around it, it is f.
 //
 //   auto block = checkpoint([&](const Tensor& x) { return gelu(matmul(x, a)); });
-//   auto slope = grad([&](const Tensor& x) { return sum(block(block(x))); });
+//   auto of_blocks = grad([&](const Tensor& x) { return sum(block(block(x))); });
 template <typename F>
 auto checkpoint(F f, std::source_location w = std::source_location::current()) {
   return [ f = std::move(f), w ]<typename... Arguments>(
