@@ -116,7 +116,7 @@ void WholeFunction::take_found_plan() {
     std::string consequence;
     if (recording_) {
       recording_.emplace(Recording(found.executable(), arenas_.in(found.device().memory())));
-      consequence = "; launches were recorded anew for them";
+      consequence = "; launches were recorded again for them";
     }
     results_.bind(found);
     return consequence;

@@ -121,7 +121,7 @@ TEST_F(BackgroundTest, TakesTheWinnerBetweenTwoCallsOfManyThreads) {
     EXPECT_NE(fast.report()[0].regions[0].key, before);
     std::string text = fast.explain();
     EXPECT_THAT(text, HasSubstr("1 of 1 programs are other ones now"));
-    EXPECT_EQ(text.find("recorded anew") != std::string::npos,
+    EXPECT_EQ(text.find("recorded again") != std::string::npos,
               mode == tilewright::Mode::reduce_overhead);
     EXPECT_EQ(text.find("the next call"), std::string::npos);
     expect_near(fast(x, w), expected, 1e-4);
