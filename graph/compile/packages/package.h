@@ -39,7 +39,7 @@ struct PackageSignature {
 // Copies share all memory. Thread safe.
 class Package {
  public:
-  // Of its functions, one at least.
+  // Those of its functions, one at least.
   const std::vector<PackageSignature>& signatures() const { return *signatures_; }
   // The results for arguments of one of these signatures, in the memory of the host. An argument
   // that the function writes in place is changed. Raises `Error` "[run_package] ..." for others.
