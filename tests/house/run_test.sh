@@ -358,11 +358,13 @@ said 'the sizes of input "x" may differ: [s0 (0 to 8), 2]; list them by --sizes 
 ends 2 package net.pt2 -o other.twp --inputs named.safetensors --device emulated:sm_80
 said 'the device is emulated:sm_80; packages hold code of the host: --device cpu' err
 # The hashes of weights are compared where that is asked for.
-ends 0 inspect model.twp --verify
+ends 0 package net.pt2 -o whole.twp --inputs named.safetensors
+ends 0 inspect whole.twp --verify
 python3 - <<'PYTHON'
-bytes = bytearray(open("model.twp", "rb").read())
-bytes[-3] ^= 1  # the last blob is a weight
-open("flipped.twp", "wb").write(bytes)
+import struct
+package = bytearray(open("whole.twp", "rb").read())
+package[package.index(struct.pack("<2f", 10, 20))] ^= 1  # the weight
+open("flipped.twp", "wb").write(package)
 PYTHON
 ends 0 inspect flipped.twp
 ends 1 inspect flipped.twp --verify
