@@ -58,7 +58,7 @@ Tensor embedding(const TensorOperand& ids, const Tensor& table,
                  const EmbeddingGradientOptions& gradient) {
   if (!gradient.padding_row && !gradient.scale_by_frequency) return embedding(ids, table);
   const Tensor& index = graph::tensor_of(ids, "embedding");
-  const Tensor& rows = graph::tensor_of({table, ids.where}, "embedding");
+  const Tensor rows = graph::tensor_of({table, ids.where}, "embedding");
   require(is_integer(index.dtype()) && rows.rank() == 2, "[embedding] the ids are ", index.dtype(),
           ", the table is [", rows.shape(), "] (at ", At{ids.where},
           "); integers, and a table [rows, width], are wanted");
