@@ -107,9 +107,8 @@ class Case:
     def wanted(self, run):
         """The gradients to compare: {"in.0": key in the file, or None where it is 0}."""
         refused = self.about.get("refused", {})
-        stored = {key.removesuffix(".samples") for key in self.gradients.entries
-                  if key.startswith(run + "grad.") and not key.endswith(".positions")}
-        wanted = {key.removeprefix(run + "grad."): key for key in stored}
+        wanted = {key.removesuffix(".samples").removeprefix(run + "grad."): key.removesuffix(".samples")
+                  for key in self.gradients.entries if key.startswith(run + "grad.") and not key.endswith(".positions")}
         for key in self.about.get("zero", []) + self.about.get("undifferentiated", []):
             if key.startswith(run) and key not in refused and key not in self.about.get("nan", []):
                 wanted[key.removeprefix(run)] = None
@@ -239,7 +238,8 @@ def main():
     outdated = [name for name, reason in reasons.items() if not reason and name in excused]
     agree = sum(reason is None for reason in reasons.values())
     print(f"{agree} of {len(reasons)} agree, the farthest at {farthest:.2g} of its bound")
-    for reason, count in collections.Counter(filter(None, excuse.values())).most_common():
+    differ = [excuse[name] for name, reason in reasons.items() if reason and excuse[name]]
+    for reason, count in collections.Counter(differ).most_common():
         print(f"  {count} listed: {reason}")
     for name in outdated:
         print(f"{name} is right, and listed in docs/unsupported_gradients.txt")
