@@ -122,6 +122,7 @@ TEST(ManyShapes, TakeNoMoreThanTheirBounds) {
   // Threads that come and go change arenas of malloc, and what is given back in one is no memory
   // for another: the process grows by what is kept once for each, which says nothing of us.
   mallopt(M_ARENA_MAX, 1);
+  finish_compiling();
   const Tensor all = ramp({count});
   Compiled compiled =
       compile([](const Tensor& t) { return t * 2 + 1; }, {.past_limit = PastLimit::replace_oldest});
@@ -208,6 +209,7 @@ TEST(ManyShapes, CodeGoesWithItsLastOwner) {
     return f;
   };
   function_of(1.25);
+  finish_compiling();  // of kernels of other tests
   const std::int64_t alive = dsl::compile_statistics().alive, code = mappings().code_bytes;
   {
     std::vector<Compiled> functions;

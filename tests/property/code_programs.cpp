@@ -105,7 +105,7 @@ std::vector<Model> models() {
       {"rms_norm",
        [=](Capture& c) {
          Tensor x = c.placeholder(bf16, {33, 2048}) + c.placeholder(bf16, {33, 2048});
-         return rms_norm(x, c.placeholder(bf16, {2048}));
+         return rms_norm(x, c.placeholder(bf16, {2048}), 1e-5);
        }},
       {"cross_entropy",
        [](Capture& c) {

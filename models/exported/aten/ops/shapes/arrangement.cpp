@@ -51,6 +51,14 @@ Tensor shaped_as(const Call& call) {
   return call.tensor("self").reshape(call.tensor("other").shape());
 }
 
+Tensor unflattened(const Call& call) {
+  const Tensor x = call.tensor("self");
+  const int axis = call.axis("dim");
+  if (!normalise_axis(axis, x.rank()))
+    call.refuse("dim", concat("is ", axis, "; the tensor is [", x.shape(), "]"));
+  return unflatten(x, axis, call.integers("sizes"));
+}
+
 Tensor turned(const Call& call) {
   Tensor x = call.tensor("self");
   std::vector<int> axes;
@@ -154,8 +162,7 @@ constexpr Operator rows[] = {
     {"aten.reshape_as.default", by<shaped_as>},
     {"aten.view_as.default", by<shaped_as>},
     {"aten.ravel.default", [](const Call& c) { return c.tensor("self").reshape({-1}); }},
-    {"aten.unflatten.int",
-     [](const Call& c) { return unflatten(c.tensor("self"), c.axis("dim"), c.integers("sizes")); }},
+    {"aten.unflatten.int", by<unflattened>},
     {"aten.swapaxes.default",
      [](const Call& c) { return c.tensor("self").transpose(c.axis("axis0"), c.axis("axis1")); }},
     {"aten.swapdims.default", by<transposed>},
