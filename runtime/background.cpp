@@ -1,5 +1,6 @@
 #include "runtime/background.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -13,6 +14,9 @@
 #include <mutex>
 #include <new>
 #include <thread>
+
+// Of the program or shared library that this is linked into.
+extern "C" void* __dso_handle;
 
 namespace tilewright {
 
@@ -139,17 +143,16 @@ Queue& queue() {
 
 // Ends the queue when the main thread ends the process. A job may use objects that were made after
 // the queue, such as LLVM's of the first program that is compiled, and `atexit` would come after
-// their destructors. Objects of a thread are destroyed before all static ones.
-struct EndOfMainThread {
-  EndOfMainThread() {}  // so that there is something to do before main
-  ~EndOfMainThread() {
-    if (has_queue.load()) Queue::end();
-  }
-};
+// their destructors. Objects of a thread are destroyed before all static ones, so this is noted as
+// one of them, once, while the library is loaded. By its name, since a C library need not have it.
 bool watch_main_thread() {
-  if (::getpid() != static_cast<pid_t>(::syscall(SYS_gettid))) return false;
-  thread_local EndOfMainThread end;
-  return true;
+  using Note = int (*)(void (*)(void*), void*, void*);
+  const auto note = reinterpret_cast<Note>(::dlsym(RTLD_DEFAULT, "__cxa_thread_atexit_impl"));
+  if (note == nullptr || ::getpid() != static_cast<pid_t>(::syscall(SYS_gettid))) return false;
+  const auto end = [](void*) {
+    if (has_queue.load()) Queue::end();
+  };
+  return note(end, nullptr, &__dso_handle) == 0;
 }
 [[maybe_unused]] const bool is_main_thread_watched = watch_main_thread();
 

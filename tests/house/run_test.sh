@@ -306,7 +306,7 @@ said 'has no tensor "x", nor "in.0"; the package takes f32 [3x2]' err
 ends 2 run model.twp
 said '--inputs is missing; the package takes 1 tensors' err
 ends 2 run model.twp --inputs named.safetensors --explain
-said 'model.twp is a package; --constant, --mapped and --explain are for models' err
+said 'model.twp is a package; --constant, --mapped, --explain and --gradients are for models' err
 for option in '--mode reduce-overhead' '--device cpu' '--freezing' '--locked plan'; do
   ends 2 run model.twp --inputs named.safetensors $option
   said "model.twp is a package; ${option%% *} is for models, which are compiled" err
