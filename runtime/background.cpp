@@ -15,7 +15,7 @@
 #include <new>
 #include <thread>
 
-// Of the program or shared library that this is linked into.
+// The program or shared library that this is linked into.
 extern "C" void* __dso_handle;
 
 namespace tilewright {
