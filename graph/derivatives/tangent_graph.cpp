@@ -109,17 +109,27 @@ class ForwardSweep {
     return results;
   }
 
-  Values by_composites(const Node& node, const Values& operands) {
-    Graph formula;
-    GraphBuilder builder(formula);
+  // Inputs of a graph of the node alone, which has its line.
+  static std::vector<NodeId> inputs_like(GraphBuilder& builder, const Node& node,
+                                         const Values& operands) {
     builder.set_location(node.where);
     builder.set_origin(node.origin);
     std::vector<NodeId> inputs;
-    std::vector<Term> given;
-    for (const Value& x : operands) {
+    for (const Value& x : operands)
       inputs.push_back(builder.input(x.value.dtype(), x.value.shape()));
-      given.push_back(x.value);
-    }
+    return inputs;
+  }
+  static std::vector<Term> values_of(const Values& operands) {
+    std::vector<Term> values;
+    for (const Value& x : operands) values.push_back(x.value);
+    return values;
+  }
+
+  Values by_composites(const Node& node, const Values& operands) {
+    Graph formula;
+    GraphBuilder builder(formula);
+    const std::vector<NodeId> inputs = inputs_like(builder, node, operands);
+    std::vector<Term> given = values_of(operands);
     formula.outputs = node.attributes.custom->composites(builder, inputs, target_);
     const GradientRequest request{with_tangents(operands), floating_outputs(formula)};
     for (std::size_t i : request.inputs) given.push_back(*operands[i].tangent);
@@ -132,14 +142,8 @@ class ForwardSweep {
   Values by_rule(const Node& node, const Values& operands) {
     Graph single;
     GraphBuilder builder(single);
-    builder.set_location(node.where);
-    builder.set_origin(node.origin);
-    std::vector<NodeId> inputs;
-    std::vector<Term> given;
-    for (const Value& x : operands) {
-      inputs.push_back(builder.input(x.value.dtype(), x.value.shape()));
-      given.push_back(x.value);
-    }
+    const std::vector<NodeId> inputs = inputs_like(builder, node, operands);
+    std::vector<Term> given = values_of(operands);
     single.outputs = builder.results_of(append_like(builder, node, inputs));
     const GradientRequest back{with_tangents(operands), floating_outputs(single)};
     if (back.outputs.empty())
