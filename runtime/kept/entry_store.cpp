@@ -1,5 +1,6 @@
 #include "runtime/kept/entry_store.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "runtime/base/error.h"
@@ -20,8 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 constexpr char magic[8] = {'T', 'W', 'E', 'N', 'T', 'R', 'Y', '2'};
 constexpr std::int64_t largest_file = std::int64_t{256} << 20;
-// On average. Tidying looks at every file of the folder, half a second for 100,000.
-constexpr std::uint64_t keeps_for_each_tidying = 1024;
+// Writing this much tidies a share of the folder once on average: a folder of 100,000 files costs
+// the writer 50 ms then, all of its files would half a second.
+constexpr std::uint64_t bytes_for_each_tidying = 4 << 20;
+constexpr std::string_view shares = "0123456789abcdef";  // by the first digit of a file's name
 constexpr std::chrono::hours unused_before_touched{1};
 
 // Then come the label and the key as text, a line each, and the content.
@@ -76,17 +80,39 @@ struct File {
   fs::file_time_type time;
 };
 
-std::vector<File> files_of(const fs::path& folder, std::string_view extension) {
+fs::file_time_type time_of(const timespec& time) {
+  using namespace std::chrono;
+  return fs::file_time_type::clock::from_sys(
+      sys_time<nanoseconds>(seconds(time.tv_sec) + nanoseconds(time.tv_nsec)));
+}
+
+// Those whose names begin so; one system call for each.
+std::vector<File> files_of(const fs::path& folder, std::string_view extension,
+                           std::string_view beginning = {}) {
   std::vector<File> files;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    std::error_code gone;  // another process removes them too
-    if (at->path().extension() != extension || !at->is_regular_file(gone)) continue;
-    File file{at->path(), static_cast<std::int64_t>(at->file_size(gone)),
-              at->last_write_time(gone)};
-    if (!gone) files.push_back(std::move(file));
+  std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), ::closedir);
+  if (!open) return files;
+  while (const dirent* at = ::readdir(open.get())) {
+    const std::string_view name = at->d_name;
+    if (!name.ends_with(extension) || !name.starts_with(beginning)) continue;
+    struct stat facts {};  // another process removes files too
+    if (::fstatat(::dirfd(open.get()), at->d_name, &facts, 0) != 0 || !S_ISREG(facts.st_mode))
+      continue;
+    files.push_back({folder / name, facts.st_size, time_of(facts.st_mtim)});
   }
   return files;
+}
+
+// Removes those that were used least recently until the others take at most this many bytes.
+void remove_least_used(std::vector<File> files, std::int64_t most_bytes) {
+  std::int64_t all = 0;
+  for (const File& file : files) all += file.bytes;
+  std::ranges::sort(files, {}, &File::time);
+  for (const File& file : files) {
+    if (all <= most_bytes) return;
+    ::unlink(file.path.c_str());
+    all -= file.bytes;
+  }
 }
 
 // The parts of a file that is whole.
@@ -183,7 +209,7 @@ bool EntryStore::write(const Hash& key, std::span<const char> bytes) const {
   } catch (const Error&) {
     is_written = false;
   }
-  if (key.low % keeps_for_each_tidying == 0) tidy();
+  if (key.low % bytes_for_each_tidying < bytes.size()) tidy_a_share(key);
   return is_written;
 }
 
@@ -195,16 +221,17 @@ void EntryStore::tidy(std::int64_t most_bytes) const {
   const fs::path folder = cache_folder(folder_);
   if (folder.empty()) return;
   remove_abandoned(folder, {});
-  std::vector<File> files = files_of(folder, extension_);
-  std::int64_t all = 0;
-  for (const File& file : files) all += file.bytes;
-  std::ranges::sort(files, {}, &File::time);
-  for (const File& file : files) {
-    if (all <= most_bytes) return;
-    std::error_code ignored;
-    fs::remove(file.path, ignored);
-    all -= file.bytes;
-  }
+  remove_least_used(files_of(folder, extension_), most_bytes);
+}
+
+// Keys are hashes, so the shares are about equal. What killed writers left goes with the first.
+void EntryStore::tidy_a_share(const Hash& key) const {
+  const fs::path folder = cache_folder(folder_);
+  if (folder.empty()) return;
+  const std::size_t share = key.low / bytes_for_each_tidying % shares.size();
+  if (share == 0) remove_abandoned(folder, {});
+  remove_least_used(files_of(folder, extension_, shares.substr(share, 1)),
+                    most_kept_bytes / static_cast<std::int64_t>(shares.size()));
 }
 
 std::vector<StoredEntry> EntryStore::entries() const {

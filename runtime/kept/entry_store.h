@@ -6,7 +6,7 @@
 // those above it are checked (runtime/cache_folder.h), and a file must belong to the user, be
 // regular, not be a link, have no other name, and not be writable by others. Against accidents it
 // contains its key, its lengths and a hash. Any other file is treated as absent, and so is one that
-// cannot be read. A folder holds at most `most_kept_bytes`: what was used least recently goes
+// cannot be read. A folder holds about `most_kept_bytes` at most: what was used least recently goes
 // first. Nothing here raises an error but std::bad_alloc; any number of threads and processes may
 // use a folder at once.
 #pragma once
@@ -65,6 +65,7 @@ class EntryStore {
  private:
   std::filesystem::path path_of(const Hash& key) const;
   bool write(const Hash& key, std::span<const char> bytes) const;  // false if it could not
+  void tidy_a_share(const Hash& key) const;
   std::string_view folder_, extension_;
 };
 

@@ -208,6 +208,35 @@ TEST_F(EntryStores, ForgetWhatWasUsedLeastRecentlyWhereThereIsTooMuch) {
   store.tidy(0);
 }
 
+// Large entries tidy at each keep, a sixteenth of the folder: names that begin with one digit.
+TEST_F(EntryStores, TidyAShareOfTheFolderWhereMuchIsKept) {
+  store.keep(key_of(0), "an entry", image_);
+  const auto now = fs::file_time_type::clock::now();
+  std::vector<fs::path> old;
+  for (char digit : std::string("0123456789abcdef"))
+    for (int age : {2, 1}) {  // hours: together a share's files pass its bound, by less than one
+      old.push_back(folder() / concat(digit, "_", age, ".cubin"));
+      std::ofstream(old.back()) << "x";
+      fs::resize_file(old.back(), EntryStore::most_kept_bytes / 16 - (1 << 20));
+      fs::last_write_time(old.back(), now - std::chrono::hours(age));
+    }
+  const std::vector<char> large(5 << 20, 'x');
+  constexpr int keeps = 4;
+  for (int i = 0; i < keeps; ++i) {
+    store.keep(key_of(10 + i), "a large entry", large);
+    EXPECT_EQ(store.find(key_of(10 + i)), large);
+  }
+  int gone = 0;
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    const bool is_there = fs::exists(old[i]);
+    const bool was_first = i % 2 == 0 || is_there || !fs::exists(old[i - 1]);
+    EXPECT_TRUE(was_first) << "the older goes first: " << old[i];
+    gone += is_there ? 0 : 1;
+  }
+  EXPECT_GE(gone, 1);
+  EXPECT_LE(gone, 2 * keeps);
+}
+
 // Damaged ones are among them, so that a person can find their files.
 TEST_F(EntryStores, ListWhatDecidesEachEntry) {
   const EntryKey key = EntryKey().add("code", "a b").add("driver", 12040);
