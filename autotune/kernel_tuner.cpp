@@ -7,6 +7,7 @@
 #include "autotune/database/row/device_record.h"
 #include "autotune/kernel_search.h"
 #include "autotune/policy.h"
+#include "dsl/ir/function.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/launch/device.h"
 #include "runtime/base/error.h"

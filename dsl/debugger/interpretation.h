@@ -22,8 +22,12 @@
 #include <vector>
 
 #include "dsl/debugger/tile_view.h"
-#include "dsl/ir/function.h"
 #include "dsl/language/kernel.h"
+
+namespace tilewright::ir {
+struct Function;
+struct Inst;
+}  // namespace tilewright::ir
 
 namespace tilewright::dsl {
 

@@ -5,11 +5,11 @@
 #include <span>
 
 #include "dsl/interpret/memory.h"
-#include "dsl/ir/function.h"
 #include "runtime/artifact.h"
 
 namespace tilewright::ir {
 
+struct Function;
 struct Observer;  // dsl/interpret/observer.h
 
 // Runs all programs of the grid in order (axis 0 fastest). `arguments` has one entry a parameter.

@@ -11,9 +11,12 @@
 #include <string>
 
 #include "dsl/codegen/host/code_tier.h"
-#include "dsl/ir/function.h"
 #include "dsl/launch/device.h"
 #include "runtime/artifact.h"
+
+namespace tilewright::ir {
+struct Function;
+}  // namespace tilewright::ir
 
 namespace tilewright::dsl {
 

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "dsl/interpret/interpret.h"
+#include "dsl/ir/function.h"
 #include "dsl/language/kernel.h"
 #include "tests/setting.h"
 

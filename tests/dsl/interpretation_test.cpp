@@ -1,5 +1,6 @@
 // Kernels that are run by the interpreter and watched while they are.
 #include "dsl/debugger/interpretation.h"
+#include "dsl/ir/function.h"
 
 #include <gmock/gmock.h>
 

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "dsl/ir/function.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/language/kernel.h"
 #include "dsl/launch/device.h"

@@ -1,4 +1,5 @@
 #include "dsl/language/kernel.h"
+#include "dsl/ir/function.h"
 
 #include <gmock/gmock.h>
 

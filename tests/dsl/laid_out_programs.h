@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "dsl/ir/function.h"
 #include "dsl/ir/text/text.h"
 #include "runtime/base/error.h"
 

@@ -4,6 +4,7 @@
 #include "tests/dsl/mistakes.h"
 
 #include "dsl/debugger/interpretation.h"
+#include "dsl/ir/function.h"
 #include "dsl/language/kernel.h"
 #include "dsl/launch/device.h"
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "dsl/interpret/interpret.h"
+#include "dsl/ir/function.h"
 #include "dsl/language/kernel.h"
 #include "tests/errors.h"
 #include "tests/setting.h"

@@ -14,6 +14,7 @@
 #include <sstream>
 
 #include "dsl/interpret/interpret.h"
+#include "dsl/ir/function.h"
 #include "dsl/ir/text/text.h"
 #include "dsl/language/kernel.h"
 #include "dsl/language/words/math.h"

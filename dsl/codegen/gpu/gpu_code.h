@@ -8,11 +8,14 @@
 
 #include "dsl/codegen/gpu/barrier_audit.h"
 #include "dsl/emulator/options.h"
-#include "dsl/ir/function.h"
 #include "dsl/target/target.h"
 #include "runtime/artifact.h"
 #include "runtime/gpu_code.h"
 #include "runtime/launch_table.h"
+
+namespace tilewright::ir {
+struct Function;
+}  // namespace tilewright::ir
 
 namespace tilewright::dsl::gpu {
 

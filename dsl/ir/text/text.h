@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "dsl/ir/function.h"
-
 namespace tilewright::ir {
+
+struct Function;
 
 std::string print(const Function& function);
 // Each instruction on a line of its own, in the order of for_each_inst, without its bodies.

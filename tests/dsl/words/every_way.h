@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dsl/interpret/interpret.h"
+#include "dsl/ir/function.h"
 #include "dsl/language/kernel.h"
 #include "dsl/launch/compile.h"
 #include "dsl/launch/device.h"

@@ -1,5 +1,6 @@
 // Random numbers of kernels: the published vectors of Philox, and a reference of its own.
 #include "dsl/language/random.h"
+#include "dsl/ir/function.h"
 
 #include <gmock/gmock.h>
 
