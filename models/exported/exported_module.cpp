@@ -17,6 +17,7 @@
 #include "models/exported/program/program.h"
 #include "models/exported/storage_bases.h"
 #include "models/exported/tensor_data.h"
+#include "models/exported/training_mode.h"
 #include "models/files/reader.h"
 #include "models/programs/constants.h"
 #include "models/programs/given_parameters.h"
@@ -267,6 +268,10 @@ const std::vector<ProgramInput>& ExportedModule::inputs() const { return state_-
 const std::vector<std::string>& ExportedModule::outputs() const { return state_->outputs; }
 const std::vector<ProgramOperator>& ExportedModule::operators() const { return state_->operators; }
 const std::string& ExportedModule::torch_version() const { return state_->program.torch_version; }
+const std::string& ExportedModule::file() const { return state_->program.file; }
+std::string ExportedModule::training_operator() const {
+  return exported::training_operator(state_->program);
+}
 
 std::vector<Tensor> ExportedModule::forward(const std::vector<Tensor>& inputs) const {
   return forward_with({}, inputs);
@@ -360,11 +365,15 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
       require(tensor.dtype() == input.facts.dtype && tensor.shape() == wanted, "[load_exported] ",
               program.file, ": tensor \"", excerpt(input.name), "\" is ", tensor.dtype(), " [",
               tensor.shape(), "]; its program has it as ", input.facts.dtype, " [", wanted, "]");
-      const bool is_parameter = input.kind == Input::Kind::parameter;
-      if (!is_parameter) module->register_buffer(tensor);
+      const bool is_parameter = input.kind == Input::Kind::parameter,
+                 is_buffer = input.kind == Input::Kind::buffer;
       if (is_parameter && module->state_->parameters.emplace(input.name, &tensor).second)
         module->register_parameter(input.name, tensor);
-      if (input.kind == Input::Kind::buffer) module->state_->buffers.emplace(input.name, &tensor);
+      if (is_buffer && input.is_persistent)
+        module->register_buffer(input.name, tensor);
+      else if (!is_parameter)
+        module->register_buffer(tensor);
+      if (is_buffer) module->state_->buffers.emplace(input.name, &tensor);
     }
     return module;
   });

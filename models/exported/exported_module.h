@@ -48,9 +48,10 @@ struct ExportedOptions {
   std::map<std::string, Tensor> constants = {};
 };
 
-// Parameters have PyTorch's names ("encoder.layer.0.weight"); buffers move with the module.
-// `forward` writes to buffers where the program does. Not thread safe with itself then; otherwise
-// as any Module.
+// Parameters and buffers have PyTorch's names ("encoder.layer.0.weight", "norm.running_mean"), so
+// that `state()` is PyTorch's state_dict of the exported module and `load` takes one; buffers that
+// are not persistent and constants only move with the module. `forward` writes to buffers where the
+// program does. Not thread safe with itself then; otherwise as any Module.
 class ExportedModule : public ProgramModule {
  public:
   ~ExportedModule() override;
@@ -63,6 +64,10 @@ class ExportedModule : public ProgramModule {
   std::vector<Tensor> forward_with(const std::map<std::string, Tensor>& parameters,
                                    const std::vector<Tensor>& inputs) const override;
   void mark_dynamic_sizes(const std::vector<Tensor>& inputs) const override;
+
+ protected:
+  std::string training_operator() const override;
+  const std::string& file() const override;
 
  private:
   friend std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,

@@ -9,6 +9,7 @@
 #include "models/onnx/control/running.h"
 #include "models/onnx/file/model.h"
 #include "models/onnx/operators/table.h"
+#include "models/onnx/program/training.h"
 #include "models/programs/constants.h"
 #include "models/programs/given_parameters.h"
 #include "models/programs/program_nodes.h"
@@ -146,6 +147,7 @@ struct OnnxModule::State {
   std::vector<ProgramInput> inputs;
   std::vector<std::string> outputs, defaults;
   std::vector<ProgramOperator> operators;
+  std::string trains;  // the first operator that computes as in training
 };
 
 OnnxModule::OnnxModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -156,6 +158,8 @@ const std::vector<std::string>& OnnxModule::outputs() const { return state_->out
 const std::vector<ProgramOperator>& OnnxModule::operators() const { return state_->operators; }
 const std::vector<std::string>& OnnxModule::defaults() const { return state_->defaults; }
 std::int64_t OnnxModule::opset() const { return state_->program.opset; }
+const std::string& OnnxModule::file() const { return state_->program.file; }
+std::string OnnxModule::training_operator() const { return state_->trains; }
 
 std::vector<Tensor> OnnxModule::forward(const std::vector<Tensor>& inputs) const {
   return forward_with({}, inputs);
@@ -209,13 +213,15 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
   programs::require_known(state->operators, "load_onnx", program.file,
                           concat(" in operator set ", program.opset), {"node \"", "\""});
   state->lifetimes = lifetimes_of(program);
+  state->trains = onnx::training_operator(program);
   state->inputs = programs::described_inputs(program.signature);
   for (const onnx::Output& output : program.graph.outputs) state->outputs.push_back(output.name);
   for (const onnx::DefaultInput& each : program.defaults)
     state->defaults.push_back(each.input.name);
   std::unique_ptr<OnnxModule> module(new OnnxModule(std::move(state)));
   const std::vector<bool> are_factors = factors_of(module->state_->program),
-                          are_steps = weight_steps_of(module->state_->program);
+                          are_steps = weight_steps_of(module->state_->program),
+                          have_gradients = onnx::differentiable_values(module->state_->program);
   for (Initializer& initializer : module->state_->program.initializers) {
     Tensor& tensor = module->state_->tensors.emplace_back(std::move(initializer.tensor));
     const auto id = static_cast<std::size_t>(initializer.value);
@@ -229,6 +235,10 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
     if (known && are_steps[id] && (is_floating(tensor.dtype()) || !known->is_zero())) known = {};
     if (known || initializer.name.empty()) {
       module->register_buffer(tensor);
+      continue;
+    }
+    if (is_floating(tensor.dtype()) && !have_gradients[id]) {
+      module->register_buffer(initializer.name, tensor);
       continue;
     }
     module->register_parameter(initializer.name, tensor);

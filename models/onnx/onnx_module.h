@@ -41,9 +41,10 @@ struct OnnxOptions {
   std::map<std::string, Tensor> constants = {};
 };
 
-// Parameters are the model's initializers, under their names, but for integers and flags that are
-// few, and floats (f32, f64) without axes, which are constants: sizes, axes, factors and the like.
-// Thread safe as any Module.
+// Parameters are the model's initializers, under their names. Exceptions are integers and flags
+// that are few and floats (f32, f64) without axes, which are constants (sizes, axes, factors and
+// the like), and floats that no output has a gradient by, as running statistics, which are named
+// buffers. Thread safe as any Module.
 class OnnxModule : public ProgramModule {
  public:
   ~OnnxModule() override;
@@ -58,6 +59,10 @@ class OnnxModule : public ProgramModule {
   std::vector<Tensor> forward_with(const std::map<std::string, Tensor>& parameters,
                                    const std::vector<Tensor>& inputs) const override;
   void mark_dynamic_sizes(const std::vector<Tensor>& inputs) const override;
+
+ protected:
+  std::string training_operator() const override;
+  const std::string& file() const override;
 
  private:
   friend std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,

@@ -73,6 +73,16 @@ class ProgramModule : public Module {
   // Declares the sizes that may differ (mark_dynamic) on example inputs, so that a compiled
   // function is made for all of them at its first call.
   virtual void mark_dynamic_sizes(const std::vector<Tensor>& inputs) const = 0;
+
+  // A program computes in the mode in which it was exported. Raises `Error` where another one is
+  // asked for: `eval()` of a program with operators that compute as in training (dropout,
+  // statistics of the batch), and `train()` of a program without any.
+  void train(bool is_training = true) override;
+
+ protected:
+  // The first operator that computes as in training, for messages; empty if there is none.
+  virtual std::string training_operator() const = 0;
+  virtual const std::string& file() const = 0;
 };
 
 // A summary of a file's program, even if some of its operators are unknown.

@@ -156,6 +156,8 @@ class ProgramReader {
     const auto& [facts, is_complex, unread] = described->second;
     require_read(fields_, unread);
     program_.inputs.push_back({of, id_of(value), name, facts, is_complex});
+    if (const json::Node* persistent = fields_.optional(content, "persistent"))
+      program_.inputs.back().is_persistent = fields_.as_flag(*persistent, "persistent");
     define(id_of(value));
   }
 

@@ -92,6 +92,7 @@ struct Input {
   TensorFacts facts;  // of complex numbers those of their pairs, a last axis of 2
   bool is_complex = false;
   std::optional<SizeExpression> integer = {};  // of the user's that is one: what sizes call it
+  bool is_persistent = true;                   // false: a buffer that PyTorch's state_dict lacks
 };
 // Where the elements of a tensor lie in PyTorch's memory, in elements.
 struct StorageLayout {
