@@ -149,6 +149,25 @@ TEST(ElementLosses, RefuseWhatDoesNotFit) {
   expect_contains(error_of([&] { pairwise_distance(ones({}), ones({})); }), "have no axes");
 }
 
+// PyTorch 2.15 refuses the same, and broadcasts in the last lines.
+TEST(ElementLosses, RefuseTargetsThatWouldBroadcast) {
+  const Tensor x = full({3}, 0.5, f32), column = full({3, 1}, 0.5, f32), one = ones({1});
+  expect_contains(error_of([&] { binary_cross_entropy(x, column); }),
+                  "[binary_cross_entropy] the input is 3, the target 3x1");
+  expect_contains(error_of([&] { binary_cross_entropy_with_logits(x, column); }),
+                  "[binary_cross_entropy_with_logits] the input is 3, the target 3x1");
+  expect_contains(error_of([&] { binary_cross_entropy_with_logits(x, one); }),
+                  "they must have one shape");
+  expect_contains(error_of([&] { soft_margin_loss(x, column); }),
+                  "[soft_margin_loss] the input is 3, the target 3x1");
+  expect_contains(error_of([&] { margin_ranking_loss(x, column, x); }),
+                  "an operand of shape 3x1 is beside the input 3");
+  EXPECT_EQ(soft_margin_loss(x, one, LossReduction::none).shape(), (Shape{3}));
+  EXPECT_EQ(margin_ranking_loss(x, x, one, 0, LossReduction::none).shape(), (Shape{3}));
+  EXPECT_EQ(mse_loss(x, column, LossReduction::none).shape(), (Shape{3, 3}));
+  EXPECT_EQ(binary_cross_entropy_with_logits(x, 1, {}, LossReduction::none).shape(), (Shape{3}));
+}
+
 TEST(Distances, BetweenRows) {
   Tensor a = Tensor::from(Floats{1, 2, 2, 0, 3, 4}, {2, 3}),
          b = Tensor::from(Floats{2, 1, -2, 0, 0, 0}, {2, 3});

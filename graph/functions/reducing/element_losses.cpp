@@ -21,6 +21,16 @@ using graph::Terms;
 
 namespace {
 
+// As in PyTorch, which broadcasts no target here: [N] beside [N, 1] would be a loss of N x N pairs.
+void require_same_shape(std::string_view name, const TensorOperand& x,
+                        const TensorOperand& target) {
+  if (target.is_number) return;
+  const Shape& given = graph::tensor_of(x, name).shape();
+  const Shape& wanted = graph::tensor_of(target, name).shape();
+  require(given == wanted, "[", name, "] the input is ", given, ", the target ", wanted, " (at ",
+          At{x.where}, "); they must have one shape: reshape or expand one of them");
+}
+
 // A loss of the difference from the target.
 template <typename F>
 Tensor loss_of_difference(std::string_view name, const TensorOperand& x,
@@ -120,6 +130,7 @@ Terms with_weights(std::string_view name, const TensorOperand& x, const TensorOp
 
 Tensor binary_cross_entropy(const TensorOperand& x, const TensorOperand& target,
                             const Tensor& weight, LossReduction reduction) {
+  require_same_shape("binary_cross_entropy", x, target);
   constexpr double least = -100;
   auto of_element = [](const Formula& p, const Formula& t) {
     Formula of_one = greater(log(p), p.number(least));
@@ -139,6 +150,7 @@ Tensor binary_cross_entropy_with_logits(const TensorOperand& x, const TensorOper
                                         const Tensor& weight, LossReduction reduction,
                                         const Tensor& pos_weight) {
   constexpr std::string_view name = "binary_cross_entropy_with_logits";
+  require_same_shape(name, x, target);
   const bool has_weight = weight.defined(), counts = pos_weight.defined();
   auto formula = [&](const Terms& terms) {
     const Formula &logit = terms[0], &t = terms[1];
@@ -190,11 +202,21 @@ Tensor gaussian_nll_loss(const TensorOperand& x, const TensorOperand& target,
 Tensor soft_margin_loss(const TensorOperand& x, const TensorOperand& target,
                         LossReduction reduction) {
   auto formula = [](const Terms& t) { return -graph::log_of_sigmoid(t[1] * t[0]); };
-  return computed_loss("soft_margin_loss", loss_terms("soft_margin_loss", {&x, &target}), formula,
-                       reduction);
+  const Terms terms = loss_terms("soft_margin_loss", {&x, &target});
+  if (!target.is_number)
+    require(terms[0].tensor().shape() == x.tensor.shape(), "[soft_margin_loss] the input is ",
+            x.tensor.shape(), ", the target ", target.tensor.shape(), " (at ", At{x.where},
+            "); the target must have the input's shape, or one that expands to it");
+  return computed_loss("soft_margin_loss", terms, formula, reduction);
 }
 Tensor margin_ranking_loss(const TensorOperand& a, const TensorOperand& b,
                            const TensorOperand& target, double margin, LossReduction reduction) {
+  for (const TensorOperand* other : {&b, &target}) {
+    if (other->is_number) continue;
+    require(other->tensor.rank() == a.tensor.rank(), "[margin_ranking_loss] an operand of shape ",
+            other->tensor.shape(), " is beside the input ", a.tensor.shape(), " (at ", At{a.where},
+            "); all must have the same number of axes");
+  }
   auto formula = [&](const Terms& t) { return positive_part(margin - t[2] * (t[0] - t[1])); };
   return computed_loss("margin_ranking_loss", loss_terms("margin_ranking_loss", {&a, &b, &target}),
                        formula, reduction, {margin});

@@ -1,9 +1,10 @@
 // Losses of elements against targets of the same shape, under the names of torch.nn.functional.
 //
-// Operands are floating, broadcast and promote; those of 16 bits are computed in f32, and the
-// result, of the reduction too, is rounded once. Inputs are not clamped to the domain of a loss:
-// one outside gives the value of the formula. Misuse raises `Error`; safe to call from several
-// threads. Losses of classes are in class_losses.h, of distances in distances.h.
+// Operands are floating and promote. They broadcast where PyTorch's do, so that mse_loss of [N] and
+// [N, 1] is that of N x N pairs; cross entropies and margins refuse it. Operands of 16 bits are
+// computed in f32, and the result, of the reduction too, is rounded once. Inputs are not clamped to
+// the domain of a loss: one outside gives the value of the formula. Misuse raises `Error`; safe to
+// call from several threads. Losses of classes are in class_losses.h, of distances in distances.h.
 #pragma once
 
 #include "graph/tensor/tensor.h"

@@ -192,8 +192,8 @@ struct CrossEntropyOptions {
   LossReduction reduction = LossReduction::mean;
   double label_smoothing = 0;  // the share of the target that is spread over all classes
 };
-// The cross entropy of logits [rows, classes] and targets [rows] (i32 or i64), as in PyTorch. A
-// target outside the classes is an Error eagerly and gives some number inside a compiled function.
+// Logits are [rows, classes], targets [rows] (i32, i64 or u8). A target outside the classes is an
+// Error, in a compiled function as far as Options::index_checks says; see class_losses.h for more.
 Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
                      const CrossEntropyOptions& options = {});
 
