@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "graph/ir/user_call.h"
@@ -24,10 +25,20 @@ Tensor kept_tensor(const Tensor& parameter, const Shape& shape, double initial) 
 
 void require_setting(const UpdateRule& rule, const OptimizerSetting& setting, double value,
                      std::source_location w) {
-  const bool fits = value >= setting.least && value < setting.below;
-  require(fits, "[", rule.optimizer, "] ", setting.name, " is ", value, " (at ", describe(w),
-          "); it must be at least ", setting.least,
-          std::isinf(setting.below) ? "" : concat(" and below ", setting.below));
+  const bool fits = value >= setting.least && value > setting.above && value <= setting.most &&
+                    (value < setting.below || std::isinf(setting.below));
+  if (fits) return;
+  std::string range;
+  auto add = [&](const char* bound, double number) {
+    if (!std::isinf(number)) range += concat(range.empty() ? "" : " and ", bound, " ", number);
+  };
+  add("at least",
+      setting.above >= setting.least ? -std::numeric_limits<double>::infinity() : setting.least);
+  add("above", setting.above);
+  add("at most", setting.most);
+  add("below", setting.below);
+  raise_error(concat("[", rule.optimizer, "] ", setting.name, " is ", value, " (at ", describe(w),
+                     "); it must be ", range.empty() ? "a number" : range));
 }
 
 }  // namespace

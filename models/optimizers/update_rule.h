@@ -27,10 +27,13 @@ struct Betas {
   double first = 0.9, second = 0.999;
 };
 
-// A number of a group that can be set between steps: at least `least`, and below `below`.
+// A number of a group that can be set between steps. NaN is in no range.
 struct OptimizerSetting {
   std::string name;
   double value = 0, least = 0, below = std::numeric_limits<double>::infinity();
+  // Narrow the range further: above the one, up to the other.
+  double above = -std::numeric_limits<double>::infinity(),
+         most = std::numeric_limits<double>::infinity();
 };
 
 // A tensor that is kept for each parameter, of the parameter's shape unless another is given.

@@ -14,7 +14,10 @@ struct AdadeltaOptions {
   bool maximize = false;
 
   std::vector<OptimizerSetting> settings() const {
-    return {{"lr", lr}, {"rho", rho}, {"eps", eps}, {"weight_decay", weight_decay}};
+    return {{"lr", lr},
+            {.name = "rho", .value = rho, .most = 1},
+            {"eps", eps},
+            {"weight_decay", weight_decay}};
   }
   std::vector<StateTensor> states(const Shape&) const { return {{"square_avg"}, {"acc_delta"}}; }
   Tensor update(const ParameterUpdate& at) const {

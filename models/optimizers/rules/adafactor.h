@@ -26,12 +26,14 @@ struct AdafactorOptions {
   bool maximize = false;
 
   std::vector<OptimizerSetting> settings() const {
-    std::vector<OptimizerSetting> all = {
-        {"lr", lr},
-        {"beta2_decay", beta2_decay, -std::numeric_limits<double>::infinity()},
-        {"eps2", eps.second},
-        {"d", d},
-        {"weight_decay", weight_decay}};
+    std::vector<OptimizerSetting> all = {{"lr", lr},
+                                         {.name = "beta2_decay",
+                                          .value = beta2_decay,
+                                          .least = -std::numeric_limits<double>::infinity(),
+                                          .most = 0},
+                                         {"eps2", eps.second},
+                                         {"d", d, 1},
+                                         {"weight_decay", weight_decay}};
     if (eps.first) all.push_back({"eps1", *eps.first});
     return all;
   }

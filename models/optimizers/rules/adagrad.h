@@ -4,6 +4,7 @@
 #pragma once
 
 #include "models/optimizers/optimizer.h"
+#include "runtime/base/error.h"
 
 namespace tilewright {
 
@@ -12,6 +13,10 @@ struct AdagradOptions {
   double lr = 1e-2, lr_decay = 0, weight_decay = 0, initial_accumulator_value = 0, eps = 1e-10;
   bool maximize = false;
 
+  void check() const {
+    require(initial_accumulator_value >= 0, "[Adagrad] initial_accumulator_value is ",
+            initial_accumulator_value, "; it must be at least 0");
+  }
   std::vector<OptimizerSetting> settings() const {
     return {{"lr", lr}, {"lr_decay", lr_decay}, {"weight_decay", weight_decay}, {"eps", eps}};
   }

@@ -40,6 +40,14 @@ struct MuonOptions {
   DType products = bf16;
   bool maximize = false;
 
+  void check() const {
+    constexpr int most_steps = 99;
+    require(ns_steps >= 0 && ns_steps <= most_steps, "[Muon] ns_steps is ", ns_steps,
+            "; it must be between 0 and ", most_steps);
+    const auto [a, b, c] = ns_coefficients;
+    require(std::isfinite(a) && std::isfinite(b) && std::isfinite(c), "[Muon] ns_coefficients are ",
+            a, ", ", b, " and ", c, "; they must be finite");
+  }
   void check_parameter(std::string_view parameter, const Tensor& tensor) const {
     require(tensor.rank() == 2, "[Muon] the parameter \"", parameter, "\" is ", tensor.shape(),
             "; only matrices have this update: choose them by trainable_parameters(module, "

@@ -24,8 +24,8 @@ struct RpropOptions {
 
   std::vector<OptimizerSetting> settings() const {
     return {{"lr", lr},
-            {"etaminus", etas.shrink, 0, 1},
-            {"etaplus", etas.grow, 1},
+            {.name = "etaminus", .value = etas.shrink, .below = 1, .above = 0},
+            {.name = "etaplus", .value = etas.grow, .above = 1},
             {"step_size_min", step_sizes.least},
             {"step_size_max", step_sizes.most}};
   }

@@ -4,6 +4,7 @@
 
 #include "graph/functions/pointwise/elementary.h"
 #include "models/optimizers/schedules/lr_schedule.h"
+#include "models/optimizers/schedules/numbers.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::schedules {
@@ -59,6 +60,11 @@ LrSchedule cyclic(const CyclicOptions& options, std::source_location w) {
           "[cyclic] step_size_up is ", options.step_size_up, " and step_size_down ",
           options.step_size_down.value_or(options.step_size_up), " (at ", describe(w),
           "); both must be above 0");
+  detail::require_numbers("cyclic", "base_lr", options.base_lr, w);
+  detail::require_numbers("cyclic", "max_lr", options.max_lr, w);
+  detail::require_numbers("cyclic", "base_momentum", options.base_momentum, w);
+  detail::require_numbers("cyclic", "max_momentum", options.max_momentum, w);
+  detail::require_number("cyclic", "gamma", options.gamma, w);
   return {"cyclic", [options](const ScheduleStep& at) -> ScheduledRates {
             const Tensor height = height_at(options, at.step);
             const double low = options.base_lr.at(at.group, "cyclic");
@@ -75,6 +81,11 @@ LrSchedule one_cycle(const OneCycleOptions& options, std::source_location w) {
   require(options.total_steps > 0 && options.pct_start >= 0 && options.pct_start <= 1,
           "[one_cycle] total_steps is ", options.total_steps, " and pct_start ", options.pct_start,
           " (at ", describe(w), "); the first must be above 0, the second between 0 and 1");
+  detail::require_numbers("one_cycle", "max_lr", options.max_lr, w);
+  detail::require_numbers("one_cycle", "base_momentum", options.base_momentum, w);
+  detail::require_numbers("one_cycle", "max_momentum", options.max_momentum, w);
+  detail::require_positive("one_cycle", "div_factor", options.div_factor, w);
+  detail::require_positive("one_cycle", "final_div_factor", options.final_div_factor, w);
   return {"one_cycle", [options](const ScheduleStep& at) -> ScheduledRates {
             const std::vector<Phase> phases = phases_of(options, at.group);
             const Tensor step = minimum(at.step, phases.back().end);

@@ -5,6 +5,7 @@
 
 #include "graph/functions/pointwise/elementary.h"
 #include "models/optimizers/schedules/lr_schedule.h"
+#include "models/optimizers/schedules/numbers.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -50,6 +51,7 @@ Tensor half_cosine(const Tensor& share) { return (1 + cos(pi * share)) / 2; }
 
 LrSchedule step(const StepOptions& options, std::source_location w) {
   require_steps("step", "step_size", options.step_size, w);
+  detail::require_number("step", "gamma", options.gamma, w);
   const auto size = static_cast<double>(options.step_size);
   return by_factor("step", [gamma = options.gamma, size](const Tensor& t) {
     return pow(gamma, floor(t / size));
@@ -59,6 +61,7 @@ LrSchedule step(const StepOptions& options, std::source_location w) {
 LrSchedule multi_step(const MultiStepOptions& options, std::source_location w) {
   require(std::ranges::all_of(options.milestones, [](std::int64_t m) { return m >= 0; }),
           "[multi_step] a milestone is negative (at ", describe(w), "); steps count from 0");
+  detail::require_number("multi_step", "gamma", options.gamma, w);
   return by_factor("multi_step", [options](const Tensor& t) {
     const Tensor gamma = full({}, options.gamma, f64);
     Tensor factor = full({}, 1, f64);
@@ -71,6 +74,8 @@ LrSchedule multi_step(const MultiStepOptions& options, std::source_location w) {
 LrSchedule constant(const ConstantOptions& options, std::source_location w) {
   require(options.factor >= 0 && options.factor <= 1, "[constant] factor is ", options.factor,
           " (at ", describe(w), "); it must be between 0 and 1");
+  require(options.total_iters >= 0, "[constant] total_iters is ", options.total_iters, " (at ",
+          describe(w), "); it must not be negative");
   return by_factor("constant", [options](const Tensor& t) {
     return where(t < static_cast<double>(options.total_iters), full({}, options.factor, f64), 1.0);
   });
@@ -90,13 +95,13 @@ LrSchedule linear(const LinearOptions& options, std::source_location w) {
 }
 
 LrSchedule exponential(double gamma, std::source_location w) {
-  require(gamma >= 0, "[exponential] gamma is ", gamma, " (at ", describe(w),
-          "); it must not be negative");
+  detail::require_number("exponential", "gamma", gamma, w);
   return by_factor("exponential", [gamma](const Tensor& t) { return pow(gamma, t); });
 }
 
 LrSchedule polynomial(const PolynomialOptions& options, std::source_location w) {
   require_steps("polynomial", "total_iters", options.total_iters, w);
+  detail::require_number("polynomial", "power", options.power, w);
   return by_factor("polynomial", [options](const Tensor& t) {
     const auto total = static_cast<double>(options.total_iters);
     return pow(1 - minimum(t, total) / total, options.power);
@@ -105,6 +110,7 @@ LrSchedule polynomial(const PolynomialOptions& options, std::source_location w) 
 
 LrSchedule cosine_annealing(const CosineAnnealingOptions& options, std::source_location w) {
   require_steps("cosine_annealing", "t_max", options.t_max, w);
+  detail::require_number("cosine_annealing", "eta_min", options.eta_min, w);
   const auto half = static_cast<double>(options.t_max);
   return by_factor(
       "cosine_annealing", [half](const Tensor& t) { return half_cosine(t / half); },
@@ -115,6 +121,7 @@ LrSchedule cosine_annealing_warm_restarts(const WarmRestartsOptions& options,
                                           std::source_location w) {
   require_steps("cosine_annealing_warm_restarts", "t_0", options.t_0, w);
   require_steps("cosine_annealing_warm_restarts", "t_mult", options.t_mult, w);
+  detail::require_number("cosine_annealing_warm_restarts", "eta_min", options.eta_min, w);
   const auto first = static_cast<double>(options.t_0), growth = static_cast<double>(options.t_mult);
   LrSchedule schedule{"cosine_annealing_warm_restarts", {}};
   schedule.rates = [=, least = options.eta_min](const ScheduleStep& at) -> ScheduledRates {

@@ -57,6 +57,7 @@ class PerGroup {
   PerGroup(std::vector<double> numbers) : numbers_(std::move(numbers)) {}
   // Raises `Error` where there are numbers for other groups only.
   double at(std::size_t group, std::string_view schedule) const;
+  const std::vector<double>& numbers() const { return numbers_; }
 
  private:
   std::vector<double> numbers_;

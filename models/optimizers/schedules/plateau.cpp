@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "graph/ir/user_call.h"
+#include "models/optimizers/schedules/numbers.h"
 #include "models/optimizers/schedules/scheduler_state.h"
 #include "runtime/base/error.h"
 
@@ -17,6 +18,12 @@ ReduceLrOnPlateau::ReduceLrOnPlateau(Optimizer& optimizer, const PlateauOptions&
             f64) {
   require(options.factor > 0 && options.factor < 1, "[plateau] factor is ", options.factor, " (at ",
           describe(w), "); it must be above 0 and below 1");
+  detail::require_number("plateau", "threshold", options.threshold, w);
+  detail::require_number("plateau", "eps", options.eps, w);
+  detail::require_numbers("plateau", "min_lr", options.min_lr, w);
+  require(options.patience >= 0 && options.cooldown >= 0, "[plateau] patience is ",
+          options.patience, " and cooldown ", options.cooldown, " (at ", describe(w),
+          "); neither may be negative");
   for (std::size_t group = 0; group < optimizer.group_count(); ++group)
     options.min_lr.at(group, "plateau");
   to(optimizer.steps().device());
