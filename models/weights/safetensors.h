@@ -38,9 +38,13 @@ class Safetensors {
   // Reads a file that is open, and keeps it.
   static Safetensors of(std::shared_ptr<ForeignFile> file, SafetensorsOptions options = {});
 
-  const std::vector<SafetensorsEntry>& entries() const { return entries_; }  // sorted by name
+  // Sorted by name. Those of a temporary would be gone with it: a loop over
+  // `Safetensors::open(path).entries()` does not compile.
+  const std::vector<SafetensorsEntry>& entries() const& { return entries_; }
+  const std::vector<SafetensorsEntry>& entries() const&& = delete;
   const SafetensorsEntry* find(std::string_view name) const;
-  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::map<std::string, std::string>& metadata() const& { return metadata_; }
+  const std::map<std::string, std::string>& metadata() const&& = delete;
 
   // The tensor of that name; raises `Error` if it is missing, or the file has been cut short. With
   // Reading::mapped it shares the mapped memory where that is aligned to 64 bytes (and is in danger

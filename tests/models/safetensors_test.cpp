@@ -15,6 +15,11 @@
 namespace tilewright::safetensors_test {
 namespace {
 
+// Entries of a file that is gone at the end of the expression would be gone too.
+template <typename File>
+concept GivesEntries = requires(File&& file) { std::forward<File>(file).entries(); };
+static_assert(GivesEntries<const Safetensors&> && !GivesEntries<Safetensors>);
+
 using ::testing::HasSubstr;
 using testing::ScratchFolder;
 
