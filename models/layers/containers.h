@@ -46,14 +46,17 @@ class ListIterator {
 // A layer of a Sequential, which is called: net[0](x).
 class SequentialLayer {
  public:
-  SequentialLayer(Module& module, const std::function<Tensor(const Tensor&)>& forward)
-      : module_(module), forward_(forward) {}
-  Tensor operator()(const Tensor& x) const { return forward_(x); }
+  using Forward = std::function<Tensor(const Tensor&, std::source_location)>;
+  SequentialLayer(Module& module, const Forward& forward) : module_(module), forward_(forward) {}
+  Tensor operator()(const Tensor& x,
+                    std::source_location w = std::source_location::current()) const {
+    return forward_(x, w);
+  }
   operator Module&() const { return module_; }
 
  private:
   Module& module_;
-  const std::function<Tensor(const Tensor&)>& forward_;
+  const Forward& forward_;
 };
 
 }  // namespace detail
@@ -124,7 +127,14 @@ class Sequential : public Module {
     auto layer = std::make_unique<Layer>(std::forward<Arguments>(arguments)...);
     Layer& added = *layer;
     register_module(std::to_string(steps_.size()), added);
-    steps_.push_back([&added](const Tensor& x) -> Tensor { return added.forward(x); });
+    steps_.push_back([&added](const Tensor& x, [[maybe_unused]] std::source_location w) -> Tensor {
+      if constexpr (requires { added.forward(x, w); })
+        return added.forward(x, w);
+      else if constexpr (requires { added.forward(x, {}, w); })  // masks, say
+        return added.forward(x, {}, w);
+      else
+        return added.forward(x);
+    });
     layers_.push_back(std::move(layer));
     count_ = layers_.size();
     return added;
@@ -134,6 +144,11 @@ class Sequential : public Module {
   template <std::derived_from<Module> Layer, typename A>
   Layer& add(A&& a, const typename Layer::Options& options) {
     return add<Layer, A, const typename Layer::Options&>(std::forward<A>(a), options);
+  }
+  template <std::derived_from<Module> Layer, typename A, typename B>
+  Layer& add(A&& a, B&& b, const typename Layer::Options& options) {
+    return add<Layer, A, B, const typename Layer::Options&>(std::forward<A>(a), std::forward<B>(b),
+                                                            options);
   }
   template <std::derived_from<Module> Layer, typename A, typename B, typename C>
   Layer& add(A&& a, B&& b, C&& c, const typename Layer::Options& options) {
@@ -160,16 +175,20 @@ class Sequential : public Module {
             layers_.size(), "; name one that was added");
     return {i.enter(*layers_[i.index()]), steps_[i.index()]};
   }
-  Tensor forward(const Tensor& x) const {
+  // Layers that take a line, as the library's do, get that of this call.
+  Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const {
     Tensor y = x;
-    for (std::size_t i = 0; i < size(); ++i) {
+    for (std::size_t i = 0; i < size(w); ++i) {
       detail::BlockIndex step(i);
       step.enter(*layers_[i]);
-      y = steps_[i](y);
+      y = steps_[i](y, w);
     }
     return y;
   }
-  Tensor operator()(const Tensor& x) const { return forward(x); }
+  Tensor operator()(const Tensor& x,
+                    std::source_location w = std::source_location::current()) const {
+    return forward(x, w);
+  }
   bool is_list() const override { return true; }
 
  private:
@@ -180,7 +199,7 @@ class Sequential : public Module {
     for (std::size_t i = 0; i < count; ++i) add_one(*this);
   }
   std::vector<std::unique_ptr<Module>> layers_;
-  std::vector<std::function<Tensor(const Tensor&)>> steps_;
+  std::vector<detail::SequentialLayer::Forward> steps_;
   Guarded<std::size_t> count_{0, "the number of layers"};
 };
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <source_location>
 #include <utility>
 
 #include "graph/functions/pointwise/activations.h"
@@ -33,6 +34,23 @@ class Apply : public Module {
   std::function<Tensor(const Tensor& x)> function_;
 };
 
+// A function of the library as a layer: its errors and nodes have the line of the layer's call.
+class FunctionLayer : public Module {
+ public:
+  Tensor forward(const Tensor& x, std::source_location w = std::source_location::current()) const;
+  Tensor operator()(const Tensor& x,
+                    std::source_location w = std::source_location::current()) const {
+    return forward(x, w);
+  }
+
+ protected:
+  explicit FunctionLayer(std::function<Tensor(const Tensor& x)> function)
+      : function_(std::move(function)) {}
+
+ private:
+  std::function<Tensor(const Tensor& x)> function_;
+};
+
 class Identity : public Module {
  public:
   Tensor forward(const Tensor& x) const { return x; }
@@ -40,79 +58,79 @@ class Identity : public Module {
 };
 
 // Makes one axis of those from `first` to `last`.
-class Flatten : public Apply {
+class Flatten : public FunctionLayer {
  public:
   explicit Flatten(int first = 1, int last = -1)
-      : Apply([=](const Tensor& x) { return flatten(x, first, last); }) {}
+      : FunctionLayer([=](const Tensor& x) { return flatten(x, first, last); }) {}
 };
 
-class Relu : public Apply {
+class Relu : public FunctionLayer {
  public:
-  Relu() : Apply([](const Tensor& x) { return relu(x); }) {}
+  Relu() : FunctionLayer([](const Tensor& x) { return relu(x); }) {}
 };
-class LeakyRelu : public Apply {
+class LeakyRelu : public FunctionLayer {
  public:
   explicit LeakyRelu(double negative_slope = 0.01)
-      : Apply([=](const Tensor& x) { return leaky_relu(x, negative_slope); }) {}
+      : FunctionLayer([=](const Tensor& x) { return leaky_relu(x, negative_slope); }) {}
 };
-class Elu : public Apply {
+class Elu : public FunctionLayer {
  public:
-  explicit Elu(double alpha = 1) : Apply([=](const Tensor& x) { return elu(x, alpha); }) {}
+  explicit Elu(double alpha = 1) : FunctionLayer([=](const Tensor& x) { return elu(x, alpha); }) {}
 };
-class Gelu : public Apply {
+class Gelu : public FunctionLayer {
  public:
   explicit Gelu(GeluForm form = GeluForm::erf)
-      : Apply([=](const Tensor& x) { return gelu(x, form); }) {}
+      : FunctionLayer([=](const Tensor& x) { return gelu(x, form); }) {}
 };
-class Silu : public Apply {
+class Silu : public FunctionLayer {
  public:
-  Silu() : Apply([](const Tensor& x) { return silu(x); }) {}
+  Silu() : FunctionLayer([](const Tensor& x) { return silu(x); }) {}
 };
-class Hardswish : public Apply {
+class Hardswish : public FunctionLayer {
  public:
-  Hardswish() : Apply([](const Tensor& x) { return hardswish(x); }) {}
+  Hardswish() : FunctionLayer([](const Tensor& x) { return hardswish(x); }) {}
 };
-class Sigmoid : public Apply {
+class Sigmoid : public FunctionLayer {
  public:
-  Sigmoid() : Apply([](const Tensor& x) { return sigmoid(x); }) {}
+  Sigmoid() : FunctionLayer([](const Tensor& x) { return sigmoid(x); }) {}
 };
-class Tanh : public Apply {
+class Tanh : public FunctionLayer {
  public:
-  Tanh() : Apply([](const Tensor& x) { return tanh(x); }) {}
+  Tanh() : FunctionLayer([](const Tensor& x) { return tanh(x); }) {}
 };
-class Softmax : public Apply {
+class Softmax : public FunctionLayer {
  public:
-  explicit Softmax(int axis) : Apply([=](const Tensor& x) { return softmax(x, axis); }) {}
+  explicit Softmax(int axis) : FunctionLayer([=](const Tensor& x) { return softmax(x, axis); }) {}
 };
 
 // Pools over the last two axes of [N, C, height, width]; a stride that is not given is the kernel.
-class MaxPool2d : public Apply {
+class MaxPool2d : public FunctionLayer {
  public:
   using Options = MaxPoolOptions;
   explicit MaxPool2d(Shape kernel, MaxPoolOptions options = {})
-      : Apply([=](const Tensor& x) { return max_pool2d(x, kernel, options); }) {}
+      : FunctionLayer([=](const Tensor& x) { return max_pool2d(x, kernel, options); }) {}
   explicit MaxPool2d(std::int64_t kernel, MaxPoolOptions options = {})
       : MaxPool2d(Shape{kernel}, std::move(options)) {}
 };
-class AvgPool2d : public Apply {
+class AvgPool2d : public FunctionLayer {
  public:
   using Options = AveragePoolOptions;
   explicit AvgPool2d(Shape kernel, AveragePoolOptions options = {})
-      : Apply([=](const Tensor& x) { return avg_pool2d(x, kernel, options); }) {}
+      : FunctionLayer([=](const Tensor& x) { return avg_pool2d(x, kernel, options); }) {}
   explicit AvgPool2d(std::int64_t kernel, AveragePoolOptions options = {})
       : AvgPool2d(Shape{kernel}, std::move(options)) {}
 };
 // Into so many parts along each of both axes.
-class AdaptiveAvgPool2d : public Apply {
+class AdaptiveAvgPool2d : public FunctionLayer {
  public:
   explicit AdaptiveAvgPool2d(Shape parts)
-      : Apply([=](const Tensor& x) { return adaptive_avg_pool2d(x, parts); }) {}
+      : FunctionLayer([=](const Tensor& x) { return adaptive_avg_pool2d(x, parts); }) {}
   explicit AdaptiveAvgPool2d(std::int64_t parts) : AdaptiveAvgPool2d(Shape{parts, parts}) {}
 };
-class Upsample : public Apply {
+class Upsample : public FunctionLayer {
  public:
   explicit Upsample(InterpolateOptions options)
-      : Apply([=](const Tensor& x) { return interpolate(x, options); }) {}
+      : FunctionLayer([=](const Tensor& x) { return interpolate(x, options); }) {}
 };
 
 }  // namespace tilewright

@@ -10,6 +10,7 @@
 #include "graph/compile/compile.h"
 #include "models/decoder/attention.h"
 #include "models/layers/containers.h"
+#include "models/layers/stateless.h"
 #include "tests/errors.h"
 #include "tests/models/folders.h"
 #include "tests/models/random_tensors.h"
@@ -117,6 +118,31 @@ TEST(Sequential, HasLayersThatAreCalledByTheirNumbers) {
   EXPECT_EQ(first.parameter_count(), 12);
   EXPECT_EQ(error_of([&] { model[2](x); }),
             "[Sequential] there is no layer 2 among 2; name one that was added");
+}
+
+// Those of layers, of functions as layers, and of layers within layers.
+TEST(Sequential, ErrorsNameTheLineOfItsCall) {
+  Sequential inner;
+  inner.add<Linear>(4, 2);
+  struct Nested : Module {
+    explicit Nested(Sequential& part) : part(part) { register_module("part", part); }
+    Tensor forward(const Tensor& x,
+                   std::source_location w = std::source_location::current()) const {
+      return part.forward(x, w);
+    }
+    Sequential& part;
+  };
+  Sequential model, pooled;
+  model.add<Relu>();
+  model.add<Nested>(inner);
+  pooled.add<MaxPool2d>(2);
+  const Tensor x = random_tensor({3, 5}, 2);
+  const auto line = [](const std::source_location& w) {
+    return concat("layers_test.cpp:", w.line());
+  };
+  expect_contains(error_of([&] { model(x); }), line(std::source_location::current()));
+  expect_contains(error_of([&] { pooled(x); }), line(std::source_location::current()));
+  expect_contains(error_of([&] { pooled[0](x); }), line(std::source_location::current()));
 }
 
 struct Doubled : CallableModule<Doubled> {
