@@ -80,4 +80,36 @@ qb, kb, vb = r(2, 3, 8), r(2, 3, 6), r(2, 3, 4)
 hidden = torch.triu(torch.ones(3, 3, dtype=torch.bool), 1)
 write("attention_widths", nn.MultiheadAttention(8, 4, kdim=6, vdim=4, batch_first=True), [qb, kb, vb],
       call=lambda m: m(qb, kb, vb, attn_mask=hidden, is_causal=True, need_weights=False)[0])
+write("softplus", nn.Softplus(2, 1.5), [r(3, 4)])
+write("mish", nn.Mish(), [r(3, 4)])
+write("relu6", nn.ReLU6(), [4 * r(3, 4)])
+write("max_pool3d", nn.MaxPool3d((2, 3, 2), stride=2, padding=1), [r(2, 2, 5, 6, 4)])
+ids = torch.tensor([[1, 4, 2], [0, 2, 3]])
+write("bag_mean", nn.EmbeddingBag(5, 3), [ids])
+flat, offsets, weights = torch.tensor([1, 4, 2, 0, 3, 2]), torch.tensor([0, 2, 2, 6]), r(6)
+write("bag_sum", nn.EmbeddingBag(5, 3, mode="sum", include_last_offset=True, padding_idx=2), [flat, offsets, weights],
+      call=lambda m: m(flat, offsets, per_sample_weights=weights))
+write("bag_max", nn.EmbeddingBag(5, 3, mode="max"), [ids])
+a, b = r(4, 2, 3), r(4, 2, 5)
+write("bilinear", nn.Bilinear(3, 5, 2), [a, b], call=lambda m: m(a, b))
+write("encoder", nn.TransformerEncoderLayer(8, 2, 12), [r(5, 2, 8)])
+x, hides = r(2, 5, 8), torch.tensor([[False, False, False, True, True], [False] * 5])
+ahead = torch.nn.Transformer.generate_square_subsequent_mask(5)
+write("encoder_first", nn.TransformerEncoderLayer(8, 4, 6, activation="gelu", batch_first=True, norm_first=True, bias=False,
+                                                  layer_norm_eps=1e-3), [x, hides.float()],
+      call=lambda m: m(x, src_mask=ahead, src_key_padding_mask=torch.zeros(2, 5).masked_fill(hides, float("-inf")),
+                       is_causal=True))
+
+
+def packed(module, x, lengths, batch_first):
+    given = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=batch_first, enforce_sorted=False)
+    output, state = module(given)
+    return nn.utils.rnn.pad_packed_sequence(output, batch_first=batch_first, total_length=x.shape[int(batch_first)])[0], state
+
+
+lengths = torch.tensor([2, 5, 3])
+xt, xb = r(5, 3, 3), r(3, 5, 3)
+write("lstm_packed", nn.LSTM(3, 4, num_layers=2, bidirectional=True), [xt, lengths],
+      call=lambda m: packed(m, xt, lengths, False))
+write("gru_packed", nn.GRU(3, 4, batch_first=True), [xb, lengths], call=lambda m: packed(m, xb, lengths, True))
 save_file({name: t.clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}, sys.argv[1])

@@ -2,7 +2,9 @@
 
 #include <cmath>
 
+#include "graph/functions/creation.h"
 #include "graph/functions/random/random.h"
+#include "graph/functions/reducing/products.h"
 #include "graph/ir/location.h"
 #include "models/layers/random.h"
 #include "runtime/base/error.h"
@@ -103,6 +105,53 @@ Tensor Embedding::forward(const Tensor& ids, source_location w) const {
           ids.defined() ? concat(ids.dtype(), " ", ids.shape()) : "an undefined tensor", " (at ",
           describe(w), "); integers are needed");
   return embedding({ids, w}, weight);
+}
+
+EmbeddingBag::EmbeddingBag(std::int64_t count, std::int64_t width,
+                           const EmbeddingBagOptions& options, source_location w)
+    : options_(options) {
+  require_sizes("embedding_bag", w, count, width);
+  const std::int64_t ignored = options.ignored_row.value_or(0);
+  require(ignored >= 0 && ignored < count, "[embedding_bag] the ignored row is ", ignored, " (at ",
+          describe(w), "); the table has ", count, " rows");
+  weight = Tensor::empty({count, width}, options.layer.dtype, options.layer.device);
+  register_parameter("weight", weight);
+  if (options.layer.init == Init::none) return;
+  fill_normal(weight, 0, 1, next_random_stream());
+  if (!options.ignored_row) return;
+  Tensor row = weight.slice(0, ignored, ignored + 1);
+  row.copy_from(zeros({1, width}, weight.dtype()).to(weight.device()));
+}
+
+Tensor EmbeddingBag::forward(const Tensor& ids, const Tensor& offsets, const Tensor& weights,
+                             source_location w) const {
+  return embedding_bag({ids, w}, weight, offsets,
+                       {.mode = options_.mode,
+                        .weights = weights,
+                        .has_last_offset = options_.has_last_offset,
+                        .ignored_row = options_.ignored_row});
+}
+
+Bilinear::Bilinear(std::int64_t in_a, std::int64_t in_b, std::int64_t out, bool has_bias,
+                   const LayerOptions& options, source_location w) {
+  require_sizes("bilinear", w, in_a, in_b);
+  require_sizes("bilinear", w, out);
+  weight = Tensor::empty({out, in_a, in_b}, options.dtype, options.device);
+  register_parameter("weight", weight);
+  if (has_bias) {
+    bias = Tensor::empty({out}, options.dtype, options.device);
+    register_parameter("bias", bias);
+  }
+  if (options.init == Init::none) return;
+  const double bound = 1 / std::sqrt(static_cast<double>(in_a));
+  fill_uniform(weight, -bound, bound, next_random_stream());
+  if (has_bias) fill_uniform(bias, -bound, bound, next_random_stream());
+}
+
+Tensor Bilinear::forward(const Tensor& a, const Tensor& b, source_location w) const {
+  require_width("bilinear", path(), a, weight.size(1), w);
+  require_width("bilinear", path(), b, weight.size(2), w);
+  return bilinear({a, w}, b, weight, bias);
 }
 
 std::int64_t parameter_count(NormKind kind, std::int64_t width) {

@@ -10,6 +10,7 @@
 #include <source_location>
 #include <string_view>
 
+#include "graph/functions/indexing/embedding_bag.h"
 #include "graph/functions/random/generator.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/tensor.h"
@@ -63,6 +64,13 @@ class Conv1D : public Linear {
          std::source_location w = std::source_location::current());
 };
 
+struct EmbeddingBagOptions {
+  BagMode mode = BagMode::mean;
+  bool has_last_offset = false;                  // the last offset is the end, and no bag's
+  std::optional<std::int64_t> ignored_row = {};  // PyTorch's padding_idx; initially 0
+  LayerOptions layer = {};
+};
+
 // Rows of a table. Initially normal, deviation 1.
 class Embedding : public Module {
  public:
@@ -75,6 +83,43 @@ class Embedding : public Module {
     return forward(ids, w);
   }
   Tensor weight;
+};
+
+// Sums, means or maxima of rows of a table, a bag of rows each. Initially normal, deviation 1.
+class EmbeddingBag : public Module {
+ public:
+  using Options = EmbeddingBagOptions;
+  EmbeddingBag(std::int64_t count, std::int64_t width, const EmbeddingBagOptions& options = {},
+               std::source_location w = std::source_location::current());
+  // integers [bags, m], or [n] with the offsets [bags] where bags begin, -> [bags, width]; weights
+  // of the indices' shape are for sums
+  Tensor forward(const Tensor& ids, const Tensor& offsets = {}, const Tensor& weights = {},
+                 std::source_location w = std::source_location::current()) const;
+  Tensor operator()(const Tensor& ids, const Tensor& offsets = {}, const Tensor& weights = {},
+                    std::source_location w = std::source_location::current()) const {
+    return forward(ids, offsets, weights, w);
+  }
+  Tensor weight;
+
+ private:
+  EmbeddingBagOptions options_;
+};
+
+// y = a W b + c for each row of two inputs, W [out, of a, of b]. Initially uniform in +-1/sqrt(of
+// a).
+class Bilinear : public Module {
+ public:
+  Bilinear(std::int64_t in_a, std::int64_t in_b, std::int64_t out, bool bias = true,
+           const LayerOptions& options = {},
+           std::source_location w = std::source_location::current());
+  // [.., of a] and [.., of b] -> [.., out]
+  Tensor forward(const Tensor& a, const Tensor& b,
+                 std::source_location w = std::source_location::current()) const;
+  Tensor operator()(const Tensor& a, const Tensor& b,
+                    std::source_location w = std::source_location::current()) const {
+    return forward(a, b, w);
+  }
+  Tensor weight, bias;  // no bias: undefined
 };
 
 enum class NormKind : std::uint8_t {

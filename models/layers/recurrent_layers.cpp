@@ -59,8 +59,10 @@ bool RecurrentLayer::is_dropping(source_location w) const {
   return options_.dropout > 0 && options_.layers > 1 && is_training_.get(w);
 }
 
-RecurrentOptions RecurrentLayer::function_options() const {
+RecurrentOptions RecurrentLayer::function_options(const Tensor& x, const Tensor& lengths) const {
   RecurrentOptions options;
+  if (lengths.defined())
+    options.lengths = x.rank() == 2 && lengths.rank() == 0 ? lengths.unsqueeze(0) : lengths;
   options.bidirectional = options_.bidirectional;
   options.batch_first = options_.batch_first;
   return options;
@@ -116,12 +118,14 @@ std::vector<Tensor> RecurrentLayer::run(const Tensor& x, const std::vector<State
   return results;
 }
 
-LstmResult Lstm::forward(const Tensor& x, const LstmState& initial, source_location w) const {
+LstmResult Lstm::forward(const Tensor& x, const LstmState& initial, const Tensor& lengths,
+                         source_location w) const {
   const std::vector<Tensor> results = run(
       x, {{initial.hidden, state_size()}, {initial.cell, hidden_}},
       [&](const Tensor& rows, const std::vector<Tensor>& states,
           const std::vector<RecurrentWeights>& weights) -> std::vector<Tensor> {
-        LstmResult r = lstm({rows, w}, {states[0], states[1]}, weights, function_options());
+        LstmResult r =
+            lstm({rows, w}, {states[0], states[1]}, weights, function_options(x, lengths));
         return {r.output, r.hidden, r.cell};
       },
       w);
@@ -129,12 +133,12 @@ LstmResult Lstm::forward(const Tensor& x, const LstmState& initial, source_locat
 }
 
 std::pair<Tensor, Tensor> Gru::forward(const Tensor& x, const Tensor& initial,
-                                       source_location w) const {
+                                       const Tensor& lengths, source_location w) const {
   const std::vector<Tensor> results = run(
       x, {{initial, hidden_}},
       [&](const Tensor& rows, const std::vector<Tensor>& states,
           const std::vector<RecurrentWeights>& weights) -> std::vector<Tensor> {
-        auto [output, hidden] = gru({rows, w}, states[0], weights, function_options());
+        auto [output, hidden] = gru({rows, w}, states[0], weights, function_options(x, lengths));
         return {output, hidden};
       },
       w);
@@ -142,13 +146,14 @@ std::pair<Tensor, Tensor> Gru::forward(const Tensor& x, const Tensor& initial,
 }
 
 std::pair<Tensor, Tensor> Rnn::forward(const Tensor& x, const Tensor& initial,
-                                       source_location w) const {
+                                       const Tensor& lengths, source_location w) const {
   const auto function = activation_ == RnnActivation::tanh ? rnn_tanh : rnn_relu;
   const std::vector<Tensor> results = run(
       x, {{initial, hidden_}},
       [&](const Tensor& rows, const std::vector<Tensor>& states,
           const std::vector<RecurrentWeights>& weights) -> std::vector<Tensor> {
-        auto [output, hidden] = function({rows, w}, states[0], weights, function_options());
+        auto [output, hidden] =
+            function({rows, w}, states[0], weights, function_options(x, lengths));
         return {output, hidden};
       },
       w);

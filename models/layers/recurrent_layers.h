@@ -3,9 +3,12 @@
 // the same with "_reverse" for the second direction.
 //
 // Sequences are [T, N, inputs], [N, T, inputs] where `batch_first`, or [T, inputs]; states
-// [layers * directions, N, hidden], or without N. Weights are initially uniform in
-// +-1/sqrt(hidden). Misuse raises `Error` with the caller's line and, where the layer is registered
-// in a module, its name there. The functions are those of graph/functions/recurrent/recurrent.h.
+// [layers * directions, N, hidden], or without N. `lengths` [N], i32 or i64, are the steps of each
+// sequence that count, for which PyTorch packs sequences (pack_padded_sequence): outputs behind
+// them are 0, and the last states are those of the last step that counts. Weights are initially
+// uniform in +-1/sqrt(hidden). Misuse raises `Error` with the caller's line and, where the layer is
+// registered in a module, its name there. The functions are those of
+// graph/functions/recurrent/recurrent.h.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +59,7 @@ class RecurrentLayer : public Module {
                                         const std::vector<RecurrentWeights>& weights)>;
   std::vector<Tensor> run(const Tensor& x, const std::vector<State>& initial, const Layer& layer,
                           std::source_location w) const;
-  RecurrentOptions function_options() const;
+  RecurrentOptions function_options(const Tensor& x, const Tensor& lengths) const;
   std::int64_t state_size() const {
     return options_.projection > 0 ? options_.projection : hidden_;
   }
@@ -79,11 +82,11 @@ class Lstm : public RecurrentLayer {
   Lstm(std::int64_t inputs, std::int64_t hidden, const RecurrentLayerOptions& options = {},
        std::source_location w = std::source_location::current())
       : RecurrentLayer("lstm", 4, inputs, hidden, options, w) {}
-  LstmResult forward(const Tensor& x, const LstmState& initial = {},
+  LstmResult forward(const Tensor& x, const LstmState& initial = {}, const Tensor& lengths = {},
                      std::source_location w = std::source_location::current()) const;
-  LstmResult operator()(const Tensor& x, const LstmState& initial = {},
+  LstmResult operator()(const Tensor& x, const LstmState& initial = {}, const Tensor& lengths = {},
                         std::source_location w = std::source_location::current()) const {
-    return forward(x, initial, w);
+    return forward(x, initial, lengths, w);
   }
 };
 
@@ -94,11 +97,12 @@ class Gru : public RecurrentLayer {
       std::source_location w = std::source_location::current())
       : RecurrentLayer("gru", 3, inputs, hidden, options, w) {}
   std::pair<Tensor, Tensor> forward(const Tensor& x, const Tensor& initial = {},
+                                    const Tensor& lengths = {},
                                     std::source_location w = std::source_location::current()) const;
   std::pair<Tensor, Tensor> operator()(
-      const Tensor& x, const Tensor& initial = {},
+      const Tensor& x, const Tensor& initial = {}, const Tensor& lengths = {},
       std::source_location w = std::source_location::current()) const {
-    return forward(x, initial, w);
+    return forward(x, initial, lengths, w);
   }
 };
 
@@ -112,11 +116,12 @@ class Rnn : public RecurrentLayer {
       std::source_location w = std::source_location::current())
       : RecurrentLayer("rnn", 1, inputs, hidden, options, w), activation_(activation) {}
   std::pair<Tensor, Tensor> forward(const Tensor& x, const Tensor& initial = {},
+                                    const Tensor& lengths = {},
                                     std::source_location w = std::source_location::current()) const;
   std::pair<Tensor, Tensor> operator()(
-      const Tensor& x, const Tensor& initial = {},
+      const Tensor& x, const Tensor& initial = {}, const Tensor& lengths = {},
       std::source_location w = std::source_location::current()) const {
-    return forward(x, initial, w);
+    return forward(x, initial, lengths, w);
   }
 
  private:

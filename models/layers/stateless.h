@@ -98,6 +98,19 @@ class Tanh : public FunctionLayer {
  public:
   Tanh() : FunctionLayer([](const Tensor& x) { return tanh(x); }) {}
 };
+class Softplus : public FunctionLayer {
+ public:
+  explicit Softplus(double beta = 1, double threshold = 20)
+      : FunctionLayer([=](const Tensor& x) { return softplus(x, beta, threshold); }) {}
+};
+class Mish : public FunctionLayer {
+ public:
+  Mish() : FunctionLayer([](const Tensor& x) { return mish(x); }) {}
+};
+class Relu6 : public FunctionLayer {
+ public:
+  Relu6() : FunctionLayer([](const Tensor& x) { return relu6(x); }) {}
+};
 class Softmax : public FunctionLayer {
  public:
   explicit Softmax(int axis) : FunctionLayer([=](const Tensor& x) { return softmax(x, axis); }) {}
@@ -111,6 +124,13 @@ class MaxPool2d : public FunctionLayer {
       : FunctionLayer([=](const Tensor& x) { return max_pool2d(x, kernel, options); }) {}
   explicit MaxPool2d(std::int64_t kernel, MaxPoolOptions options = {})
       : MaxPool2d(Shape{kernel}, std::move(options)) {}
+};
+// Over the last three axes of [N, C, depth, height, width].
+class MaxPool3d : public FunctionLayer {
+ public:
+  using Options = MaxPoolOptions;
+  explicit MaxPool3d(Sizes kernel, MaxPoolOptions options = {})
+      : FunctionLayer([=](const Tensor& x) { return max_pool3d(x, kernel, options); }) {}
 };
 class AvgPool2d : public FunctionLayer {
  public:

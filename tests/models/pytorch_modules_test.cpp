@@ -14,6 +14,7 @@
 #include "models/layers/norms.h"
 #include "models/layers/recurrent_layers.h"
 #include "models/layers/stateless.h"
+#include "models/layers/transformer.h"
 #include "models/weights/safetensors.h"
 #include "tests/errors.h"
 #include "tests/source_folder.h"
@@ -124,6 +125,72 @@ TEST(PyTorchModules, NormsAreTheSameEvaluatedAndTrained) {
   expect_as_pytorch("group_norm", group);
   InstanceNorm2d instance(3, 1e-5, true);
   expect_as_pytorch("instance_norm", instance);
+}
+
+TEST(PyTorchModules, FunctionsAsLayersAreTheSame) {
+  Softplus softplus(2, 1.5);
+  expect_as_pytorch("softplus", softplus);
+  Mish mish;
+  expect_as_pytorch("mish", mish);
+  Relu6 relu6;
+  expect_as_pytorch("relu6", relu6);
+  MaxPool3d pool({2, 3, 2}, {.stride = {2}, .padding = {1}});
+  expect_as_pytorch("max_pool3d", pool);
+}
+
+TEST(PyTorchModules, BagsAndBilinearLayersAreTheSame) {
+  EmbeddingBag mean(5, 3), most(5, 3, {.mode = BagMode::max}),
+      sum(5, 3, {.mode = BagMode::sum, .has_last_offset = true, .ignored_row = 2});
+  EXPECT_EQ(sum.weight.slice(0, 2, 3).to_vector<float>(), (std::vector<float>{0, 0, 0}));
+  expect_as_pytorch("bag_mean", mean);
+  expect_as_pytorch("bag_max", most);
+  expect_as_pytorch("bag_sum", sum,
+                    [&](const Tensors& t) -> Tensors { return {sum(t[0], t[1], t[2])}; });
+  Bilinear bilinear(3, 5, 2);
+  expect_as_pytorch("bilinear", bilinear,
+                    [&](const Tensors& t) -> Tensors { return {bilinear(t[0], t[1])}; });
+  EXPECT_THAT(error_of([] { EmbeddingBag(5, 3, {.ignored_row = 5}); }),
+              HasSubstr("the ignored row is 5"));
+}
+
+TEST(PyTorchModules, EncoderLayersAreTheSame) {
+  TransformerEncoderLayer encoder(8, 2, {.inner = 12});
+  expect_as_pytorch("encoder", encoder);
+  TransformerEncoderLayer first(8, 4,
+                                {.inner = 6,
+                                 .activation = Activation::gelu,
+                                 .eps = 1e-3,
+                                 .batch_first = true,
+                                 .norm_first = true,
+                                 .bias = false});
+  expect_as_pytorch("encoder_first", first, [&](const Tensors& t) -> Tensors {
+    return {first(t[0], {.key_padding_mask = t[1] != 0.0, .is_causal = true})};
+  });
+  Sequential stack;
+  stack.add<TransformerEncoderLayer>(8, 2, {.inner = 12});
+  EXPECT_EQ(stack(zeros({5, 2, 8})).shape(), (Shape{5, 2, 8}));
+  EXPECT_THAT(
+      error_of([&] {
+        stack(zeros({5, 2, 7}));
+      }),
+      HasSubstr(concat("pytorch_modules_test.cpp:", std::source_location::current().line())));
+}
+
+TEST(PyTorchModules, RecurrentLayersTakeLengthsAsPackedSequences) {
+  Lstm lstm(3, 4, {.layers = 2, .bidirectional = true});
+  expect_as_pytorch("lstm_packed", lstm, [&](const Tensors& t) -> Tensors {
+    LstmResult r = lstm(t[0], {}, t[1]);
+    return {r.output, r.hidden, r.cell};
+  });
+  Gru gru(3, 4, {.batch_first = true});
+  expect_as_pytorch("gru_packed", gru, [&](const Tensors& t) -> Tensors {
+    auto [output, hidden] = gru(t[0], {}, t[1]);
+    return {output, hidden};
+  });
+  EXPECT_THAT(error_of([&] {
+                gru(zeros({3, 5, 3}), {}, full({3}, 6, i64));
+              }),
+              HasSubstr("[gru] length 6 is outside"));
 }
 
 TEST(PyTorchModules, RecurrentLayersAreTheSame) {
