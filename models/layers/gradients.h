@@ -9,7 +9,8 @@
 // by its memory: layers that share a tensor have one gradient, and views of a parameter that the
 // loss takes count, but not views that were taken before. Parameters that are not floating have no
 // gradients, nor has a buffer. Tensors that the loss writes in place (running statistics, a
-// generator's state) are written once a call. Errors are those of value_and_grad
+// generator's state) are written once a call; a write to a parameter (an optimizer's step within
+// the loss) is an Error, as in PyTorch. Errors are those of value_and_grad
 // (graph/differentiating/differentiate.h); safe to call from several threads, as far as the loss
 // is.
 #pragma once

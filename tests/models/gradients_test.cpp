@@ -9,6 +9,7 @@
 #include "graph/functions/reducing/element_losses.h"
 #include "models/layers/layers.h"
 #include "models/layers/norms.h"
+#include "tests/errors.h"
 #include "tests/tensors.h"
 
 namespace tilewright::gradients_test {
@@ -116,6 +117,23 @@ TEST(ModuleGradients, StepsLowerTheLossAndArePlannedOnce) {
   for (int i = 0; i < 400; ++i) last = step(x, y).item<float>();
   EXPECT_LT(last, 0.1F * first);
   EXPECT_TRUE(step.recompilations().empty());
+}
+
+// PyTorch refuses the same: "a leaf Variable that requires grad is being used in an in-place
+// operation".
+TEST(ModuleGradients, AWriteToAParameterInTheLossIsAnError) {
+  Net net;
+  const Tensor x = ramp({4, 6});
+  const std::vector<float> before = net.second.weight.to_vector<float>();
+  auto writes = [&](const Tensor& a) {
+    net.second.weight.copy_from(net.second.weight * 0.5);
+    return sum(net.forward(a));
+  };
+  const std::string said = error_of([&] { value_and_grad(net, writes)(x); });
+  EXPECT_NE(said.find("[value_and_grad] the function writes a parameter of 1x5 in place (at"),
+            std::string::npos)
+      << said;
+  EXPECT_EQ(net.second.weight.to_vector<float>(), before);
 }
 
 }  // namespace

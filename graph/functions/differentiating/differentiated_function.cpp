@@ -116,6 +116,10 @@ void DifferentiatedFunction::take_writes() {
                                                 body_.inputs.begin());
     require(input >= arguments_, "[", name_, "] the function writes an argument in place (at ",
             At{where_}, "); return the new value as a further result");
+    require(std::ranges::find(references_, input) == references_.end(), "[", name_,
+            "] the function writes a parameter of ", inputs_[input].shape(), " in place (at ",
+            At{body_.node(mutation.value).where},
+            "), by which it is differentiated; write to it after the gradients were computed");
     written_.push_back(inputs_[input]);
     body_.outputs.push_back(mutation.value);
   }
