@@ -174,7 +174,7 @@ std::vector<const Module*> Module::parts() const {
   return result;
 }
 
-void Module::collect(NamedTensors Module::*own, const std::string& prefix,
+void Module::collect(OwnTensors Module::*own, const std::string& prefix,
                      std::vector<NamedParameter>& into) {
   for (auto& [name, tensor] : this->*own) into.push_back({prefix + name, *tensor});
   for (auto& [name, part] : parts_) part->collect(own, prefix + name + ".", into);

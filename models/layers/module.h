@@ -122,14 +122,14 @@ class Module {
   void register_buffer(std::string name, Tensor& tensor);
 
  private:
-  using NamedTensors = std::vector<std::pair<std::string, Tensor*>>;
-  void collect(NamedTensors Module::*own, const std::string& prefix,
+  using OwnTensors = std::vector<std::pair<std::string, Tensor*>>;
+  void collect(OwnTensors Module::*own, const std::string& prefix,
                std::vector<NamedParameter>& into);
   std::vector<NamedParameter> named_state();
   void collect_buffers(std::vector<Tensor*>& into);
   void require_new_name(const std::string& name) const;
   void prepend_to_path(const std::string& name);
-  NamedTensors parameters_, named_buffers_;
+  OwnTensors parameters_, named_buffers_;
   std::vector<std::pair<std::string, Module*>> parts_;
   std::vector<Tensor*> buffers_;
   std::string path_;

@@ -20,7 +20,7 @@ struct SmallNetwork : Module {
   }
   Tensor forward(const Tensor& x) const { return second(tanh(first(x))); }
   Tensor loss(const Tensor& x, const Tensor& y) const { return mse_loss(forward(x).to(f32), y); }
-  std::pair<Tensor, tilewright::NamedTensors> gradients(const Tensor& x, const Tensor& y) {
+  std::pair<Tensor, NamedTensors> gradients(const Tensor& x, const Tensor& y) {
     return value_and_grad(*this, [this](const Tensor& a, const Tensor& b) { return loss(a, b); })(
         x, y);
   }
