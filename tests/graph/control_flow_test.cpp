@@ -202,5 +202,37 @@ TEST(ControlFlow, RandomNumbersAreDrawnBeforeALoop) {
   expect_contains(message, "draw them before, for all turns");
 }
 
+// Running sums and random numbers: what one turn writes the next one reads.
+TEST(ControlFlow, AScanThatWritesIsALoopThatWrites) {
+  struct State {
+    Tensor sum = zeros({3}).clone(), part = zeros({2, 3}).clone();
+    Generator generator{5};
+  };
+  auto scanned = [](State& state, const Tensor& rows, bool reverse) {
+    auto turn = [&](const Tensors& carried, const Tensors& row) -> Turn {
+      state.sum.copy_from(state.sum * 0.5 + row[0]);
+      state.part.select(0, 1).copy_from(state.sum + carried[0]);
+      const Tensor noise = dropout(row[0], 0.5, true, state.generator);
+      return {{carried[0] + noise}, {state.sum + noise}};
+    };
+    const ScanOptions options{.reverse = reverse, .writes = true};
+    auto [last, all] = scan(turn, {zeros({3})}, {rows}, options);
+    return Tensors{last[0], all[0], state.sum + 0.0};
+  };
+  const Tensor rows = ramp({6, 3});
+  for (bool reverse : {false, true})
+    for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
+      State at_once, compiled;
+      auto fast = compile([&](const Tensors& t) { return scanned(compiled, t[0], reverse); },
+                          {.mode = mode, .fullgraph = true});
+      for (int call = 0; call < 3; ++call) {
+        const std::vector<Floats> wanted = values_of(scanned(at_once, rows, reverse));
+        expect_near(values_of(fast({rows})), wanted);
+        expect_near(values_of({compiled.sum, compiled.part}),
+                    values_of({at_once.sum, at_once.part}));
+      }
+    }
+}
+
 }  // namespace
 }  // namespace tilewright::control_flow_test

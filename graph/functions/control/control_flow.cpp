@@ -41,7 +41,7 @@ bool writes_random_state(const Captured& captured) {
 }
 
 Body captured_body(std::string_view name, const Function& function, const Tensors& like,
-                   source_location w) {
+                   source_location w, bool may_write = false) {
   Capture& around = *Capture::active();
   Captured captured;
   {
@@ -54,17 +54,50 @@ Body captured_body(std::string_view name, const Function& function, const Tensor
     inputs.clear();
     captured = capture.finish(std::move(outputs));
   }
-  require(!writes_random_state(captured), "[", name, "] a function draws random numbers (at ",
-          At{w},
+  require(may_write || !writes_random_state(captured), "[", name,
+          "] a function draws random numbers (at ", At{w},
           "); inside a captured function draw them before, for all turns, and take slices of them");
-  require(captured.graph.mutations.empty(), "[", name, "] a function writes a tensor in place (at ",
-          At{w}, "); inside a captured function it must give the new value, to be carried");
+  require(may_write || captured.graph.mutations.empty(), "[", name,
+          "] a function writes a tensor in place (at ", At{w},
+          "); inside a captured function it must give the new value, to be carried");
   require(captured.logs.empty(), "[", name, "] a function prints or logs a value (at ", At{w},
           "); inside a captured function it must give that as a result");
   for (graph::Guard& guard : captured.guards) around.note_guard(std::move(guard));
   for (const Buffer* memory : captured.read) around.note_read(memory);
   std::ranges::fill(captured.graph.input_strides, Strides{});  // each is handed over row-major
   return {std::move(captured.graph), std::move(captured.captured)};
+}
+
+// Tensors that a body writes become values that it carries, behind the first `carried` of its
+// inputs and outputs; they are taken from `captured`, and returned.
+Tensors carry_written(Body& body, std::size_t carried, std::size_t own, source_location w) {
+  Graph& graph = body.graph;
+  const auto begin = [](auto& list, std::size_t at) {
+    return list.begin() + static_cast<std::ptrdiff_t>(at);
+  };
+  std::vector<graph::NodeId> written, values;
+  Tensors tensors, others;
+  for (std::size_t i = own; i < graph.inputs.size(); ++i) {
+    const auto found = std::ranges::find(graph.mutations, graph.inputs[i], &graph::Mutation::input);
+    const Tensor& tensor = body.captured[i - own];
+    if (found == graph.mutations.end()) {
+      others.push_back(tensor);
+      continue;
+    }
+    written.push_back(found->input);
+    values.push_back(found->value);
+    tensors.push_back(tensor);
+  }
+  require(written.size() == graph.mutations.size(),
+          "[scan] the function writes a tensor that it is given (at ", At{w},
+          "); give the new value, to be carried");
+  std::erase_if(graph.inputs,
+                [&](graph::NodeId id) { return std::ranges::find(written, id) != written.end(); });
+  graph.inputs.insert(begin(graph.inputs, carried), written.begin(), written.end());
+  graph.outputs.insert(begin(graph.outputs, carried), values.begin(), values.end());
+  graph.mutations.clear();
+  body.captured = std::move(others);
+  return tensors;
 }
 
 // Bodies of one node take what any of them captures, each after its own `count` inputs.
@@ -261,19 +294,23 @@ std::pair<Tensors, Tensors> scan(const std::function<Turn(const Tensors&, const 
   };
   Tensors like = carried, all = carried;
   for (const Tensor& each : sliced) like.push_back(each.select(0, 0, w));
+  std::vector<Body> bodies = {captured_body("scan", as_one, like, w, options.writes)};
+  const Tensors written = carry_written(bodies[0], carried.size(), like.size(), w);
+  all.insert(all.end(), written.begin(), written.end());
   all.insert(all.end(), sliced.begin(), sliced.end());
-  std::vector<Body> bodies = {captured_body("scan", as_one, like, w)};
-  const Tensors captured = join_captured(bodies, like.size());
+  const Tensors captured = join_captured(bodies, like.size() + written.size());
   all.insert(all.end(), captured.begin(), captured.end());
   graph::Attributes attributes;
   attributes.bodies = graphs_of(std::move(bodies));
-  attributes.carried = std::ssize(carried);
+  attributes.carried = std::ssize(carried) + std::ssize(written);
   attributes.sliced = std::ssize(sliced);
   attributes.end = turns;
   attributes.descending = options.reverse;
-  Tensors results = graph::apply_all(Op::scan, all, attributes, w);
-  return {Tensors(results.begin(), results.begin() + count),
-          Tensors(results.begin() + count, results.end())};
+  const Tensors results = graph::apply_all(Op::scan, all, attributes, w);
+  const auto given = results.begin() + static_cast<std::ptrdiff_t>(attributes.carried);
+  for (std::size_t i = 0; i < written.size(); ++i)
+    Tensor(written[i]).copy_from(results[carried.size() + i], w);
+  return {Tensors(results.begin(), results.begin() + count), Tensors(given, results.end())};
 }
 
 }  // namespace tilewright

@@ -13,8 +13,9 @@
 // as one of two. The results are the same. Tensors that a function uses besides its arguments, and
 // values of the function around, are read in every iteration as they are before the first.
 //
-// Inside a captured function these must hold, or an `Error` says so: no function writes in place,
-// draws random numbers, prints or reads values of tensors; carried values keep dtype and shape;
+// Inside a captured function these must hold, or an `Error` says so: no function prints or reads
+// values of tensors, nor, but for a scan that says so (ScanOptions::writes), writes in place or
+// draws random numbers; carried values keep dtype and shape;
 // there is at least one result, and each tensor has elements. Conditions are bool, of one element.
 #pragma once
 
@@ -66,6 +67,10 @@ struct ScanOptions {
   // Loops of this many iterations or fewer are not loops of the graph but recorded one by one, so
   // that kernels reach over their borders.
   std::int64_t few_turns = 0;
+  // The function may write in place and draw random numbers: what one turn writes the next one
+  // reads, as in a loop of C++. In a captured function written tensors are carried, and written
+  // once, after the last turn.
+  bool writes = false;
 };
 // An iteration for each element along the first axis of all `sliced` tensors; it takes the carried
 // values and these elements. Returns the last carried values, and the other results of the
