@@ -167,6 +167,8 @@
 #include "models/programs/program_gradients.h"
 #include "models/programs/program_module.h"
 #include "models/tokenizer/tokenizer.h"
+#include "models/training/training_step.h"
+#include "models/training/weight_average.h"
 #include "models/weights/safetensors.h"
 #include "models/weights/weights.h"
 #include "runtime/artifact.h"
