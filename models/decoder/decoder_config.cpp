@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "models/decoder/config_fields.h"
+#include "models/files/config_fields.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {

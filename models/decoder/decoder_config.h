@@ -22,6 +22,9 @@
 
 namespace tilewright {
 
+// What errors in a decoder's configuration begin with.
+inline constexpr std::string_view decoder_operation = "decoder_config";
+
 // The names that files of weights have for the parts. A part whose name is empty is not there; but
 // the MLP's parts are then the layer's own.
 struct DecoderNames {

@@ -8,8 +8,8 @@
 #include <span>
 #include <string_view>
 
-#include "models/decoder/config_fields.h"
 #include "models/decoder/decoder_config.h"
+#include "models/files/config_fields.h"
 
 namespace tilewright {
 

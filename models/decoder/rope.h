@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "graph/tensor/tensor.h"
-#include "models/decoder/config_fields.h"
+#include "models/files/config_fields.h"
 
 namespace tilewright {
 

@@ -1,4 +1,4 @@
-#include "models/decoder/config_fields.h"
+#include "models/files/config_fields.h"
 
 #include <algorithm>
 
@@ -142,6 +142,12 @@ std::optional<ConfigFields> ConfigFields::object(std::string_view name) const {
   require(node->kind == json::Node::Kind::object, "[", operation_, "] ", what_, ": ", prefix_, name,
           " is ", json::describe(*node), "; an object is needed");
   return ConfigFields({root_, node}, operation_, what_, full_name(name) + ".");
+}
+
+std::vector<std::string> ConfigFields::members() const {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : root_->members) names.push_back(name);
+  return names;
 }
 
 void ConfigFields::refuse_unread(std::span<const std::string_view> passed_over) const {

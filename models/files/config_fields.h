@@ -18,9 +18,6 @@
 
 namespace tilewright {
 
-// What errors in a decoder's configuration begin with.
-inline constexpr std::string_view decoder_operation = "decoder_config";
-
 inline constexpr std::size_t max_config_bytes = 1 << 20;
 
 class ConfigFields {
@@ -44,6 +41,8 @@ class ConfigFields {
   std::vector<std::string> texts(std::string_view name) const;
   // A member that is an object; none if it is absent. Its members' names begin with "name.".
   std::optional<ConfigFields> object(std::string_view name) const;
+  // The names of all members, in the order of the text.
+  std::vector<std::string> members() const;
   // Raise `Error` unless the value is the only supported one.
   void expect(std::string_view name, std::string_view supported) const;
   void expect_flag(std::string_view name, bool supported) const;
