@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/decoder/decoder_families.h"
+#include "models/decoder/model_weights.h"
 #include "models/layers/random.h"
 #include "models/weights/weights.h"
 #include "runtime/base/error.h"
@@ -165,7 +166,7 @@ bool is_no_parameter(const DecoderConfig& config, std::string_view name) {
 // The weights under names with the family's prefix, even if the file leaves it out.
 Weights named_weights(const DecoderConfig& config, const std::filesystem::path& folder,
                       bool links_may_leave) {
-  Weights weights = Weights::open(folder, {.links_may_leave = links_may_leave});
+  Weights weights = model_weights(folder, links_may_leave);
   std::string bare = concat(config.names.tokens, ".weight");
   bool is_bare = weights.contains(bare) && !weights.contains(concat(config.names.prefix, bare));
   return is_bare ? weights.with_prefix(config.names.prefix) : weights;

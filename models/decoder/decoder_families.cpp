@@ -455,7 +455,7 @@ DecoderConfig parse_decoder_config(std::string_view text, std::string_view what)
           json::excerpt(type), "\"; supported are ", known,
           "; export a model of another kind, by torch.export to a .pt2 file or to ONNX, and load "
           "that (tilewright run FILE)");
-  fields.expect_absent("quantization_config", "a quantised model");
+  fields.has("quantization_config");  // of the weights (models/formats)
   for (std::string_view flag : {"is_encoder_decoder", "add_cross_attention"})
     fields.expect_flag(flag, false);
   if (auto pruned = fields.object("pruned_heads")) pruned->refuse_unread({});

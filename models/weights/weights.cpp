@@ -14,8 +14,6 @@ namespace tilewright {
 
 using weights::weights_operation;
 
-namespace {}  // namespace
-
 Weights Weights::open(const std::filesystem::path& folder, WeightsOptions options,
                       std::source_location w) {
   return graph::of_user_call(weights_operation, w, [&]() -> Weights {
@@ -73,6 +71,14 @@ Weights Weights::with_prefix(std::string_view prefix) const {
   return result;
 }
 
+void Weights::derive(std::string name, DerivedTensor tensor) {
+  require(!contains(prefix_ + name), "[", weights_operation, "] tensor \"", json::excerpt(name),
+          "\" is there, and is computed from others, too; one of both is needed");
+  derived_.emplace(std::move(name), std::move(tensor));
+}
+
+void Weights::hide(std::string_view name) { hidden_.emplace(name); }
+
 void Weights::add(std::shared_ptr<const Safetensors> file) {
   auto number = static_cast<std::uint32_t>(files_.size());
   auto middle = std::ssize(places_);
@@ -87,6 +93,9 @@ void Weights::add(std::shared_ptr<const Safetensors> file) {
 std::optional<Weights::Item> Weights::find(std::string_view name) const {
   if (!name.starts_with(prefix_)) return std::nullopt;
   name.remove_prefix(prefix_.size());
+  if (auto derived = derived_.find(name); derived != derived_.end())
+    return Item{.derived = &derived->second};
+  if (hidden_.contains(name)) return std::nullopt;
   if (auto tensor = tensors_.find(name); tensor != tensors_.end())
     return Item{.tensor = &tensor->second};
   auto place = std::ranges::lower_bound(
@@ -105,17 +114,23 @@ Weights::Item Weights::at(std::string_view name) const {
 std::vector<std::string> Weights::names() const {
   std::vector<std::string> names;
   names.reserve(tensors_.size() + places_.size());
-  for (const auto& [name, tensor] : tensors_) names.push_back(prefix_ + name);
-  for (EntryIndex place : places_) names.push_back(prefix_ + entry(place).name);
+  for (const auto& [name, tensor] : derived_) names.push_back(prefix_ + name);
+  auto add = [&](const std::string& name) {
+    if (!hidden_.contains(name)) names.push_back(prefix_ + name);
+  };
+  for (const auto& [name, tensor] : tensors_) add(name);
+  for (EntryIndex place : places_) add(entry(place).name);
   return names;
 }
 
 const Shape& Weights::shape(std::string_view name) const {
   Item item = at(name);
+  if (item.derived != nullptr) return item.derived->shape;
   return item.entry != nullptr ? item.entry->shape : item.tensor->shape();
 }
 DType Weights::dtype(std::string_view name) const {
   Item item = at(name);
+  if (item.derived != nullptr) return item.derived->dtype;
   return item.entry != nullptr ? item.entry->dtype : item.tensor->dtype();
 }
 
@@ -123,7 +138,8 @@ void Weights::read(std::string_view name, Tensor& destination,
                    const std::function<void(std::int64_t bytes)>& on_bytes) const {
   Item item = at(name);
   if (item.file != nullptr) return item.file->read(item.entry->name, destination, on_bytes);
-  const Tensor& tensor = *item.tensor;
+  const Tensor made = item.derived != nullptr ? item.derived->make() : Tensor();
+  const Tensor& tensor = item.derived != nullptr ? made : *item.tensor;
   require(destination.shape() == tensor.shape() && destination.is_contiguous() &&
               weights::is_convertible(tensor.dtype(), destination.dtype()),
           "[", weights_operation, "] tensor \"", json::excerpt(name), "\" is ", tensor.dtype(), " ",
@@ -131,6 +147,20 @@ void Weights::read(std::string_view name, Tensor& destination,
           destination.shape());
   Tensor rows = tensor.to(Device::cpu()).contiguous();
   weights::fill(destination, rows.const_data(), tensor.dtype(), on_bytes);
+}
+
+Tensor Weights::tensor(std::string_view name) const {
+  Item item = at(name);
+  if (item.derived != nullptr) return item.derived->make();
+  Tensor result = Tensor::empty(shape(name), dtype(name));
+  read(name, result);
+  return result;
+}
+
+std::optional<quant::GroupedCodes> Weights::codes(std::string_view name) const {
+  Item item = at(name);
+  if (item.derived == nullptr || !item.derived->codes) return std::nullopt;
+  return item.derived->codes();
 }
 
 }  // namespace tilewright

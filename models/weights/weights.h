@@ -12,11 +12,13 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "graph/quant/grouped_codes.h"
 #include "graph/tensor/tensor.h"
 #include "models/weights/safetensors.h"
 
@@ -31,6 +33,14 @@ struct WeightsOptions {
   bool refuse_hard_links = false;
 };
 
+// A tensor that is computed from what a file holds, as a quantised weight is from codes and scales.
+struct DerivedTensor {
+  Shape shape;
+  DType dtype;                                      // that it stands for
+  std::function<Tensor()> make;                     // on the host, of any floating dtype
+  std::function<quant::GroupedCodes()> codes = {};  // of a quantised weight; else none
+};
+
 class Weights {
  public:
   Weights() = default;
@@ -43,7 +53,12 @@ class Weights {
   // The same tensors, with `prefix` before each name.
   Weights with_prefix(std::string_view prefix) const;
 
-  std::vector<std::string> names() const;  // sorted
+  // Adds a tensor, which is computed whenever it is read. The name must be new.
+  void derive(std::string name, DerivedTensor tensor);
+  // Takes the name out: `contains` does not find it any more, nor do `names` have it.
+  void hide(std::string_view name);
+
+  std::vector<std::string> names() const;  // sorted, but for derived ones, which come first
   bool contains(std::string_view name) const { return find(name).has_value(); }
   // These raise `Error` for a name that is not there.
   const Shape& shape(std::string_view name) const;
@@ -53,15 +68,20 @@ class Weights {
   // piece by piece.
   void read(std::string_view name, Tensor& destination,
             const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
+  // The whole tensor on the host, in the dtype that it has.
+  Tensor tensor(std::string_view name) const;
+  // The codes of a quantised weight; none of another tensor.
+  std::optional<quant::GroupedCodes> codes(std::string_view name) const;
 
  private:
   struct EntryIndex {
     std::uint32_t file, entry;  // which of `files_`, and which of its entries
   };
-  struct Item {  // one of both
+  struct Item {  // one of the three
     const SafetensorsEntry* entry = nullptr;
     const Safetensors* file = nullptr;
     const Tensor* tensor = nullptr;
+    const DerivedTensor* derived = nullptr;
   };
   std::optional<Item> find(std::string_view name) const;
   Item at(std::string_view name) const;
@@ -72,6 +92,8 @@ class Weights {
 
   std::string prefix_;  // before each name
   std::map<std::string, Tensor, std::less<>> tensors_;
+  std::map<std::string, DerivedTensor, std::less<>> derived_;
+  std::set<std::string, std::less<>> hidden_;
   std::vector<std::shared_ptr<const Safetensors>> files_;
   std::vector<EntryIndex> places_;  // of all tensors of the files, by name; few bytes for each
 };

@@ -139,7 +139,6 @@ TEST(DecoderFamilies, AreNamedWhereOneIsNotKnown) {
 TEST(DecoderFamilies, RefuseValuesThatAreNotSupportedByName) {
   const std::tuple<const char*, const char*, const char*> refused[] = {
       {"llama", "\"hidden_act\":\"gelu_10\"", "hidden_act is \"gelu_10\"; supported are \"silu\""},
-      {"llama", "\"quantization_config\":{}", "quantization_config is set; a quantised model"},
       {"llama", "\"is_encoder_decoder\":true", "is_encoder_decoder is true; supported is false"},
       {"llama", "\"pruned_heads\":{\"0\":[1]}", "pruned_heads.0 is an array, which"},
       {"mistral", "\"sliding_window\":0", "sliding_window is 0; from 1 to"},
