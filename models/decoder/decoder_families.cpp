@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/decoder/family_fields.h"
+#include "models/gguf/gguf_model.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -469,6 +470,10 @@ DecoderConfig parse_decoder_config(std::string_view text, std::string_view what)
 }
 
 DecoderConfig read_decoder_config(const std::filesystem::path& folder, ModelFileOptions options) {
+  if (gguf::is_gguf(folder)) {
+    auto file = gguf::GgufFile::open(folder);
+    return parse_decoder_config(gguf::config_json(*file), file->name());
+  }
   auto file = open_model_file(folder, "config.json", decoder_operation, options);
   DecoderConfig config =
       parse_decoder_config(file->text(max_config_bytes, decoder_operation), file->name());

@@ -21,7 +21,7 @@ namespace tilewright {
 // "[decoder_config]".
 DecoderConfig parse_decoder_config(std::string_view text, std::string_view what);
 // Reads config.json of the folder, and the ids that end a text of generation_config.json if there
-// is one.
+// is one; or the settings of a GGUF file.
 DecoderConfig read_decoder_config(const std::filesystem::path& folder,
                                   ModelFileOptions options = {});
 

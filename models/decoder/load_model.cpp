@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/decoder/decoder.h"
+#include "models/gguf/gguf_model.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
 
@@ -12,6 +13,12 @@ std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder,
                                           ModelOptions options) {
   return while_doing({"load_model", "loading weights of", folder.native()},
                      [&] { return load_decoder(folder, std::move(options)); });
+}
+
+Tokenizer load_tokenizer(const std::filesystem::path& folder, TokenizerOptions options) {
+  if (!gguf::is_gguf(folder)) return Tokenizer::open(folder / "tokenizer.json", options);
+  auto file = gguf::GgufFile::open(folder);
+  return Tokenizer::parse(gguf::tokenizer_json(*file), file->name());
 }
 
 std::unique_ptr<LanguageModel> random_model(std::string_view name, std::uint64_t seed,

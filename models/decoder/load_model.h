@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "models/decoder/language_model.h"
+#include "models/tokenizer/tokenizer.h"
 
 namespace tilewright {
 
@@ -15,6 +16,10 @@ namespace tilewright {
 // config.json that is not used.
 std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder,
                                           ModelOptions options = {});
+// Likewise of a GGUF file, whose name ends in .gguf.
+//
+// The tokenizer of such a folder, its tokenizer.json, or of such a file.
+Tokenizer load_tokenizer(const std::filesystem::path& folder, TokenizerOptions options = {});
 // A model of configs.def with weights drawn from a seed; none for another name.
 std::unique_ptr<LanguageModel> random_model(std::string_view name, std::uint64_t seed,
                                             ModelOptions options = {});

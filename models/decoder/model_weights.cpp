@@ -4,10 +4,12 @@
 #include "models/files/model_file.h"
 #include "models/formats/quantised_folder.h"
 #include "models/formats/stored_parts.h"
+#include "models/gguf/gguf_model.h"
 
 namespace tilewright {
 
 Weights model_weights(const std::filesystem::path& folder, bool links_may_leave) {
+  if (gguf::is_gguf(folder)) return gguf::weights_of(gguf::GgufFile::open(folder));
   auto file = open_model_file(folder, "config.json", formats::formats_operation,
                               {.links_may_leave = links_may_leave});
   std::string text = file->text(max_config_bytes, formats::formats_operation);

@@ -1,4 +1,4 @@
-// The weights of a model's folder, quantised or not.
+// The weights of a model wherever they are: in a folder, quantised or not, or in a GGUF file.
 #pragma once
 
 #include <filesystem>

@@ -46,6 +46,7 @@ TEST(House, FewPlacesNameAnElementType) {
                           "dsl/target/number_formats.def",       // what tensor cores multiply
                           "dsl/target/word_products.def",        // what hosts multiply in words
                           "graph/quant/formats.def",             // scales in files
+                          "models/gguf/gguf_types.cpp",          // its number in GGUF files
                           "models/optimizers/rules/muon.h",      // Muon's products by definition
                           "runtime/base/dtype.def",              // its row
                           "runtime/base/half.h"));               // what stores it on the host

@@ -14,6 +14,7 @@
 #include "models/decoder/load_model.h"
 #include "models/files/reader.h"
 #include "models/generate/generate.h"
+#include "models/gguf/gguf_file.h"
 #include "models/tokenizer/tokenizer.h"
 #include "tools/console/command.h"
 #include "tools/console/terminal_text.h"
@@ -99,9 +100,13 @@ void check_arguments(const GenerateArguments& a) {
   if (is_quantized(a)) quantize_options(a);
   require_use(a.group_size == 0 || !a.weights.empty(),
               "[generate] --group-size is given without --weights int8 or int4, which it is of");
-  for (const char* name : {"config.json", "tokenizer.json"})
-    require_file("generate", (std::filesystem::path(a.model) / name).string(),
-                 "the folder of a Hugging Face model");
+  if (gguf::is_gguf(a.model)) {
+    require_file("generate", a.model, "a GGUF file");
+  } else {
+    for (const char* name : {"config.json", "tokenizer.json"})
+      require_file("generate", (std::filesystem::path(a.model) / name).string(),
+                   "the folder of a Hugging Face model");
+  }
   auto positions = positions_of(a);
   if (a.max_tokens)
     require_use(!positions || *a.max_tokens <= *positions, "[generate] --max-tokens is ",
@@ -163,8 +168,7 @@ void generate(const GenerateArguments& a) {
   check_arguments(a);
   Options options = a.run.compile_options();
   if (!a.json) fmt::print(stderr, "loading {}\n", a.model);
-  Tokenizer tokenizer = Tokenizer::open(std::filesystem::path(a.model) / "tokenizer.json",
-                                        {.links_may_leave = a.follow_links});
+  Tokenizer tokenizer = load_tokenizer(a.model, {.links_may_leave = a.follow_links});
   // A cache for the tokens that are wanted, not for as many as the model could have.
   ModelOptions wanted_model{.max_positions = needed_positions(a, tokenizer),
                             .dtype = model_dtype(a.dtype),
@@ -201,7 +205,7 @@ void add_generate(CLI::App& command) {
   auto a = std::make_shared<GenerateArguments>();
   command
       .add_option("MODEL_DIR", a->model,
-                  "folder with config.json, model.safetensors and tokenizer.json")
+                  "folder with config.json, model.safetensors and tokenizer.json, or a .gguf file")
       ->required();
   command.add_option(
       "--prompt", a->prompt,
