@@ -21,3 +21,10 @@ pack() {
 pack corpus_ops "$corpus" corpus ops
 pack corpus_models "$corpus" corpus models
 pack language_models "$models" models stories260K tiny-gpt2 tiny-llama3.2 tiny-qwen3
+published() { for name in "$@"; do echo "published/$name"; done; }
+# shellcheck disable=SC2046 # names without spaces
+pack published_models "$models" models $(published awq-gemm-llama bnb-int8-llama bnb-nf4-double-llama \
+  bnb-nf4-llama ct-fp8-channel-dynamic-llama ct-int4-packed-llama ct-int8-w8a8-llama fp8-block128-partial-qwen3 \
+  gguf-gemma2-spm-F16 gguf-gemma2-spm-Q2_K gguf-gemma2-spm-Q3_K gguf-gemma2-spm-Q5_1 gguf-llama-bpe-Q4_0 \
+  gguf-llama-bpe-Q8_0 gguf-llama-spm-Q4_K gguf-qwen2-bpe-BF16 gguf-qwen2-bpe-IQ4_NL gguf-qwen2-bpe-Q4_1 \
+  gguf-qwen2-bpe-Q5_0 gguf-qwen2-bpe-Q5_K gptq-asym-actorder-llama)

@@ -1,0 +1,98 @@
+// Models in the forms in which they are published, quantised folders and GGUF files, against what
+// bitsandbytes, compressed-tensors, gguf and transformers say of them (expected.json and
+// reference.safetensors beside them): those of tests/data, or of another folder
+// (tools/published_models.py, which prints the distances).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "graph/compile/compile.h"
+#include "models/decoder/load_model.h"
+#include "models/decoder/model_weights.h"
+#include "models/gguf/gguf_model.h"
+#include "models/weights/safetensors.h"
+#include "tests/models/published_models.h"
+
+namespace tilewright::published_test {
+namespace {
+
+using nlohmann::json;
+using testing::GreedyReader;
+using testing::Ids;
+
+class PublishedModel : public ::testing::TestWithParam<std::filesystem::path> {};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(PublishedModel);
+INSTANTIATE_TEST_SUITE_P(Models, PublishedModel, ::testing::ValuesIn(testing::published_models()),
+                         [](const auto& info) { return testing::test_name_of(info.param); });
+
+std::vector<float> as_floats(const Tensor& tensor) { return tensor.to(f32).to_vector<float>(); }
+
+// Those of the reference whose bits differ. Files have the first rows, or the last of blocks of
+// fp8, or the first experts.
+std::int64_t differing(const std::vector<float>& whole, const std::vector<float>& rows,
+                       bool are_last) {
+  if (rows.size() > whole.size()) return std::ssize(rows);
+  const std::size_t begin = are_last ? whole.size() - rows.size() : 0;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    count += std::memcmp(&whole[begin + i], &rows[i], sizeof(float)) != 0 ? 1 : 0;
+  return count;
+}
+
+TEST_P(PublishedModel, HasTheWeightsOfTheFormatsOwnReader) {
+  const auto& folder = GetParam();
+  if (!std::filesystem::exists(folder / "reference.safetensors")) return;
+  const std::filesystem::path path = testing::model_path(folder);
+  const Safetensors reference = Safetensors::open(folder / "reference.safetensors");
+  const bool are_last = folder.filename().string().starts_with("fp8-block");
+  std::int64_t wrong = 0;
+  ASSERT_FALSE(reference.entries().empty());
+  for (const SafetensorsEntry& entry : reference.entries()) {
+    const Tensor whole = gguf::is_gguf(path)
+                             ? gguf::stored_tensor(*gguf::GgufFile::open(path), entry.name)
+                             : model_weights(path).tensor(entry.name);
+    ASSERT_EQ(whole.size(-1), entry.shape[-1]) << entry.name;
+    ASSERT_GT(element_count(entry.shape), 0) << entry.name;
+    const std::int64_t count =
+        differing(as_floats(whole), as_floats(reference.tensor(entry.name)), are_last);
+    EXPECT_EQ(count, 0) << entry.name;
+    wrong += count;
+  }
+  testing::report(folder, "weights that differ", static_cast<double>(wrong));
+}
+
+TEST_P(PublishedModel, CutsPromptsAsItsTokenizerDoes) {
+  const auto& folder = GetParam();
+  const Tokenizer tokenizer = load_tokenizer(testing::tokenizer_path(folder));
+  for (const json& example : testing::cases_of(folder)) {
+    const auto prompt = example["prompt"].get<std::string>();
+    EXPECT_EQ(tokenizer.encode(prompt), example["prompt_ids"].get<Ids>()) << prompt;
+  }
+}
+
+TEST_P(PublishedModel, GivesTheLogitsAndTheIdsOfTransformers) {
+  const auto& folder = GetParam();
+  GreedyReader text(testing::load_published(folder), {.fullgraph = true});
+  double worst = 0;
+  for (const json& example : testing::cases_of(folder)) {
+    const testing::Comparison found = testing::compare(text, example);
+    EXPECT_LE(found.distance, 1e-4) << example["prompt"];
+    EXPECT_EQ(found.ids, example["ids"].get<Ids>())
+        << example["prompt"] << ", smallest lead " << example["smallest_lead"];
+    worst = std::max(worst, found.distance);
+  }
+  testing::report(folder, "distance of logits", worst);
+}
+
+TEST(PublishedModels, AreThere) {
+  EXPECT_FALSE(testing::published_models().empty())
+      << "no published model in " << testing::models_root();
+}
+
+}  // namespace
+}  // namespace tilewright::published_test
