@@ -161,6 +161,27 @@ std::vector<Recompilation> CompiledFunction::recompilations() const {
   return state_->plans.recompilations();
 }
 
+MemoryReport CompiledFunction::memory(const std::vector<Tensor>& arguments) const {
+  static const std::string no_form;
+  const std::function<graph::ArgumentForm()> describe = [&] {
+    return graph::form_of_tensors(arguments.size(), options().argument_names);
+  };
+  return memory_of({state_->function, arguments, no_form, describe});
+}
+
+MemoryReport CompiledFunction::memory_of(const graph::Call& call) const {
+  require(state_->plans.is_captured(),
+          "[memory] the backend is eager, which plans nothing; compile the function with "
+          "Backend::tilewright");
+  require(!graph::Capture::active(),
+          "[memory] the function is a part of what is captured around it; ask outside of it");
+  require_concrete_arguments(call);
+  ThreadLimit limit(options().threads);
+  graph::LoggedValues logged;
+  GatedLock lock(*state_);
+  return state_->plans.memory(call, logged);
+}
+
 std::vector<PlanReport> CompiledFunction::report() const {
   GatedLock lock(*state_);
   return state_->plans.report();

@@ -98,6 +98,9 @@ class CompiledFunction {
   // On the host the first calls of a signature are timed anyway, all later ones are not; on a GPU
   // nothing is but here, where each launch is waited for, so that the times hold the launching too.
   void measure(const std::vector<Tensor>& arguments, std::int64_t calls = 5) const;
+  // The memory that calls with such arguments take. Compiles the function for them where it is not,
+  // and does not run it. Raises `Error` for a function whose graph breaks, which runs in segments.
+  MemoryReport memory(const std::vector<Tensor>& arguments) const;
   std::vector<PlanReport> report() const;  // one entry a signature compiled, then one a segment
   std::string explain() const;             // the report as text
   // Why signatures after the first were compiled, or compiled again: the latest 64, oldest first.
@@ -124,6 +127,7 @@ class CompiledFunction {
   void move_to(const Device& device);
   TensorResults call_tensors(const std::vector<Tensor>& arguments) const;
   TensorResults call_structures(const graph::Call& call) const;
+  MemoryReport memory_of(const graph::Call& call) const;
 
  private:
   struct State;
@@ -142,6 +146,11 @@ class CompiledCall : public CompiledFunction {
   }
   Returned operator()(const std::vector<Tensor>& arguments) const {
     return detail::Results<Returned>::from(call_tensors(arguments));
+  }
+  using CompiledFunction::memory;
+  template <std::convertible_to<Tensor>... Tensors>
+  MemoryReport memory(const Tensors&... arguments) const {
+    return CompiledFunction::memory({Tensor(arguments)...});
   }
 
   // From now on the function runs on that device: an object with `to(Device)`, as a Module, is
@@ -176,6 +185,10 @@ class CompiledStructured : public CompiledFunction {
       const Given&... given) const {
     return call_first(std::index_sequence_for<Given...>{}, given...);
   }
+  // As CompiledFunction's.
+  MemoryReport memory(const Parameters&... arguments) const {
+    return with_call([&](const graph::Call& call) { return memory_of(call); }, arguments...);
+  }
 
   // As CompiledCall's.
   CompiledStructured to(const Device& device) {
@@ -195,6 +208,12 @@ class CompiledStructured : public CompiledFunction {
   }
   template <typename... Taken>
   Returned call_with(const Taken&... arguments) const {
+    return detail::Results<Returned>::from(
+        with_call([&](const graph::Call& call) { return call_structures(call); }, arguments...));
+  }
+  // The result of `use` for the call with these arguments.
+  template <typename Use, typename... Taken>
+  auto with_call(const Use& use, const Taken&... arguments) const {
     detail::TensorsOf parts;
     (detail::add_tensors(arguments, parts), ...);
     parts.key += ".";  // that there is a form
@@ -213,8 +232,7 @@ class CompiledStructured : public CompiledFunction {
     std::function<graph::ArgumentForm()> describe = [&] {
       return detail::form_of(options().argument_names, arguments...);
     };
-    return detail::Results<Returned>::from(
-        call_structures({function, parts.tensors, parts.key, describe}));
+    return use({function, parts.tensors, parts.key, describe});
   }
 
   std::function<TensorResults(std::span<void* const>)> apply_;

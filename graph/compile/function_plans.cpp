@@ -53,6 +53,23 @@ std::optional<TensorResults> FunctionPlans::call(const Call& call, std::int64_t 
   return results;
 }
 
+MemoryReport FunctionPlans::memory(const Call& call, LoggedValues& logged) {
+  const OptionsOfCall scope(options_);
+  std::vector<Tensor> longer;
+  const PaddedCalls::Known* padding = padding_of(call, longer);
+  const Call given{call.function, padding ? longer : call.arguments, call.form, call.describe};
+  const SignatureTable::Entry* entry = entry_for(given, logged);
+  require(
+      entry != nullptr,
+      "[memory] calls with these arguments run op by op, past the limit of signatures, which is ",
+      options_.max_signatures, "; a greater Options::max_signatures would be right");
+  const PlanReport report = entry->signature->report();
+  require(report.graph_break.empty(),
+          "[memory] the function runs in segments, since it breaks: ", report.graph_break,
+          "; Options::fullgraph names the break");
+  return report.memory;
+}
+
 // Pads the call's arguments where buckets were declared and that changes no result; null: it is
 // what it is.
 const PaddedCalls::Known* FunctionPlans::padding_of(const Call& call, std::vector<Tensor>& longer) {

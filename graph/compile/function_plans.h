@@ -39,6 +39,10 @@ class FunctionPlans {
   std::optional<TensorResults> call(const Call& call, std::int64_t times, bool is_measured,
                                     LoggedValues& logged);
 
+  // That of such calls, which are compiled where they are not. Raises `Error` where they run op by
+  // op, or in segments.
+  MemoryReport memory(const Call& call, LoggedValues& logged);
+
   const std::vector<Recompilation>& recompilations() const { return recompilations_; }
   std::vector<PlanReport> report() const;
   // Each signature that was compiled so far. Raises `Error` for what no package holds.

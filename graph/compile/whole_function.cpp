@@ -202,6 +202,7 @@ void WholeFunction::fill(PlanReport& report) const {
   report.captured_tensors = std::ssize(plan_.inputs().captured());
   report.captures = captures_;
   plan_.fill(report);
+  report.memory = plan_.memory(results_.copied_bytes(plan_.plan()));
   for (const GradientSite& site : gradients_)
     report.derivatives.push_back(derivative_report(site.gradient, site.where));
 }

@@ -50,7 +50,28 @@ class PlanMaker {
   }
 
   std::shared_ptr<const Plan> run() {
-    Clock::time_point begin = Clock::now();
+    const Clock::time_point begin = Clock::now();
+    lay_out_steps();
+    const double tuning_seconds = body_->choices.report.seconds;
+    body_->lower_seconds = seconds_since(begin) - (options_.choices ? 0 : tuning_seconds);
+    const Clock::time_point generate = Clock::now();
+    add_kernels();
+    add_steps();
+    outputs();
+    body_->compile_seconds = seconds_since(generate) + tuning_seconds;
+    return std::make_shared<const Plan>(std::move(body_));
+  }
+
+  // No code is generated, except for bodies of control flow.
+  PlanMemory memory() {
+    lay_out_steps();
+    for (HostCall& call : calls_) run_.kernels.push_back({.call = std::move(call)});
+    add_steps();
+    return memory_of(run_);
+  }
+
+ private:
+  void lay_out_steps() {
     FusedTasks tasks = fused_tasks(graph_, options_);
     list_ = std::move(tasks.list);
     regions_ = std::move(tasks.regions);
@@ -67,17 +88,11 @@ class PlanMaker {
     blocks_->write();
     batch_launches();
     place_storages();
-    double tuning_seconds = body_->choices.report.seconds;
-    body_->lower_seconds = seconds_since(begin) - (options_.choices ? 0 : tuning_seconds);
-    begin = Clock::now();
-    add_kernels();
+  }
+  void add_steps() {
     for (const auto& batch : batches_) add_step(batch);
-    outputs();
-    body_->compile_seconds = seconds_since(begin) + tuning_seconds;
-    return std::make_shared<const Plan>(std::move(body_));
   }
 
- private:
   // The lowered form of a region: programs, one after the other, and their scratch memory.
   struct RegionProgram {
     std::uint32_t program = 0;
@@ -429,6 +444,14 @@ class PlanMaker {
 std::shared_ptr<const Plan> make_plan(const Graph& graph, const PlanOptions& options) {
   return while_doing({"compile", "planning", options.title},
                      [&] { return PlanMaker(graph, options).run(); });
+}
+
+PlanMemory planned_memory(const Graph& graph, const PlanOptions& options) {
+  PlanOptions by_default = options;
+  by_default.tune.reset();
+  by_default.lock = nullptr;
+  return while_doing({"compile", "planning", options.title},
+                     [&] { return PlanMaker(graph, by_default).memory(); });
 }
 
 }  // namespace tilewright::graph

@@ -101,4 +101,18 @@ class Plan {
 // Raises `InternalError` for a graph with composite ops.
 std::shared_ptr<const Plan> make_plan(const Graph& graph, const PlanOptions& options = {});
 
+// The memory of a run, in bytes.
+struct PlanMemory {
+  std::int64_t outputs = 0;  // all buffers that it returns
+  std::int64_t arena = 0;
+  std::int64_t loops = 0;  // the most that one step of control flow takes while it runs
+  std::int64_t constants = 0;
+  // The most at one time: outputs, arena and loops, or, where that is more, outputs and the copies
+  // that are made of them afterwards. On the host in blocks of the pool.
+  std::int64_t peak = 0;
+};
+PlanMemory memory_of(const Executable& executable, std::span<const std::int64_t> copies = {});
+// That of the plan of a graph with default block configurations, found without generating code.
+PlanMemory planned_memory(const Graph& graph, const PlanOptions& options);
+
 }  // namespace tilewright::graph

@@ -52,7 +52,6 @@ class BodyRunner {
       if (run().results[i]) outputs_[*run().results[i]] = i;
   }
   std::int64_t bytes(std::size_t result) const { return body_.results[result].bytes(); }
-  std::size_t results() const { return body_.results.size(); }
 
   // Each result is written to its address; all are aligned, and none is what an input reads.
   void run_on(std::span<const Address> inputs, std::span<const Address> results, Address arena,
@@ -103,6 +102,21 @@ std::int64_t arena_bytes(const ControlFlow& control) {
   return aligned(most);
 }
 
+std::int64_t carried_bytes(const ControlFlow& control) {
+  std::int64_t bytes = 0;
+  for (std::int64_t i = 0; i < control.carried; ++i)
+    bytes += 2 * aligned(control.operands[static_cast<std::size_t>(i)].bytes);
+  return bytes;
+}
+// One slice of each result behind the carried ones.
+std::int64_t slice_bytes(const ControlFlow& control) {
+  std::int64_t bytes = 0;
+  const std::vector<ControlBody::Result>& results = control.bodies[0].results;
+  for (auto i = static_cast<std::size_t>(control.carried); i < results.size(); ++i)
+    bytes += aligned(results[i].bytes());
+  return bytes;
+}
+
 Address address(const ControlPiece& piece, const Argument* arguments) {
   void* begin = const_cast<void*>(arguments[piece.argument].pointer);
   return static_cast<Address>(begin) + piece.offset;
@@ -126,8 +140,8 @@ bool is_true(const ControlFlow& control, Address condition) {
 // Memory of one call, in which pieces are laid out one behind the other.
 class CallMemory {
  public:
-  CallMemory(DeviceMemory* memory, std::int64_t bytes)
-      : buffer_(Buffer::allocate(std::max<std::int64_t>(bytes, 1), memory)),
+  explicit CallMemory(const ControlFlow& control)
+      : buffer_(Buffer::allocate(bytes_of_run(control), control.memory)),
         next_(static_cast<Address>(buffer_->data())) {}
   Address take(std::int64_t bytes) { return std::exchange(next_, next_ + aligned(bytes)); }
 
@@ -137,7 +151,7 @@ class CallMemory {
 };
 
 void run_cond(const ControlFlow& control, const Argument* arguments) {
-  CallMemory memory(control.memory, arena_bytes(control));
+  CallMemory memory(control);
   std::vector<Address> inputs = addresses(control.operands, arguments);
   BodyRunner body(control.bodies[is_true(control, inputs[0]) ? 0 : 1]);
   body.run_on(std::span(inputs).subspan(1), addresses(control.results, arguments),
@@ -149,12 +163,6 @@ struct Carried {
   std::vector<Address> now, next;
   void turn() { std::swap(now, next); }
 };
-std::int64_t carried_bytes(const ControlFlow& control) {
-  std::int64_t bytes = 0;
-  for (std::int64_t i = 0; i < control.carried; ++i)
-    bytes += 2 * aligned(control.operands[static_cast<std::size_t>(i)].bytes);
-  return bytes;
-}
 Carried carried_in(const ControlFlow& control, CallMemory& memory) {
   Carried result;
   for (std::int64_t i = 0; i < control.carried; ++i) {
@@ -166,8 +174,7 @@ Carried carried_in(const ControlFlow& control, CallMemory& memory) {
 }
 
 void run_while(const ControlFlow& control, const Argument* arguments) {
-  CallMemory memory(control.memory,
-                    carried_bytes(control) + arena_bytes(control) + value_alignment);
+  CallMemory memory(control);
   Carried carried = carried_in(control, memory);
   Address arena = memory.take(arena_bytes(control)), condition = memory.take(1);
   std::vector<Address> inputs = addresses(control.operands, arguments);
@@ -190,12 +197,10 @@ void run_while(const ControlFlow& control, const Argument* arguments) {
 void run_scan(const ControlFlow& control, const Argument* arguments) {
   BodyRunner body(control.bodies[0]);
   const auto count = static_cast<std::size_t>(control.carried);
-  std::int64_t slices = 0;
-  for (std::size_t i = count; i < body.results(); ++i) slices += aligned(body.bytes(i));
-  CallMemory memory(control.memory, carried_bytes(control) + arena_bytes(control) + slices);
+  CallMemory memory(control);
   Carried carried = carried_in(control, memory);
   Address arena = memory.take(arena_bytes(control));
-  std::vector<Address> beside(body.results());
+  std::vector<Address> beside(control.results.size());
   for (std::size_t i = count; i < beside.size(); ++i) beside[i] = memory.take(body.bytes(i));
   std::vector<Address> inputs = addresses(control.operands, arguments);
   const std::vector<Address> first = inputs, results = addresses(control.results, arguments);
@@ -224,6 +229,16 @@ void run_scan(const ControlFlow& control, const Argument* arguments) {
 }
 
 }  // namespace
+
+std::int64_t bytes_of_run(const ControlFlow& control) {
+  std::int64_t bytes = arena_bytes(control);
+  switch (control.kind) {
+    case ControlKind::cond: break;
+    case ControlKind::while_loop: bytes += carried_bytes(control) + value_alignment; break;
+    case ControlKind::scan: bytes += carried_bytes(control) + slice_bytes(control); break;
+  }
+  return std::max<std::int64_t>(bytes, 1);
+}
 
 void run_control_flow(const ControlFlow& control, const Argument* arguments) {
   switch (control.kind) {

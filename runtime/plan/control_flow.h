@@ -52,6 +52,10 @@ struct ControlFlow {
   bool descending = false;
 };
 
+// The size of the one block of memory that a run of the step takes, besides those of control flow
+// in its bodies.
+std::int64_t bytes_of_run(const ControlFlow& control);
+
 // Runs the step on its arguments. Thread safe.
 void run_control_flow(const ControlFlow& control, const Argument* arguments);
 

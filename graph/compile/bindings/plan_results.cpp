@@ -49,6 +49,16 @@ std::vector<Tensor> PlanResults::tensors(const Plan& plan,
   return result;
 }
 
+std::vector<std::int64_t> PlanResults::copied_bytes(const Plan& plan) const {
+  std::vector<std::int64_t> bytes;
+  for (const ResultChange& change : changes_) {
+    const PlanOutput& output = plan.outputs()[change.result];
+    if (change.kind == ResultChange::Kind::copied)
+      bytes.push_back(element_count(output.shape) * size_bytes(output.dtype));
+  }
+  return bytes;
+}
+
 void PlanResults::change(std::vector<Tensor>& results, const PlanInputs& inputs,
                          const std::vector<Tensor>& arguments) const {
   for (const auto& [i, kind, other] : changes_) {

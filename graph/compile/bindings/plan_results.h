@@ -28,6 +28,9 @@ class PlanResults {
                               const PlanInputs& inputs, const std::vector<Tensor>& arguments,
                               const std::shared_ptr<StepCount>& steps) const;
 
+  // The bytes of each copy that is made of a result.
+  std::vector<std::int64_t> copied_bytes(const Plan& plan) const;
+
   const std::vector<ResultOrigin>& origins() const { return origins_; }
   const std::vector<ResultChange>& changes() const { return changes_; }
 

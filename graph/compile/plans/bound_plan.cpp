@@ -184,6 +184,24 @@ void BoundPlan::fill(PlanReport& report) const {
   report.tuning = chosen_.tuning_text();
 }
 
+MemoryReport BoundPlan::memory(std::span<const std::int64_t> copies) const {
+  const PlanMemory of_plan = memory_of(*plan().executable(), copies);
+  MemoryReport report{.results = of_plan.outputs,
+                      .intermediate = of_plan.arena,
+                      .loops = of_plan.loops,
+                      .copies = std::accumulate(copies.begin(), copies.end(), std::int64_t{0}),
+                      .constants = of_plan.constants,
+                      .packed = inputs_.frozen_memory().packed_bytes,
+                      .peak = of_plan.peak};
+  const auto count = [&](NodeId input) {
+    const Node& node = graph_.node(input);
+    return element_count(node.shape) * size_bytes(node.dtype);
+  };
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    (i < inputs_.arguments() ? report.arguments : report.captured) += count(graph_.inputs[i]);
+  return report;
+}
+
 std::string BoundPlan::dump() const {
   std::string text;
   if (!inputs_.frozen().tensors().empty())

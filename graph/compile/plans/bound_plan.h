@@ -69,6 +69,8 @@ class BoundPlan {
   std::shared_ptr<const BackgroundPlan> tuning() const { return chosen_.tuning(); }
 
   void fill(PlanReport& report) const;  // with what is known of the plan
+  // `copies`: the bytes of each that is made of a result (result_memory.h).
+  MemoryReport memory(std::span<const std::int64_t> copies) const;
   std::string dump() const;             // graph, tasks, regions and tile programs
 
  private:

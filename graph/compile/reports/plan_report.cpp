@@ -98,6 +98,17 @@ std::string text_of_sizes(const PlanReport& plan) {
   return concat(text, alone.empty() ? "" : concat("; none so far runs ", alone), "\n");
 }
 
+std::string text_of_memory(const MemoryReport& memory) {
+  if (memory.peak == 0) return "";
+  return concat("  a call takes at most ", memory.peak, " B (", of_bytes(memory.peak),
+                ") besides ", of_bytes(memory.arguments), " of arguments and ",
+                of_bytes(memory.captured), " of other tensors: ", of_bytes(memory.results),
+                " of results, ", of_bytes(memory.intermediate), " of intermediate values",
+                memory.loops > 0 ? concat(", ", of_bytes(memory.loops), " for control flow") : "",
+                memory.copies > 0 ? concat(", ", of_bytes(memory.copies), " of copies") : "",
+                "\n");
+}
+
 std::string unkept_text(const PlanReport& plan) {
   std::string text;
   for (const UnkeptOption& unkept : plan.unkept)
@@ -139,6 +150,7 @@ std::string explain(const PlanReport& plan) {
         plan.captures > 1 ? concat(", as happened ", counted(plan.captures - 1, "time", "times"))
                           : "",
         "\n");
+  text += text_of_memory(plan.memory);
   text += text_of_sizes(plan);
   text += unkept_text(plan);
   if (!plan.tuning.empty()) text += concat("  ", plan.tuning, "\n");

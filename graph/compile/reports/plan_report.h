@@ -9,6 +9,7 @@
 #include "graph/compile/calls/contract.h"
 #include "graph/compile/options/options.h"
 #include "graph/compile/reports/derivative_report.h"
+#include "graph/compile/reports/memory_report.h"
 #include "graph/ir/options/unkept_options.h"
 
 namespace tilewright {
@@ -65,6 +66,7 @@ struct PlanReport {
   std::int64_t captured_tensors = 0;  // that it uses besides its arguments
   std::int64_t captures = 0;          // how often it was captured, once or after handles changed
   std::vector<DerivativeReport> derivatives = {};
+  MemoryReport memory = {};  // zeros for a function in segments, which are entries of their own
   // Options that do not hold for a part of it.
   std::vector<UnkeptOption> unkept = {};
   double run_seconds = 0;        // of all launches of a call; 0: not measured

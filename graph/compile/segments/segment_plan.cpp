@@ -56,6 +56,7 @@ PlanReport SegmentPlan::report() const {
   PlanReport report;
   report.signature = to_string(signature_);
   plan_.fill(report);
+  report.memory = plan_.memory({});
   return report;
 }
 
