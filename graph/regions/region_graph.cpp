@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <tuple>
 
 #include "runtime/base/error.h"
 
@@ -9,6 +10,13 @@ namespace tilewright::graph {
 namespace {
 
 constexpr RegionId nobody = UINT32_MAX;  // a rank that became free
+// Values of fewer bytes are not worth an order of their own, which keeps launches from being one.
+constexpr std::int64_t much_memory = 1 << 20;
+
+// A value that takes memory from its task to its last reader.
+bool is_intermediate(const Storage& storage) {
+  return storage.kind == StorageKind::result && !storage.is_output;
+}
 
 }  // namespace
 
@@ -76,20 +84,39 @@ void RegionGraph::join(RegionId a, RegionId b, std::vector<TaskId> tasks) {
   regions_[b] = {};
 }
 
+bool RegionGraph::is_update(RegionId id) const {
+  const TaskList& list = list_.get();
+  const auto is_outside = [&](TaskId task) { return region_of_[task] != id; };
+  std::int64_t bytes = 0;
+  for (TaskId task : regions_[id].tasks) {
+    const Task& made = list.tasks[task];
+    const Storage& storage = list.storages[made.storage];
+    if (!made.others.empty() ||
+        (is_intermediate(storage) && std::ranges::any_of(storage.readers, is_outside)))
+      return false;
+    for (const TaskOperand& operand : made.operands) {
+      if (operand.number) continue;
+      const Storage& read = list.storages[operand.storage];
+      if (is_intermediate(read) && std::ranges::all_of(read.writers, is_outside))
+        bytes = std::max(bytes, operand.elements_read() * size_bytes(read.dtype));
+    }
+  }
+  return bytes >= much_memory;
+}
+
 std::vector<RegionId> RegionGraph::order() const {
   std::vector<int> waits(regions_.size(), 0);
   for (TaskId id = 0; id < list_.get().tasks.size(); ++id)
     for (TaskId before : list_.get().tasks[id].after)
       if (region_of_[before] != region_of_[id]) ++waits[region_of_[id]];
-  std::priority_queue<std::pair<TaskId, RegionId>, std::vector<std::pair<TaskId, RegionId>>,
-                      std::greater<>>
-      ready;
-  auto push = [&](RegionId id) { ready.push({regions_[id].tasks.front(), id}); };
+  using Place = std::tuple<bool, TaskId, RegionId>;
+  std::priority_queue<Place, std::vector<Place>, std::greater<>> ready;
+  auto push = [&](RegionId id) { ready.push({!is_update(id), regions_[id].tasks.front(), id}); };
   for (RegionId id = 0; id < regions_.size(); ++id)
     if (!regions_[id].tasks.empty() && waits[id] == 0) push(id);
   std::vector<RegionId> result;
   while (!ready.empty()) {
-    RegionId id = ready.top().second;
+    RegionId id = std::get<2>(ready.top());
     ready.pop();
     result.push_back(id);
     for (TaskId next : regions_[id].after)

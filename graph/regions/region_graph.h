@@ -27,9 +27,13 @@ class RegionGraph {
   // Joins b to a: `tasks` are those of both, ascending. Directly after may_join(a, b) said yes.
   void join(RegionId a, RegionId b, std::vector<TaskId> tasks);
   // All regions in an order in which they can run, as near to that of their first tasks as can be.
+  // Those that only change memory that exists anyway, as an optimizer's update of a large parameter
+  // does, run as soon as they can: the values that they read take memory until then.
   std::vector<RegionId> order() const;
 
  private:
+  bool is_update(RegionId id) const;
+
   struct JoinedTasks {
     std::vector<TaskId> tasks, after;  // `after`: tasks that follow one of `tasks`
     std::uint32_t rank;

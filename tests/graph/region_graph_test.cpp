@@ -15,6 +15,7 @@ constexpr TaskId tasks = 24;
 TaskList random_tasks(std::mt19937& random) {
   TaskList list;
   list.tasks.resize(tasks);
+  list.storages.resize(1);
   for (TaskId id = 1; id < tasks; ++id)
     for (TaskId before = 0; before < id; ++before)
       if (random() % 9 == 0) list.tasks[id].after.push_back(before);
@@ -73,6 +74,37 @@ TEST(RegionGraph, JoinsWhatNoPathThroughAThirdKeepsApart) {
     expect_order(list, graph);
     if (testing::Test::HasFailure()) return;
   }
+}
+
+// Two gradients of `elements` floats and the updates of their parameters, which come last.
+TaskList updates_of_two(std::int64_t elements) {
+  TaskList list;
+  const StridedView all = row_major(Shape{elements});
+  for (TaskId id = 0; id < 4; ++id) {
+    Storage& storage = list.storages.emplace_back();
+    storage.kind = id < 2 ? StorageKind::result : StorageKind::input;
+    storage.elements = elements;
+    Task& task = list.tasks.emplace_back();
+    task.node = id;
+    task.shape = Shape{elements};
+    task.storage = id;
+    storage.writers = {id};
+  }
+  for (TaskId id : {2U, 3U}) {
+    const TaskId gradient = id - 2;
+    TaskOperand& operand = list.tasks[id].operands.emplace_back();
+    operand.storage = gradient;
+    operand.view = all;
+    list.storages[gradient].readers = {id};
+    list.tasks[id].after = {gradient};
+  }
+  return list;
+}
+
+TEST(RegionGraph, UpdatesByLargeValuesRunWhenTheseAreThere) {
+  const TaskList large = updates_of_two(1 << 20), small = updates_of_two(1 << 10);
+  EXPECT_EQ(RegionGraph(large).order(), (std::vector<RegionId>{0, 2, 1, 3}));
+  EXPECT_EQ(RegionGraph(small).order(), (std::vector<RegionId>{0, 1, 2, 3}));
 }
 
 }  // namespace
