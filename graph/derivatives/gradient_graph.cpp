@@ -72,16 +72,17 @@ class ReverseSweep {
            std::ranges::any_of(node.operands, [&](NodeId operand) { return active_[operand]; });
   }
 
-  void set_origin(const Node& node, MarkId mark) {
+  void set_origin(const Node& node, MarkId mark, Purpose purpose) {
     Origin origin = node.origin;
     if (mark != 0) origin.mark = mark;
+    if (purpose != Purpose::function) origin.purpose = purpose;
     builder_.set_location(node.where);
     builder_.set_origin(origin);
   }
 
   void copy(NodeId id) {
     const Node& node = body_.node(id);
-    set_origin(node, 0);
+    set_origin(node, 0, Purpose::function);
     if (node.op == Op::input) {
       ids_.push_back(builder_.input(node.dtype, node.shape));
       return;
@@ -116,7 +117,7 @@ class ReverseSweep {
     to_.marks.emplace_back("checkpoint");
     mark = static_cast<MarkId>(to_.marks.size());
     for (NodeId id = begin; id < end; ++id) {
-      set_origin(body_.node(id), mark);
+      set_origin(body_.node(id), mark, Purpose::again);
       ids_[id] = append(id, active_[id] && segment_of_[id] == segment);
     }
     return mark;
@@ -140,7 +141,7 @@ class ReverseSweep {
 
   Term gradient_of(NodeId input) {
     const Node& node = body_.node(input);
-    set_origin(node, 0);
+    set_origin(node, 0, Purpose::derivative);
     if (auto sum = sum_of(input, 0, node.dtype)) return *sum;
     return {&builder_, builder_.full(node.dtype, node.shape, 0)};
   }
@@ -160,7 +161,7 @@ class ReverseSweep {
   void go_back(NodeId id) {
     if (!has_cotangent(id)) return;
     const Node& node = body_.node(id);
-    set_origin(node, enter(segment_of_[id]));
+    set_origin(node, enter(segment_of_[id]), Purpose::derivative);
     if (node.op == Op::result) {
       if (auto sum = sum_of(id, 0, node.dtype))
         add(node.operands[0], static_cast<std::size_t>(node.attributes.index), *sum);

@@ -48,6 +48,13 @@ using NodeId = std::uint32_t;
 // from 1; 0: none.
 using MarkId = std::uint32_t;
 
+// The purpose of a node in a graph with gradients.
+enum class Purpose : std::uint8_t {
+  function,    // as the user wrote it
+  derivative,  // made for a gradient
+  again        // a value of the function that is computed a second time, for a gradient
+};
+
 // The operation of the user's that a node came from: the node itself, or a composite that was
 // decomposed since.
 struct Origin {
@@ -55,6 +62,7 @@ struct Origin {
   NodeId node = 0;              // of the captured graph
   MarkId mark = 0;              // where it was written; fusion joins nothing of two marks
   CustomReference custom = {};  // that `op` applies
+  Purpose purpose = Purpose::function;
 };
 // The user's word for it: that of the op, or the name of a custom one.
 std::string_view word_of(const Origin& origin);

@@ -15,6 +15,7 @@ namespace tilewright::graph {
 namespace {
 
 constexpr std::size_t most_tasks = 96;        // in a region
+constexpr TaskId far_apart = 24;              // about an operation and its derivative
 constexpr std::int64_t little = 16;           // less than one of so many bytes
 constexpr std::int64_t many_bytes = 1 << 16;  // a launch takes less time than to go through them
 
@@ -30,9 +31,11 @@ struct Candidate {
 
 class Fuser {
  public:
-  Fuser(const TaskList& list, const RegionLimits& limits, std::span<const MarkId> marks)
+  Fuser(const TaskList& list, const RegionLimits& limits, std::span<const MarkId> marks,
+        std::span<const Purpose> purposes)
       : list_(list),
         marks_(marks),
+        purposes_(purposes),
         builder_(list, limits),
         repeats_(find_repeats(list)),
         regions_(list),
@@ -56,7 +59,8 @@ class Fuser {
       std::optional<Region> region = std::move(built_[id]);
       if (!region) region = builder_.build(regions_.tasks(id));
       check(region.has_value(), "a single task, and merged tasks, must be a region");
-      regions.push_back({std::move(*region), bytes_saved_[id]});
+      regions.push_back(
+          {std::move(*region), bytes_saved_[id], has(regions_.tasks(id), Purpose::again)});
     }
     return regions;
   }
@@ -175,6 +179,7 @@ class Fuser {
       RegionId a = regions_.region_of(best.first), b = regions_.region_of(best.second);
       if (a == b || best.score <= 0) continue;
       if (siblings && stay_apart(a, b, best.score)) continue;
+      if (live_long(a, b, best.score)) continue;
       if (try_merge(a, b, best.score, siblings)) ++merged;
     }
     return merged;
@@ -209,6 +214,29 @@ class Fuser {
     if (!is_pointwise(x) || !is_pointwise(y)) return saved * little < less && less >= many_bytes;
     return saved * little < more && (less != more || are_alike(x, y));
   }
+  // Parts of the derivative that stand far apart, as those of two layers that read one mask: the
+  // values of the later one would live from the earlier one on, and take what is saved or more.
+  bool live_long(RegionId a, RegionId b, std::int64_t saved) const {
+    const std::vector<TaskId>&x = regions_.tasks(a), &y = regions_.tasks(b);
+    if (purposes_.empty() || has(x, Purpose::function) || has(y, Purpose::function)) return false;
+    const std::vector<TaskId>&early = x[0] < y[0] ? x : y, &late = x[0] < y[0] ? y : x;
+    if (late[0] < early.back() + far_apart) return false;
+    std::vector<TaskId> both(early);
+    both.insert(both.end(), late.begin(), late.end());
+    return bytes_read_elsewhere(early, both) > 0 && bytes_read_elsewhere(late, late) >= saved;
+  }
+  // The bytes of values of `tasks` that tasks read which are not in `known`, in ascending order.
+  std::int64_t bytes_read_elsewhere(const std::vector<TaskId>& tasks,
+                                    const std::vector<TaskId>& known) const {
+    std::int64_t bytes = 0;
+    for (TaskId id : tasks) {
+      const std::vector<TaskId>& readers = list_.storages[list_.tasks[id].storage].readers;
+      if (!std::ranges::all_of(
+              readers, [&](TaskId reader) { return std::ranges::binary_search(known, reader); }))
+        bytes += list_.tasks[id].bytes();
+    }
+    return bytes;
+  }
   bool is_pointwise(const std::vector<TaskId>& tasks) const {
     return std::ranges::all_of(
         tasks, [&](TaskId id) { return list_.tasks[id].kind == TaskKind::pointwise; });
@@ -226,9 +254,19 @@ class Fuser {
   }
 
   MarkId mark(TaskId task) const { return marks_.empty() ? 0 : marks_[task]; }
+  bool has(const std::vector<TaskId>& tasks, Purpose purpose) const {
+    return !purposes_.empty() &&
+           std::ranges::any_of(tasks, [&](TaskId id) { return purposes_[id] == purpose; });
+  }
+  // In a region with the function, a second copy of a value would be made early, and kept.
+  bool purposes_allow(const std::vector<TaskId>& a, const std::vector<TaskId>& b) const {
+    if (purposes_.empty()) return true;
+    return !(has(a, Purpose::again) && has(b, Purpose::function)) &&
+           !(has(b, Purpose::again) && has(a, Purpose::function));
+  }
   // Within a mark there are no seams: where its author began and ended it is the period.
   bool seams_allow(const std::vector<TaskId>& a, const std::vector<TaskId>& b) const {
-    if (mark(a[0]) != mark(b[0])) return false;
+    if (mark(a[0]) != mark(b[0]) || !purposes_allow(a, b)) return false;
     if (repeats_.stretches.empty() || mark(a[0]) != 0) return true;
     if (!over_seams_) return repeats_.turn(a[0]) == repeats_.turn(b[0]);
     return a.size() + b.size() <= std::min(least_period(a), least_period(b));
@@ -277,7 +315,8 @@ class Fuser {
   }
 
   const TaskList& list_;
-  std::span<const MarkId> marks_;  // by task
+  std::span<const MarkId> marks_;      // by task
+  std::span<const Purpose> purposes_;  // by task; empty: no derivatives
   RegionBuilder builder_;
   Repeats repeats_;
   RegionGraph regions_;
@@ -291,8 +330,9 @@ class Fuser {
 }  // namespace
 
 std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse, const RegionLimits& limits,
-                                    std::span<const MarkId> marks) {
-  Fuser fuser(list, limits, marks);
+                                    std::span<const MarkId> marks,
+                                    std::span<const Purpose> purposes) {
+  Fuser fuser(list, limits, marks, purposes);
   if (fuse) fuser.merge_all();
   return fuser.result();
 }

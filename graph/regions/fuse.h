@@ -21,6 +21,7 @@ namespace tilewright::graph {
 struct FusedRegion {
   Region region;
   std::int64_t bytes_saved = 0;
+  bool is_again = false;  // it computes values again, and is to run late
 };
 
 // A task list and its fused regions.
@@ -30,9 +31,12 @@ struct FusedTasks {
 };
 
 // In an order in which they can run. `fuse` false: one region a task. `marks` says of each task
-// where it was written; empty: nothing is marked.
+// where it was written; empty: nothing is marked. `purposes` says what each task is for;
+// empty: there are no derivatives. A value that is computed again is not made where the function
+// makes it: its task joins none of the function's.
 std::vector<FusedRegion> fuse_tasks(const TaskList& list, bool fuse,
                                     const RegionLimits& limits = {},
-                                    std::span<const MarkId> marks = {});
+                                    std::span<const MarkId> marks = {},
+                                    std::span<const Purpose> purposes = {});
 
 }  // namespace tilewright::graph

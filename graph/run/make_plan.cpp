@@ -150,7 +150,8 @@ class PlanMaker {
         std::erase_if(launch.writes,
                       [&](StorageId id) { return !std::ranges::count(launch.storages, id); });
       launch.bytes = bytes_moved(list_, region.region);
-      launch.may_batch = options_.fuse && is_alone && lowering.may_batch &&
+      // A batch would compute values again where the function has them at hand.
+      launch.may_batch = options_.fuse && is_alone && lowering.may_batch && !region.is_again &&
                          body_->functions[step.program].cluster == 1;
       launches_.push_back(std::move(launch));
     }

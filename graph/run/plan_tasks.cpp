@@ -1,5 +1,7 @@
 #include "graph/run/plan_tasks.h"
 
+#include <algorithm>
+
 #include "dsl/target/packed_product.h"
 #include "graph/regions/reference/verify.h"
 
@@ -38,7 +40,14 @@ FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
   std::vector<MarkId> marks;
   if (!graph.marks.empty())
     for (const Task& task : result.list.tasks) marks.push_back(graph.node(task.node).origin.mark);
-  result.regions = fuse_tasks(result.list, options.fuse, limits, marks);
+  std::vector<Purpose> purposes;
+  const auto is_of_function = [](const Node& node) {
+    return node.origin.purpose == Purpose::function;
+  };
+  if (!std::ranges::all_of(graph.nodes, is_of_function))
+    for (const Task& task : result.list.tasks)
+      purposes.push_back(graph.node(task.node).origin.purpose);
+  result.regions = fuse_tasks(result.list, options.fuse, limits, marks, purposes);
   for (FusedRegion& fused : result.regions) fused.region.sizes_vary = options.sizes_vary;
   if (verifies) verify(result.list, result.regions);
   return result;

@@ -394,6 +394,8 @@ class Parser {
         region.sizes_vary = true;
       else if (name == "saved")
         read_value(line, fused.bytes_saved);
+      else if (name == "again")
+        fused.is_again = true;
       else
         return false;
       return true;

@@ -167,7 +167,7 @@ std::string text_of(const Table& table) {
 }
 
 std::string text_of(const FusedRegion& fused) {
-  const auto& [region, bytes_saved] = fused;
+  const auto& [region, bytes_saved, is_again] = fused;
   const auto& [tasks, tables, stored, rows, width, splits_columns, is_in_place, weight_bytes,
                digits, family_elements, sizes_vary] = region;
   std::string text = concat("  region rows=", rows, ", width=", width);
@@ -180,6 +180,7 @@ std::string text_of(const FusedRegion& fused) {
   more.say_if(family_elements != 0, "family_elements=", family_elements);
   more.say_if(sizes_vary, "sizes_vary");
   more.say_if(bytes_saved != 0, "saved=", bytes_saved);
+  more.say_if(is_again, "again");
   text += more.text() + "\n";
   for (std::size_t slot = 0; slot < tasks.size(); ++slot)
     text += concat("    #", tasks[slot], ":", slot < tables.size() ? text_of(tables[slot]) : "",
