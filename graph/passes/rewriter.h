@@ -57,6 +57,11 @@ class Rewriter {
     to_.nodes.push_back(std::move(node));
     return stand_in_[old] = static_cast<NodeId>(to_.nodes.size() - 1);
   }
+  // A node whose operands are nodes of the new graph.
+  NodeId append(Node node) {
+    to_.nodes.push_back(std::move(node));
+    return static_cast<NodeId>(to_.nodes.size() - 1);
+  }
   Graph finish() {
     for (NodeId id : from_.inputs) to_.inputs.push_back(at(id));
     for (NodeId id : from_.outputs) to_.outputs.push_back(at(id));
