@@ -290,6 +290,22 @@ Finding verified(const Situation& at) {
   return {error.find("verify_capture") != std::string::npos, f};
 }
 
+// Values of several layers, of which some are computed again.
+Finding less_saved(const Situation& at) {
+  auto loss = [layer = Layer()](const Tensor& t) { return sum(layer(layer(layer(layer(t))))); };
+  Compiled f = at.compiled([=](const Tensor& t) { return grad(loss)(t); }, {.saved_share = 0.3});
+  at.call(f);
+  bool is_again = false;
+  for (const PlanReport& report : f.report()) is_again |= !report.saving.again.empty();
+  return {is_again, f};
+}
+
+Finding little_memory(const Situation& at) {
+  Compiled f = at.compiled(Layer(), {.memory_limit = 64});
+  const std::string error = error_of([&] { at.call(f); });
+  return {error.find("memory_limit") != std::string::npos, f};
+}
+
 // A gradient of the body, by a rule that is wrong.
 Finding compared(const Situation& at) {
   const CustomOp wrong = custom_op(
@@ -378,6 +394,8 @@ const std::vector<Row> rows = {
     {"`verify_gradients`", compared},
     {"`detect_nan`", nan_found},
     {"`index_checks`: all", checked},
+    {"`saved_share`", less_saved},
+    {"`memory_limit`", little_memory},
     {"`locked_plan`", locked},
 };
 

@@ -44,6 +44,8 @@ void note_nested(const Options& inner) {
   look_at("device", &Options::device);
   look_at("tune_in_background", &Options::tune_in_background);
   look_at("freezing", &Options::freezing);
+  look_at("saved_share", &Options::saved_share);
+  look_at("memory_limit", &Options::memory_limit);
   look_at("write_plan", &Options::write_plan);
   look_at("locked_plan", &Options::locked_plan);
   look_at("index_checks", &Options::index_checks);

@@ -104,6 +104,17 @@ struct Options {
   // watched: the function does not see them. It holds inside branches and loops, and in segments,
   // where weights are the tensors that were there before the call and that no segment writes.
   bool freezing = false;
+  // The most that a compiled function keeps of its values for the gradients in it, as a share of
+  // the bytes that they read: 1 keeps all of it, 0 as little as is possible, in steps of a tenth.
+  // The other values are computed again where a gradient reads them, the cheapest ones first, by
+  // the same operations: results are the same bits. A smaller share never takes more memory: values
+  // are kept where computing them again would take more than it frees. `checkpoint` holds in any
+  // case.
+  double saved_share = 1;
+  // A limit on the memory that a call takes for intermediate values and results (memory()), in
+  // bytes; 0: none. The largest share of values that keeps to it is kept for gradients. An Error
+  // that names the least possible, if there is none.
+  std::int64_t memory_limit = 0;
   // Files of the choices that decide every bit of a result (graph/tune/plan_lock.h): one that is
   // written as functions are compiled, or one that compiling must keep to, whatever the clock says.
   std::string write_plan = {}, locked_plan = {};

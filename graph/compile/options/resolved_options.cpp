@@ -21,6 +21,10 @@ void require_possible(const Options& options) {
           ThreadPool::max_workers, ", or 0 for all");
   require(options.tune_seconds > 0, "[compile] tune_seconds is ", options.tune_seconds,
           "; it must be positive");
+  require(options.saved_share >= 0 && options.saved_share <= 1, "[compile] saved_share is ",
+          options.saved_share, "; it must be from 0, as little as is possible, to 1, all");
+  require(options.memory_limit >= 0, "[compile] memory_limit is ", options.memory_limit,
+          " bytes; it must be positive, or 0 for none");
   require(!options.tune_in_background || options.write_plan.empty(), "[compile] write_plan is \"",
           options.write_plan,
           "\", but tune_in_background changes a plan after it was written; tune at compile, by "
@@ -57,6 +61,8 @@ ResolvedOptions resolve(const Options& options) {
                          .records_launches = mode.records_launches,
                          .weights_are_frozen = options.freezing,
                          .searches_in_background = options.tune_in_background,
+                         .saved_share = options.saved_share,
+                         .memory_limit = options.memory_limit,
                          .index_checks = options.index_checks,
                          .write_plan = options.write_plan,
                          .locked_plan = options.locked_plan,

@@ -67,6 +67,7 @@ BoundPlan::BoundPlan(CheckedGraph& checked, CompiledFor& tensors, const Resolved
       written_(graph_, std::move(tensors.names)),
       inputs_(tensors.signature.size(), std::move(tensors.captured), device.memory()),
       options_(frozen_options(tensors, options, device)),
+      saving_(keep_to(graph_, options_, {options.saved_share, options.memory_limit})),
       chosen_(graph_, with_lock(options_, options), options.searches_in_background,
               [&] { return step_inputs(tensors.arguments); }) {
   inputs_.bind(plan(), tensors.arguments);
@@ -182,6 +183,7 @@ void BoundPlan::fill(PlanReport& report) const {
   for (const ExecutableKernel& kernel : plan.executable()->kernels)
     if (kernel.single && dsl::awaits_full_code(*kernel.single)) ++report.awaiting_full_code;
   report.tuning = chosen_.tuning_text();
+  report.saving = saving_;
 }
 
 MemoryReport BoundPlan::memory(std::span<const std::int64_t> copies) const {

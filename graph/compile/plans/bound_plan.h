@@ -16,6 +16,7 @@
 #include "graph/compile/captures/checked_graph.h"
 #include "graph/compile/options/resolved_options.h"
 #include "graph/compile/plans/chosen_plan.h"
+#include "graph/compile/plans/saving_plan.h"
 #include "graph/compile/reports/plan_report.h"
 #include "graph/ir/ir.h"
 #include "graph/run/plan.h"
@@ -87,6 +88,7 @@ class BoundPlan {
   WrittenInputs written_;
   PlanInputs inputs_;
   PlanOptions options_;  // that the plan was made with: its tasks and regions follow from them
+  SavingReport saving_;
   ChosenPlan chosen_;
   LaunchTimes times_;
 };

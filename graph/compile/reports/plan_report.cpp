@@ -173,6 +173,7 @@ std::string explain(const PlanReport& plan) {
                ", ", counted(region.structures, "structure", "structures"), " of ",
                counted(region.programs, "distinct program", "distinct programs"), "\n");
   for (const DerivativeReport& derivative : plan.derivatives) text += graph::text_of(derivative);
+  text += graph::text_of(plan.saving);
   if (!plan.guards.empty()) text += concat("  guards:\n", plan.guards);
   return text + table(plan);
 }

@@ -10,6 +10,7 @@
 #include "graph/compile/options/options.h"
 #include "graph/compile/reports/derivative_report.h"
 #include "graph/compile/reports/memory_report.h"
+#include "graph/compile/reports/saving_report.h"
 #include "graph/ir/options/unkept_options.h"
 
 namespace tilewright {
@@ -67,6 +68,7 @@ struct PlanReport {
   std::int64_t captures = 0;          // how often it was captured, once or after handles changed
   std::vector<DerivativeReport> derivatives = {};
   MemoryReport memory = {};  // zeros for a function in segments, which are entries of their own
+  SavingReport saving = {};  // of the gradients in the compiled graph
   // Options that do not hold for a part of it.
   std::vector<UnkeptOption> unkept = {};
   double run_seconds = 0;        // of all launches of a call; 0: not measured
