@@ -237,6 +237,15 @@ class Fuser {
     }
     return bytes;
   }
+  // The same as `stay_apart` for a number that others read too, as the parameters of an optimizer
+  // do the square root of a correction: it must be stored, so that a region with it cannot be cut
+  // into blocks of columns, and a single program would go through all of the tensor.
+  bool costs_parallelism(const Region& region, const std::vector<TaskId>& x,
+                         const std::vector<TaskId>& y, std::int64_t saved) const {
+    if (region.splits_columns || !is_pointwise(x) || !is_pointwise(y)) return false;
+    const std::int64_t most = std::max(most_bytes(x), most_bytes(y));
+    return saved * little < most && most / std::max<std::int64_t>(region.rows, 1) >= many_bytes;
+  }
   bool is_pointwise(const std::vector<TaskId>& tasks) const {
     return std::ranges::all_of(
         tasks, [&](TaskId id) { return list_.tasks[id].kind == TaskKind::pointwise; });
@@ -306,7 +315,8 @@ class Fuser {
     std::vector<TaskId> tasks(x.size() + y.size());
     std::ranges::merge(x, y, tasks.begin());
     std::optional<Region> region = builder_.build(tasks);
-    if (!region || (siblings && (region->tables.empty() || !share_rows(*region, x)))) return false;
+    if (!region || costs_parallelism(*region, x, y, saved)) return false;
+    if (siblings && (region->tables.empty() || !share_rows(*region, x))) return false;
     regions_.join(a, b, std::move(tasks));
     built_[a] = std::move(region);
     built_[b].reset();

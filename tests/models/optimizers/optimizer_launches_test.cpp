@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <sstream>
 
 #include "graph/compile/compile.h"
 #include "models/optimizers/clipping.h"
@@ -50,6 +51,31 @@ TEST(OptimizerLaunches, AreFewForManyParameters) {
   expect_launches(first, sgd, false, 5);
   expect_launches(second, adamw, false, 6);
   expect_launches(third, clipped, true, 12);
+}
+
+// The numbers that all updates share (corrections of the moments) are computed apart from the first
+// parameter: stored by its program, they would keep that from being cut among threads.
+TEST(OptimizerLaunches, TheFirstParameterIsCutIntoBlocksToo) {
+  Tensor table = ramp({1000, 64}), gain = ramp({64}), bias = ramp({64});
+  AdamW optimizer({{"table", table}, {"gain", gain}, {"bias", bias}});
+  auto step = compile(
+      [&](const std::vector<Tensor>& gradients) {
+        optimizer.step(gradients);
+        return optimizer.steps() + 0.0;
+      },
+      {.fullgraph = true});
+  step({ramp({1000, 64}, 0.02F), ramp({64}), ramp({64})});
+  std::istringstream lines(step.dump());
+  int regions = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("region rows=") == std::string::npos) continue;
+    if (line.find("width=64000") == std::string::npos &&
+        line.find("rows=1000") == std::string::npos)
+      continue;
+    ++regions;
+    EXPECT_NE(line.find("splits_columns"), std::string::npos) << line;
+  }
+  EXPECT_EQ(regions, 1) << step.dump();
 }
 
 }  // namespace
