@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "graph/ir/location.h"
@@ -308,7 +309,7 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
     ++written_;
     ++body.version;
     count_write();
-    outdate_views(bodies_, body);
+    if (body.buffer.use_count() > 1) outdate_views(bodies_, body);
     return;
   }
   node_of(target, operation, where);  // it must be usable
@@ -339,9 +340,13 @@ bool Capture::is_written(const TensorBody& concrete) const {
 }
 
 void Capture::require_no_overlap() const {
+  if (written_ == 0) return;
+  std::map<const Buffer*, std::vector<const Input*>> by_memory;  // others cannot overlap
+  for (const Input& input : inputs_) by_memory[input.body->buffer.get()].push_back(&input);
   for (const Input& written : inputs_) {
     if (!written.is_written()) continue;
-    for (const Input& other : inputs_)
+    for (const Input* each : by_memory[written.body->buffer.get()]) {
+      const Input& other = *each;
       if (&other != &written && overlap(*written.body, *other.body))
         throw GraphBreak(
             concat("[compile] the tensor of shape ", written.body->view.shape, " written at ",
@@ -349,6 +354,7 @@ void Capture::require_no_overlap() const {
                    other.body->view.shape,
                    " that the function uses; inside a captured function use one of them only"),
             {"a write", "writes memory that it uses otherwise", written.written});
+    }
   }
 }
 
