@@ -92,6 +92,7 @@ void bench_sizes(BenchLog& log);
 void bench_launch(BenchLog& log);
 void bench_graphs(BenchLog& log);
 void bench_optim(BenchLog& log);
+void bench_training(BenchLog& log);
 void bench_profile(BenchLog& log);
 void bench_tune(BenchLog& log);
 void bench_database(BenchLog& log);

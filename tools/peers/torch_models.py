@@ -2,6 +2,8 @@
 import torch
 import torch.nn.functional as F
 
+import torch_training
+
 LLAMA = {"1B": dict(hidden=2048, inner=8192, heads=32, kv=8, size=64, vocabulary=128256, layers=16),
          "3B": dict(hidden=3072, inner=8192, heads=24, kv=8, size=128, vocabulary=128256, layers=28)}
 
@@ -171,7 +173,7 @@ def adamw(q):
     return {"torch": fused}
 
 
-BUILDERS = {"gpt2": gpt2, "llama": llama, "adamw": adamw}
+BUILDERS = {"gpt2": gpt2, "llama": llama, "adamw": adamw, "training": torch_training.training}
 
 
 def versions():

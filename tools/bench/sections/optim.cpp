@@ -1,5 +1,8 @@
 // The section optim: one step of AdamW on all parameters of a model, as one compiled function that
 // writes parameters and moments in place.
+#include <deque>
+
+#include "models/optimizers/rules/adam.h"
 #include "tools/bench/beside.h"
 #include "tools/bench/device_clock.h"
 #include "tools/bench/kernel_case.h"
@@ -68,11 +71,75 @@ nlohmann::json measure(const std::vector<Shape>& shapes, const BenchSettings& se
   return row;
 }
 
+// The optimizer of models/optimizers, whose settings and corrections are computed on the device.
+nlohmann::json measure_optimizer(const std::vector<Shape>& shapes, const BenchSettings& settings) {
+  RandomData data(settings.device.memory() != nullptr ? settings.device : Device::cpu());
+  std::deque<Tensor> parameters;
+  std::vector<NamedParameter> named;
+  std::vector<Tensor> gradients;
+  double elements = 0;
+  for (const Shape& shape : shapes) {
+    parameters.push_back(data.make(f32, shape));
+    gradients.push_back(data.make(f32, shape));
+    named.push_back({std::to_string(named.size()), parameters.back()});
+    elements += static_cast<double>(element_count(shape));
+  }
+  AdamW optimizer(named, {.lr = 1e-3, .weight_decay = 0.01});
+  auto step = compile(
+      [&](const Tensor& scale) {
+        optimizer.step(gradients);
+        return optimizer.steps() * scale;
+      },
+      {.mode = settings.mode, .fullgraph = true, .device = settings.device});
+  const Tensor one = full({}, 1, f64).clone();
+  const double start = now_s();
+  step(one);
+  settings.device.synchronize();
+  const double first_call_s = now_s() - start, bytes = 28 * elements;
+  auto action = [&] { step(one); };
+  nlohmann::json row;
+  if (is_host(settings)) {
+    nlohmann::json question = {{"op", "adamw"}, {"shapes", nlohmann::json::array()}};
+    for (const Shape& shape : shapes)
+      question["shapes"].push_back(std::vector(shape.begin(), shape.end()));
+    time_beside(row,
+                {.ours = action, .work = bytes, .question = question, .limit = HostLimit::copy},
+                settings);
+  } else {
+    const Timing time = device_times(settings.device, {action}, settings.rounds).front();
+    row = {{"seconds", time.median}, {"least", time.least}, {"p90", time.p90}};
+  }
+  row.update({{"tensors", shapes.size()},
+              {"bytes", bytes},
+              {"rate", bytes / 1e9 / row["seconds"].get<double>()},
+              {"unit", "GB/s"},
+              {"launches", step.report().front().launches},
+              {"first_call_s", first_call_s}});
+  return row;
+}
+
+std::vector<Shape> many_shapes() {
+  std::vector<Shape> shapes;
+  for (std::int64_t i = 0; i < 1354; ++i) {
+    const std::int64_t rows = 64 + 8 * (i % 7);
+    shapes.push_back(i % 2 == 0 ? Shape{rows, 48} : Shape{rows});
+  }
+  return shapes;
+}
+
 }  // namespace
 
 void bench_optim(BenchLog& log) {
-  if (log.settings().tiny)
-    return log.run("AdamW tiny", [&] { return measure({{40, 8}, {8}, {40, 8}}, log.settings()); });
+  if (log.settings().tiny) {
+    log.run("AdamW tiny", [&] { return measure({{40, 8}, {8}, {40, 8}}, log.settings()); });
+    return log.run("optimizer AdamW tiny", [&] {
+      return measure_optimizer({{40, 8}, {8}, {40, 8}}, log.settings());
+    });
+  }
+  log.run("optimizer AdamW gpt2-124M",
+          [&] { return measure_optimizer(gpt2_parameter_shapes(), log.settings()); });
+  log.run("optimizer AdamW 1354 tensors",
+          [&] { return measure_optimizer(many_shapes(), log.settings()); });
   log.run("AdamW gpt2-124M", [&] { return measure(gpt2_parameter_shapes(), log.settings()); });
   log.run("AdamW 300 x 1000",
           [&] { return measure(std::vector<Shape>(300, {1000}), log.settings()); });
