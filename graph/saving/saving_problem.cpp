@@ -21,19 +21,17 @@ std::int64_t cost_of_element(const Node& node) {
   return std::max<std::int64_t>(1, ir::info(*info(node.op).tile_op).cost);
 }
 
-// In operations on single elements.
+// In operations on single elements. Attention is two products, whose depth are its keys.
 std::int64_t cost_of(const Graph& graph, const Node& node) {
   const auto operand = [&](std::size_t i) -> const Node& { return graph.node(node.operands[i]); };
   switch (info(node.op).kind) {
     case Kind::pointwise: return count(node) * cost_of_element(node);
     case Kind::reduction: return count(operand(0));
-    case Kind::contraction: return cost_of_product(count(node), operand(0).shape[-1]);
+    case Kind::attention:
+    case Kind::contraction: return cost_of_product(count(node), operand(1).shape[-2]);
     case Kind::convolution:
-      return cost_of_product(count(node), count(operand(1)) / operand(1).shape[0]);
-    case Kind::attention: {
-      const Shape& keys = operand(1).shape;
-      return cost_of_product(count(node), 2 * keys[-2]);
-    }
+      return cost_of_product(count(node),
+                             count(operand(1)) / std::max<std::int64_t>(1, operand(1).shape[0]));
     case Kind::accumulation: return 4 * count(operand(2)) + count(node);
     case Kind::ordering: return 32 * count(node);
     case Kind::cumulation: return 4 * count(node);
@@ -66,7 +64,8 @@ std::vector<bool> behind_derivative(const Graph& graph) {
   return result;
 }
 
-// Values of the function that the derivative reads. What an optimizer reads is no matter of it.
+// Values of the function that the derivative reads. An optimizer, which reads values too, is no
+// part of it.
 std::vector<bool> read_by_derivative(const Graph& graph, const std::vector<bool>& is_behind) {
   std::vector<bool> result(graph.nodes.size());
   for (const Node& node : graph.nodes)

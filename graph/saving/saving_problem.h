@@ -4,7 +4,7 @@
 // A graph with gradients has nodes of the function and nodes of the derivative (Purpose in ir.h),
 // which read values of the function. Such a value is either kept until then, or computed again from
 // values that are. Inputs of the graph and constants are there anyway. Views are no work and no
-// memory: what they are views of is kept or computed again.
+// memory: their operands are kept or computed again.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,9 @@ namespace tilewright::graph {
 
 struct SavingCandidate {
   NodeId node = 0;
-  std::vector<std::uint32_t>
-      operands;            // candidates, all before this one; what is there is left out
-  std::int64_t bytes = 0;  // that keeping it takes
-  std::int64_t cost = 0;   // of computing it again, in operations on single elements
+  std::vector<std::uint32_t> operands;  // candidates, all before this one; others are there
+  std::int64_t bytes = 0;               // that keeping it takes
+  std::int64_t cost = 0;                // of computing it again, in operations on single elements
   bool may_be_saved = true, may_be_again = true;
   bool is_needed = false;  // the derivative reads it
 };
