@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/compile/compile.h"
+#include "graph/differentiating/differentiate.h"
 #include "graph/functions/control/control_flow.h"
 #include "runtime/buffer.h"
 #include "runtime/cpu/system_memory.h"
@@ -90,6 +91,30 @@ TEST(MemoryReport, LoopsWithinLoopsTakeTheirMemoryAtOnce) {
   const MemoryReport memory = looped.memory(x);
   EXPECT_GE(memory.loops, 2 * 40 * 40 * 4);
   EXPECT_EQ(measured([&] { looped(x); }), memory.peak);
+}
+
+// The gradient of a table is no part of its update's program: each one is used when it is there.
+TEST(MemoryReport, LargeGradientsDoNotWaitForTheLastOne) {
+  if (!is_on_host()) GTEST_SKIP() << "only the host has batches of less than such a gradient";
+  constexpr std::int64_t rows = 4096, width = 128;
+  Tensors tables;
+  for (int i = 0; i < 4; ++i) tables.push_back(zeros({rows, width}, f32));
+  auto step = compile(
+      [&](const Tensor& ids) {
+        const auto loss = [&](const Tensors& each) {
+          Tensor h = embedding(ids, each[0]);
+          for (const Tensor& table : each) h = tanh(h + embedding(ids, table));
+          return sum(h);
+        };
+        auto [value, gradients] = value_and_grad(loss)(tables);
+        for (std::size_t i = 0; i < tables.size(); ++i)
+          tables[i].copy_from(tables[i] - gradients[i] * 0.1);
+        return value;
+      },
+      {.fullgraph = true});
+  const MemoryReport memory = step.memory(zeros({64}, i64));
+  EXPECT_GE(memory.intermediate, rows * width * 4);
+  EXPECT_LT(memory.intermediate, 2 * rows * width * 4);
 }
 
 TEST(MemoryReport, IsExplained) {
