@@ -64,7 +64,9 @@ TEST(SavedShare, SmallerOnesNeverTakeMoreMemory) {
       memory = now;
       saved = saving.saved_bytes;
     }
-    if (program.name == "gpt") EXPECT_LT(4 * memory, 3 * first);
+    if (program.name == "gpt") {
+      EXPECT_LT(4 * memory, 3 * first);
+    }
   }
 }
 
