@@ -21,14 +21,16 @@ std::int64_t cost_of_element(const Node& node) {
   return std::max<std::int64_t>(1, ir::info(*info(node.op).tile_op).cost);
 }
 
-// In operations on single elements. Attention is two products, whose depth are its keys.
+// In operations on single elements.
 std::int64_t cost_of(const Graph& graph, const Node& node) {
   const auto operand = [&](std::size_t i) -> const Node& { return graph.node(node.operands[i]); };
+  // A product has two operands, and attention, which is two products, has three or more.
+  const std::int64_t products = node.operands.size() > 2 ? 2 : 1;
   switch (info(node.op).kind) {
     case Kind::pointwise: return count(node) * cost_of_element(node);
     case Kind::reduction: return count(operand(0));
     case Kind::attention:
-    case Kind::contraction: return cost_of_product(count(node), operand(1).shape[-2]);
+    case Kind::contraction: return cost_of_product(products * count(node), operand(1).shape[-2]);
     case Kind::convolution:
       return cost_of_product(count(node),
                              count(operand(1)) / std::max<std::int64_t>(1, operand(1).shape[0]));
