@@ -115,7 +115,8 @@ TEST(QuantisedFolder, NamesSettingsThatAreNotSupported) {
        "config_groups is of 0 groups; one group is needed"},
       {R"("quant_method": "compressed-tensors", "config_groups": {"g": {}})",
        "config_groups.g.weights is missing; an object is needed"},
-      {R"("quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 3}}})",
+      {R"("quant_method": "compressed-tensors", "config_groups":
+          {"g": {"weights": {"num_bits": 3}}})",
        "num_bits is 3; 4 or 8 is needed"},
       {R"("quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 8,
           "strategy": "block", "block_structure": [0, 1]}}})",
