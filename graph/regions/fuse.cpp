@@ -271,7 +271,20 @@ class Fuser {
   bool purposes_allow(const std::vector<TaskId>& a, const std::vector<TaskId>& b) const {
     if (purposes_.empty()) return true;
     return !(has(a, Purpose::again) && has(b, Purpose::function)) &&
-           !(has(b, Purpose::again) && has(a, Purpose::function));
+           !(has(b, Purpose::again) && has(a, Purpose::function)) && !multiplies_copy(a, b) &&
+           !multiplies_copy(b, a);
+  }
+  // A product that computes an operand may add up in another order than one that reads it, as it
+  // reads the value that this is a second copy of.
+  bool multiplies_copy(const std::vector<TaskId>& tasks, const std::vector<TaskId>& copies) const {
+    const auto is_copy = [&](const TaskOperand& operand) {
+      return operand.producer && purposes_[*operand.producer] == Purpose::again &&
+             std::ranges::binary_search(copies, *operand.producer);
+    };
+    return std::ranges::any_of(tasks, [&](TaskId id) {
+      return list_.tasks[id].kind == TaskKind::contraction &&
+             std::ranges::any_of(list_.tasks[id].operands, is_copy);
+    });
   }
   // Within a mark there are no seams: where its author began and ended it is the period.
   bool seams_allow(const std::vector<TaskId>& a, const std::vector<TaskId>& b) const {
