@@ -98,8 +98,18 @@ void CompiledSignature::look_at_guards() {
   if (guards_.is_any_gone()) is_doubtful_ = true;
 }
 
+std::vector<Difference> CompiledSignature::differences_of_guards() const {
+  std::vector<Difference> all = guards_.differences();
+  if (const auto now = autocast_state(); now != autocast_)
+    all.push_back({.reason = RecompileReason::guard,
+                   .found = concat("autocast is ", autocast_text(now)),
+                   .expected = autocast_text(autocast_)});
+  return all;
+}
+
 std::string CompiledSignature::guards_text() const {
   std::string text;
+  if (autocast_) text = concat("  autocast is ", autocast_text(autocast_), "\n");
   for (const FormFact& fact : form_.facts)
     if (fact.kind != FormKind::definition) text += concat("  ", to_string(fact), "\n");
   return text + guards_.text();

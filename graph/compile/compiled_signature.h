@@ -19,6 +19,7 @@
 #include "graph/compile/segments/segment_table.h"
 #include "graph/compile/segments/segmented_function.h"
 #include "graph/compile/whole_function.h"
+#include "graph/tensor/precision/autocast.h"
 
 namespace tilewright::graph {
 
@@ -47,9 +48,9 @@ class CompiledSignature {
   // Called when guarded values have changed. One that is gone makes the signature doubtful, as a
   // handle does.
   void look_at_guards();
-  bool guards_hold() const { return guards_.hold(); }
-  // How the guarded values differ from those that it was compiled for.
-  std::vector<Difference> differences_of_guards() const { return guards_.differences(); }
+  bool guards_hold() const { return guards_.hold() && autocast_ == autocast_state(); }
+  // How the guarded values, and autocast, differ from those that it was compiled for.
+  std::vector<Difference> differences_of_guards() const;
   std::string guards_text() const;  // a line each; empty: there are none
   // As WholeFunction's; nothing of a function in segments, which runs at each call.
   void verify_capture(const TensorFunction& function) const;
@@ -77,6 +78,7 @@ class CompiledSignature {
   Signature signature_;
   ArgumentForm form_;  // of the arguments
   Guards guards_;
+  std::optional<AutocastState> autocast_ = autocast_state();
   bool is_doubtful_ = false;
   std::vector<UnkeptOption> unkept_;
   SharedBySignatures& shared_;

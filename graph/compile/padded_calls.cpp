@@ -9,6 +9,7 @@
 #include "graph/ops/padding_proof.h"
 #include "graph/passes/passes.h"
 #include "graph/tensor/handle_changes.h"
+#include "graph/tensor/precision/autocast.h"
 #include "graph/tensor/recording/graph_break.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
@@ -65,6 +66,8 @@ PaddingProof prove(const Call& call, const Signature& given, const Signature& pa
 Hash key_of(const Call& call) {
   Hasher hasher;
   hasher.add(call.form);
+  if (const auto autocast = autocast_state())
+    hasher.add(autocast->dtype).add(static_cast<int>(autocast->lists));
   for (const Tensor& argument : call.arguments) hasher.add(argument.dtype()).add(argument.shape());
   return hasher.finish();
 }

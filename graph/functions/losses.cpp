@@ -5,6 +5,7 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "graph/tensor/tensor.h"
 #include "runtime/base/error.h"
 
@@ -41,6 +42,8 @@ void require_classes(const Tensor& targets, std::int64_t classes, std::int64_t i
 // the one logit that the target names. Probabilities are never in memory.
 Tensor cross_entropy(const TensorOperand& logits, const Tensor& targets,
                      const CrossEntropyOptions& options) {
+  if (const graph::AutocastCall cast("cross_entropy_loss", logits.where); cast.is_listed())
+    return cross_entropy(cast(logits), cast(targets), options);
   source_location w = logits.where;
   const Tensor& given = graph::tensor_of(logits, "cross_entropy");
   Tensor classes = graph::tensor_of({targets, w}, "cross_entropy");

@@ -8,6 +8,7 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "graph/tensor/ruled_functions.h"
 #include "graph/tensor/tensor.h"
 #include "runtime/base/error.h"
@@ -22,7 +23,8 @@ namespace {
 
 Tensor unary(Op op, const TensorOperand& x, const Attributes& attributes = {}) {
   std::string_view name = graph::info(op).name;
-  Tensor operand = graph::tensor_of(x, name);
+  const graph::AutocastCall cast(name, x.where);
+  Tensor operand = cast(graph::tensor_of(x, name));
   if (graph::info(op).floating_only && !is_floating(operand.dtype()))
     operand = operand.to(DType::f32, x.where);
   return graph::apply(op, {operand}, attributes, x.where);

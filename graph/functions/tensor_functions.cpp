@@ -4,11 +4,13 @@
 #include <numeric>
 
 #include "graph/functions/pointwise/arithmetic.h"
+#include "graph/functions/reducing/norms.h"
 #include "graph/ir/location.h"
 #include "graph/ir/shape_rules.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "graph/tensor/tensor.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
@@ -135,7 +137,8 @@ Tensor reduce(Op op, const TensorOperand& x, const std::vector<int>& axes, bool 
 
 // Sums and products of integers are made in 64 bits, as in PyTorch.
 Tensor reduce_wide(Op op, const TensorOperand& x, const std::vector<int>& axes, bool keep_dims) {
-  Tensor operand = graph::tensor_of(x, graph::info(op).name);
+  const graph::AutocastCall cast(graph::info(op).name, x.where);
+  Tensor operand = cast(graph::tensor_of(x, graph::info(op).name));
   if (!is_floating(operand.dtype())) operand = operand.to(DType::i64, x.where);
   return reduce(op, {operand, x.where}, axes, keep_dims);
 }
@@ -193,7 +196,8 @@ std::pair<Tensor, Tensor> extremum_and_place(Op op, const TensorOperand& x, int 
 
 Tensor along_axis(Op op, const TensorOperand& x, int axis) {
   std::string_view name = graph::info(op).name;
-  Tensor operand = graph::tensor_of(x, name);
+  const graph::AutocastCall cast(name, x.where);
+  Tensor operand = cast(graph::tensor_of(x, name));
   if (!is_floating(operand.dtype())) operand = operand.to(DType::f32, x.where);
   auto along = axis_named(axis, operand.shape(), name, x.where);
   Attributes attributes;
@@ -265,7 +269,11 @@ Tensor log_softmax(const TensorOperand& x, int axis) {
 }
 
 Tensor layer_norm(const TensorOperand& x, const Tensor& weight, const Tensor& bias, double eps) {
+  if (const graph::AutocastCall cast("layer_norm", x.where); cast.is_listed())
+    return layer_norm(cast(x), cast(weight), cast(bias), eps);
   std::vector<Tensor> operands = {graph::tensor_of(x, "layer_norm")};
+  if (weight.defined() && is_float16(operands[0].dtype()) && weight.dtype() == DType::f32)
+    return layer_norm(x, weight.shape(), weight, bias, eps);
   require(weight.defined() || !bias.defined(),
           "[layer_norm] a bias was given without a weight (at ", At{x.where},
           "); give a weight too, of ones if need be");
@@ -276,7 +284,11 @@ Tensor layer_norm(const TensorOperand& x, const Tensor& weight, const Tensor& bi
   return graph::apply(Op::layer_norm, operands, attributes, x.where);
 }
 Tensor rms_norm(const TensorOperand& x, const Tensor& weight, std::optional<double> eps) {
+  if (const graph::AutocastCall cast("rms_norm", x.where); cast.is_listed())
+    return rms_norm(cast(x), cast(weight), eps);
   std::vector<Tensor> operands = {graph::tensor_of(x, "rms_norm")};
+  if (weight.defined() && is_float16(operands[0].dtype()) && weight.dtype() == DType::f32)
+    return rms_norm(x, weight.shape(), weight, eps);
   const double step = std::ldexp(1.0, 1 - digits(accumulator(operands.front().dtype())));
   if (weight.defined()) operands.push_back(weight);
   Attributes attributes;
@@ -285,6 +297,8 @@ Tensor rms_norm(const TensorOperand& x, const Tensor& weight, std::optional<doub
 }
 
 Tensor matmul(const TensorOperand& a, const TensorOperand& b, std::optional<DType> dtype) {
+  if (const graph::AutocastCall cast("matmul", a.where); cast.is_listed())
+    return matmul(cast(a), cast(b), dtype);
   auto w = a.where;
   Tensor x = graph::tensor_of(a, "matmul"), y = graph::tensor_of(b, "matmul");
   auto product = [&](const Tensor& left, const Tensor& right) {
@@ -321,6 +335,8 @@ Tensor matmul(const TensorOperand& a, const TensorOperand& b, std::optional<DTyp
 }
 
 Tensor linear(const TensorOperand& x, const Tensor& weight, const Tensor& bias) {
+  if (const graph::AutocastCall cast("linear", x.where); cast.is_listed())
+    return linear(cast(x), cast(weight), cast(bias));
   std::vector<Tensor> operands = {graph::tensor_of(x, "linear"), weight};
   if (bias.defined()) operands.push_back(bias);
   return graph::apply(Op::linear, operands, {}, x.where);
@@ -351,6 +367,11 @@ Tensor concat(const std::vector<Tensor>& parts, int axis, source_location w) {
 
 Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
                                     const AttentionOptions& options) {
+  if (const graph::AutocastCall cast("scaled_dot_product_attention", q.where); cast.is_listed()) {
+    AttentionOptions with_mask = options;
+    with_mask.mask = cast(options.mask);
+    return scaled_dot_product_attention(cast(q), cast(k), cast(v), with_mask);
+  }
   std::vector<Tensor> operands = {graph::tensor_of(q, "attention"), k, v};
   if (options.position.defined()) operands.push_back(options.position);
   Attributes attributes;

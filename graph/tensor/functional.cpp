@@ -9,6 +9,7 @@
 #include "graph/ir/shape_rules.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/eager.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "graph/tensor/ruled_functions.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tensor/tensor_copy.h"
@@ -130,6 +131,7 @@ auto of_defined(std::span<const Tensor> operands, const TensorsFunction& functio
 std::vector<Tensor> apply_function(std::string_view name, std::span<const Tensor> operands,
                                    const std::vector<Number>& settings,
                                    const TensorsFunction& function, std::source_location where) {
+  const AutocastPause pause;
   if (Capture::active() != nullptr)
     return while_doing({name, "recording"},
                        [&] { return with_rule(name, operands, settings, function, where); });
@@ -141,6 +143,7 @@ void write_function(std::string_view name, std::span<const Tensor> operands,
                     const std::vector<Number>& settings, const TensorsFunction& function,
                     std::source_location where) {
   Tensor target = operands[0];
+  const AutocastPause pause;
   if (Capture::active() != nullptr) return target.copy_from(function(operands)[0], where);
   const std::vector<Tensor> defined = defined_of(name, operands, where);
   const TensorBody& body = *target.body();

@@ -124,6 +124,7 @@
 #include "graph/functions/signal/signal_windows.h"
 #include "graph/functions/special/incomplete_gamma.h"
 #include "graph/functions/special/polynomials.h"
+#include "graph/tensor/precision/autocast.h"
 #include "graph/tensor/tensor.h"
 #include "models/decoder/attention.h"
 #include "models/decoder/decoder.h"

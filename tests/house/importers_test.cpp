@@ -175,6 +175,8 @@ TEST(HouseImporters, SeeFunctionsAndTensorsOfTheGraph) {
       {"models/exported/aten/operators.cpp", "graph/tensor/tensor_copy.h"},
       // Errors about lengths name the node of the model.
       {"models/onnx/operators/recurrent.cpp", "graph/tensor/index_ranges.h"},
+      // The table of what autocast casts.
+      {"models/exported/aten/ops/control/autocast.cpp", "graph/tensor/precision/autocast_call.h"},
       // Values of the host, and what a branch that reads one says.
       {"models/onnx/program/value.h", "graph/tensor/user/number.h"},
       {"models/onnx/control/control.cpp", "graph/tensor/guarded.h"},

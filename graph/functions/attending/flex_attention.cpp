@@ -7,6 +7,7 @@
 #include "graph/functions/creation.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -75,6 +76,8 @@ Tensor for_each_head(const Tensor& x, const AttentionSizes& sizes) {
 
 Tensor flex_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
                       const FlexAttentionOptions& options) {
+  if (const graph::AutocastCall cast("scaled_dot_product_attention", q.where); cast.is_listed())
+    return flex_attention(cast(q), cast(k), cast(v), options);
   const Tensor& queries = graph::tensor_of(q, "flex_attention");
   const AttentionSizes sizes = sizes_of(queries, k, v, q.where);
   if (sizes.heads == 0)

@@ -7,6 +7,7 @@
 #include "graph/functions/reducing/reductions.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -91,6 +92,9 @@ bool is_one_operation(const Tensor& q, const Tensor& k, const Tensor& v,
 
 Tensor general_attention(const TensorOperand& operand, const Tensor& k, const Tensor& v,
                          const GeneralAttentionOptions& options) {
+  if (const graph::AutocastCall cast("scaled_dot_product_attention", operand.where);
+      cast.is_listed())
+    return general_attention(cast(operand), cast(k), cast(v), options);
   const Tensor& q = graph::tensor_of(operand, "attention");
   require_operands(q, k, operand.where);
   if (!is_one_operation(q, k, v, options))

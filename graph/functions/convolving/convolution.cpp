@@ -10,6 +10,7 @@
 #include "graph/functions/named/rules.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 
@@ -238,6 +239,8 @@ Tensor like_given(const Tensor& y, const Tensor& x, source_location w) {
 Tensor convolution(const NamedFunction& function, int rank, const TensorOperand& x,
                    const Tensor& weight, const Tensor& bias, const ConvolutionOptions& options) {
   const std::string_view name = function.name();
+  if (const graph::AutocastCall cast(name, x.where); cast.is_listed())
+    return convolution(function, rank, cast(x), cast(weight), cast(bias), options);
   ConvolutionArguments site = site_of(name, x, weight, rank, options.groups);
   site.windows.stride = of_axes(site, "the stride", options.stride, 1);
   site.windows.dilation = of_axes(site, "the dilation", options.dilation, 1);
@@ -322,6 +325,8 @@ bool spreads_the_weight(const ConvolutionArguments& site) {
 Tensor transposed(const NamedFunction& function, int rank, const TensorOperand& x,
                   const Tensor& weight, const Tensor& bias,
                   const TransposedConvolutionOptions& options) {
+  if (const graph::AutocastCall cast(function.name(), x.where); cast.is_listed())
+    return transposed(function, rank, cast(x), cast(weight), cast(bias), options);
   auto w = x.where;
   const std::string_view name = function.name();
   const ConvolutionArguments site = site_of(name, x, weight, rank, options.groups);

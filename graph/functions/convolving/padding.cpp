@@ -6,6 +6,7 @@
 #include "graph/functions/indexing/numbered.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -57,9 +58,23 @@ void require_what_is_cut(const Tensor& x, const Shape& pad, source_location w) {
   }
 }
 
+// PyTorch's name of the function that adds elements of x at the borders of so many axes.
+std::string_view border_function(const Shape& pad, PadMode mode) {
+  constexpr std::string_view reflections[] = {"reflection_pad1d", "reflection_pad2d",
+                                              "reflection_pad3d"},
+                             replications[] = {"replication_pad1d", "replication_pad2d",
+                                               "replication_pad3d"};
+  const int axes = pad.rank() / 2;
+  if (axes < 1 || axes > 3) return "pad";
+  if (mode == PadMode::reflect) return reflections[axes - 1];
+  return mode == PadMode::replicate ? replications[axes - 1] : "pad";
+}
+
 }  // namespace
 
 Tensor pad(const TensorOperand& given, const Shape& pad, PadMode mode, const Number& value) {
+  if (const graph::AutocastCall cast(border_function(pad, mode), given.where); cast.is_listed())
+    return tilewright::pad(cast(given), pad, mode, value);
   auto w = given.where;
   Tensor x = graph::tensor_of(given, "pad");
   x = graph::reshape_operand(x, x.shape(), w);

@@ -8,6 +8,7 @@
 #include "graph/passes/passes.h"
 #include "graph/passes/splice.h"
 #include "graph/tensor/capture.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -129,7 +130,8 @@ CustomDefinition::Formula formula_of(const std::string& name, ShapeRule rule,
   return
       [name, rule = std::move(rule), function = std::move(function), composites](
           GraphBuilder& builder, const std::vector<NodeId>& operands, const dsl::Target& target) {
-        CapturePause pause;
+        const CapturePause pause;
+        const AutocastPause no_autocast;
         Capture capture;
         std::vector<Tensor> inputs;
         for (NodeId id : operands)

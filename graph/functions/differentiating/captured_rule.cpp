@@ -2,6 +2,7 @@
 
 #include "graph/ir/user_call.h"
 #include "graph/tensor/capture.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -10,7 +11,8 @@ namespace {
 
 // The rule's graph; `flows` becomes the operands that its outputs are the cotangents of.
 Graph captured(const Differential& d, const CapturedRule& rule, std::vector<std::size_t>& flows) {
-  CapturePause pause;
+  const CapturePause pause;
+  const AutocastPause no_autocast;
   Capture capture;
   auto like = [&](const Term& term) { return capture.placeholder(term.dtype(), term.shape()); };
   RuleOperands given;

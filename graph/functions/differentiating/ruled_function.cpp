@@ -12,6 +12,7 @@
 #include "graph/passes/splice.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "graph/tensor/ruled_functions.h"
 #include "runtime/base/error.h"
 
@@ -92,7 +93,8 @@ std::vector<NodeId> outputs_of(const Graph& graph, GraphBuilder& builder,
 
 // The function as a graph of its operands. The constants that it uses are appended to `operands`.
 Graph recorded(const TensorsFunction& function, Tensors& operands) {
-  CapturePause pause;
+  const CapturePause pause;
+  const AutocastPause no_autocast;
   Capture capture;
   Tensors inputs;
   for (const Tensor& operand : operands)

@@ -12,6 +12,7 @@
 #include "graph/ir/location.h"
 #include "graph/ir/user_call.h"
 #include "graph/tensor/capture.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
 
@@ -219,6 +220,8 @@ struct Put {
 
 Tensor index_put(const TensorOperand& x, const std::vector<Tensor>& indices, const Tensor& values,
                  bool accumulate) {
+  if (const graph::AutocastCall cast("index_put", x.where, {x.tensor, values}); cast.is_listed())
+    return index_put(cast(x), indices, cast(values), accumulate);
   auto w = x.where;
   const Tensor given = graph::tensor_of(x, "index_put");
   graph::require_dtype_of(given, graph::tensor_of({values, w}, "index_put"), "index_put", w);

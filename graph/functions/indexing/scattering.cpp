@@ -3,6 +3,7 @@
 #include "graph/functions/indexing/along_axis.h"
 #include "graph/functions/indexing/replacement.h"
 #include "graph/ir/location.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -73,6 +74,8 @@ Tensor scatter_elements(const TensorOperand& x, int axis, const Tensor& index,
 }
 
 Tensor index_copy(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source) {
+  if (const graph::AutocastCall cast("index_copy", x.where, {x.tensor, source}); cast.is_listed())
+    return index_copy(cast(x), axis, index, cast(source));
   auto w = x.where;
   const Tensor given = graph::tensor_of(x, "index_copy");
   const Tensor from = graph::with_axis(graph::tensor_of({source, w}, "index_copy"), w);

@@ -8,6 +8,7 @@
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -206,6 +207,8 @@ Tensor scatter_elements(const TensorOperand& x, int axis, const Tensor& index, c
 }
 
 Tensor scatter_add(const TensorOperand& x, int axis, const Tensor& index, const Tensor& source) {
+  if (const graph::AutocastCall cast("scatter_add", x.where, {x.tensor, source}); cast.is_listed())
+    return scatter_add(cast(x), axis, index, cast(source));
   return call({.name = "scatter_add", .axis = axis, .where = x.where}, x, index, source);
 }
 

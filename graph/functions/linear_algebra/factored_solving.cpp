@@ -10,6 +10,7 @@
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -77,18 +78,24 @@ LuParts lu_unpack(const TensorOperand& factors, const Tensor& pivots) {
 }
 Tensor lu_solve(const TensorOperand& b, const Tensor& factors, const Tensor& pivots,
                 const LuSolveOptions& options) {
+  if (const graph::AutocastCall cast("lu_solve", b.where); cast.is_listed())
+    return lu_solve(cast(b), cast(factors), pivots, options);
   const Tensor& right = matrices_of(b, "lu_solve");
   if (options.left) return solved_from_left(factors, pivots, right, options.adjoint);
   return transposed(solved_from_left(factors, pivots, transposed(right), !options.adjoint));
 }
 
 Tensor cholesky_solve(const TensorOperand& b, const Tensor& factor, bool upper) {
+  if (const graph::AutocastCall cast("cholesky_solve", b.where); cast.is_listed())
+    return cholesky_solve(cast(b), cast(factor), upper);
   const Tensor& right = matrices_of(b, "cholesky_solve");
   const Tensor low = (upper ? transposed(factor) : factor).to(DType::f64);
   const Tensor half = solve_triangular(low, right.to(DType::f64));
   return solve_triangular(transposed(low), half, {.upper = true}).to(right.dtype());
 }
 Tensor cholesky_inverse(const TensorOperand& factor, bool upper) {
+  if (const graph::AutocastCall cast("cholesky_inverse", factor.where); cast.is_listed())
+    return cholesky_inverse(cast(factor), upper);
   const Tensor& given = matrices_of(factor, "cholesky_inverse");
   const std::int64_t n = given.size(-1);
   const Tensor one = (arange(0, n).unsqueeze(1) == arange(0, n)).to(given.dtype());
@@ -110,6 +117,8 @@ Tensor logdet(const TensorOperand& a) {
 
 Tensor ormqr(const TensorOperand& vectors, const Tensor& tau, const Tensor& matrices,
              const ReflectionOptions& options) {
+  if (const graph::AutocastCall cast("ormqr", vectors.where); cast.is_listed())
+    return ormqr(cast(vectors), cast(tau), cast(matrices), options);
   if (options.left) return reflected(vectors, tau, matrices, options.transpose);
   return transposed(reflected(vectors, tau, transposed(matrices), !options.transpose));
 }

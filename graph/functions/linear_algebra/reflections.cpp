@@ -10,6 +10,7 @@
 #include "graph/functions/named/named_function.h"
 #include "graph/functions/named/rules.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -137,6 +138,7 @@ const NamedFunction qr_function("qr", qr_body, qr_derivative);
 }  // namespace graph::named
 
 std::pair<Tensor, Tensor> geqrf(const TensorOperand& a) {
+  if (const graph::AutocastCall cast("geqrf", a.where); cast.is_listed()) return geqrf(cast(a));
   return as_pair(graph::named::geqrf_function({graph::tensor_of(a, "geqrf")}, {}, a.where));
 }
 Tensor reflected(const TensorOperand& vectors, const Tensor& tau, const Tensor& matrices,
@@ -147,12 +149,16 @@ Tensor reflected(const TensorOperand& vectors, const Tensor& tau, const Tensor& 
       {{"undone", undone}}, vectors.where)[0];
 }
 Tensor householder_product(const TensorOperand& vectors, const Tensor& tau) {
+  if (const graph::AutocastCall cast("linalg_householder_product", vectors.where); cast.is_listed())
+    return householder_product(cast(vectors), cast(tau));
   return graph::named::householder_product_function(
       {graph::tensor_of(vectors, "householder_product"),
        graph::tensor_of({tau, vectors.where}, "householder_product")},
       {}, vectors.where)[0];
 }
 std::pair<Tensor, Tensor> qr(const TensorOperand& a, bool complete) {
+  if (const graph::AutocastCall cast("linalg_qr", a.where); cast.is_listed())
+    return qr(cast(a), complete);
   return as_pair(
       graph::named::qr_function({graph::tensor_of(a, "qr")}, {{"complete", complete}}, a.where));
 }

@@ -11,6 +11,7 @@
 #include "graph/functions/named/named_function.h"
 #include "graph/functions/named/rules.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -83,6 +84,8 @@ const NamedFunction lu_factor_function("lu_factor", lu_factor_body);
 }  // namespace graph::named
 
 LuFactors lu_factor(const TensorOperand& a) {
+  if (const graph::AutocastCall cast("_lu_with_info", a.where); cast.is_listed())
+    return lu_factor(cast(a));
   Tensors all = graph::named::lu_factor_function({graph::tensor_of(a, "lu_factor")}, {}, a.where);
   return {all[0], all[1], all[2], all[3]};
 }
@@ -245,19 +248,27 @@ const NamedFunction log_determinant_function("log_determinant", log_determinant_
 }  // namespace graph::named
 
 Tensor cholesky(const TensorOperand& a, bool upper) {
+  if (const graph::AutocastCall cast("linalg_cholesky", a.where); cast.is_listed())
+    return cholesky(cast(a), upper);
   return graph::named::cholesky_function({graph::tensor_of(a, "cholesky")}, {{"upper", upper}},
                                          a.where)[0];
 }
 Tensor solve_triangular(const TensorOperand& a, const Tensor& b, const TriangularOptions& options) {
+  if (const graph::AutocastCall cast("triangular_solve", a.where); cast.is_listed())
+    return solve_triangular(cast(a), cast(b), options);
   return graph::named::solve_triangular_function(
       {graph::tensor_of(a, "solve_triangular"), graph::tensor_of({b, a.where}, "solve_triangular")},
       {{"upper", options.upper}, {"unit_diagonal", options.unit_diagonal}}, a.where)[0];
 }
 Tensor solve(const TensorOperand& a, const Tensor& b) {
+  if (const graph::AutocastCall cast("linalg_solve", a.where); cast.is_listed())
+    return solve(cast(a), cast(b));
   return graph::named::solve_function(
       {graph::tensor_of(a, "solve"), graph::tensor_of({b, a.where}, "solve")}, {}, a.where)[0];
 }
 Tensor inverse(const TensorOperand& a) {
+  if (const graph::AutocastCall cast("linalg_inv", a.where); cast.is_listed())
+    return inverse(cast(a));
   return graph::named::inverse_function({graph::tensor_of(a, "inverse")}, {}, a.where)[0];
 }
 Tensor determinant(const TensorOperand& a) {

@@ -14,6 +14,7 @@
 #include "graph/passes/splice.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -51,7 +52,8 @@ class Expansion {
   // The graph that the body records.
   Graph recorded(std::span<const TensorType> types, const dsl::Target& target,
                  std::source_location where) const {
-    CapturePause pause;
+    const CapturePause pause;
+    const AutocastPause no_autocast;
     Capture capture;
     std::vector<Tensor> operands;
     for (bool is_given : given(types.size()))

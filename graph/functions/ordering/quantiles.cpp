@@ -8,6 +8,7 @@
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -95,9 +96,13 @@ Tensor quantile_of(const TensorOperand& operand, const TensorOperand& probabilit
 }  // namespace
 
 Tensor quantile(const TensorOperand& x, const TensorOperand& q, const QuantileOptions& options) {
+  if (const graph::AutocastCall cast("quantile", x.where); cast.is_listed())
+    return quantile(cast(x), cast(q), options);
   return quantile_of(x, q, options, false, "quantile");
 }
 Tensor nanquantile(const TensorOperand& x, const TensorOperand& q, const QuantileOptions& options) {
+  if (const graph::AutocastCall cast("nanquantile", x.where); cast.is_listed())
+    return nanquantile(cast(x), cast(q), options);
   return quantile_of(x, q, options, true, "nanquantile");
 }
 

@@ -6,6 +6,7 @@
 #include "graph/functions/pointwise/ruled_formula.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -51,6 +52,8 @@ Tensor leaky_relu(const TensorOperand& x, double negative_slope) {
 }
 
 Tensor prelu(const TensorOperand& x, const Tensor& weight) {
+  if (const graph::AutocastCall cast("prelu", x.where); cast.is_listed())
+    return prelu(cast(x), cast(weight));
   require_floating("prelu", x);
   TensorOperand slopes(weight, x.where);
   std::int64_t count = graph::tensor_of(slopes, "prelu").count();

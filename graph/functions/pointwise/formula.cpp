@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 
 namespace tilewright::graph {
 
@@ -71,20 +72,21 @@ Tensor computed(std::string_view name, const Terms& terms,
 
 namespace {
 
+using Operands = std::span<const TensorOperand* const>;
+
 DType wide(DType dtype) { return is_float16(dtype) ? DType::f32 : dtype; }
 
-Terms in_dtype(std::string_view operation, OperandList operands, DType inner, DType result) {
-  std::source_location where = (*operands.begin())->where;
-  std::span<const TensorOperand* const> all(operands.begin(), operands.size());
+Terms in_dtype(std::string_view operation, Operands operands, DType inner, DType result) {
+  std::source_location where = operands[0]->where;
   Shape shape;
-  for (const TensorOperand* operand : all) {
+  for (const TensorOperand* operand : operands) {
     if (operand->is_number) continue;
     auto together = broadcast_shapes(shape, operand->tensor.shape());
-    if (!together) broadcast_operands(operation, all);  // raises the error
+    if (!together) broadcast_operands(operation, operands);  // raises the error
     shape = *together;
   }
   Terms made{{}, result};
-  for (const TensorOperand* operand : all) {
+  for (const TensorOperand* operand : operands) {
     bool is_number = operand->is_number;
     if (!is_number) tensor_of(*operand, operation);
     made.terms.emplace_back(
@@ -95,24 +97,35 @@ Terms in_dtype(std::string_view operation, OperandList operands, DType inner, DT
   return made;
 }
 
-DType common(std::string_view operation, OperandList operands) {
-  return common_dtype(operation, std::span(operands.begin(), operands.size()));
+// How a function computes: in the dtype of its operands, or in a wider one.
+enum class Computes : std::uint8_t { as_promoted, in_floats, widened };
+
+Terms terms_of(std::string_view operation, Operands operands, Computes how) {
+  if (const AutocastCall cast(operation, operands[0]->where); cast.is_listed()) {
+    std::vector<TensorOperand> converted;
+    for (const TensorOperand* operand : operands) converted.push_back(cast(*operand));
+    std::vector<const TensorOperand*> pointers;
+    for (const TensorOperand& operand : converted) pointers.push_back(&operand);
+    return terms_of(operation, pointers, how);
+  }
+  DType dtype = common_dtype(operation, operands);
+  if (how == Computes::in_floats && !is_floating(dtype)) dtype = DType::f32;
+  return in_dtype(operation, operands, how == Computes::as_promoted ? dtype : wide(dtype), dtype);
+}
+Terms terms_of(std::string_view operation, OperandList operands, Computes how) {
+  return terms_of(operation, Operands(operands.begin(), operands.size()), how);
 }
 
 }  // namespace
 
 Terms promoted(std::string_view operation, OperandList operands) {
-  DType dtype = common(operation, operands);
-  return in_dtype(operation, operands, dtype, dtype);
+  return terms_of(operation, operands, Computes::as_promoted);
 }
 Terms floating(std::string_view operation, OperandList operands) {
-  DType dtype = common(operation, operands);
-  if (!is_floating(dtype)) dtype = DType::f32;
-  return in_dtype(operation, operands, wide(dtype), dtype);
+  return terms_of(operation, operands, Computes::in_floats);
 }
 Terms widened(std::string_view operation, OperandList operands) {
-  DType dtype = common(operation, operands);
-  return in_dtype(operation, operands, wide(dtype), dtype);
+  return terms_of(operation, operands, Computes::widened);
 }
 
 }  // namespace tilewright::graph

@@ -6,6 +6,7 @@
 #include "graph/functions/indexing/along_axis.h"
 #include "graph/functions/pooling/pooled_axes.h"
 #include "graph/ir/location.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -164,6 +165,8 @@ Tensor adaptive_avg_pool2d(const TensorOperand& x, const Sizes& parts) {
   return averaged("adaptive_avg_pool2d", 2, x, parts);
 }
 Tensor adaptive_avg_pool3d(const TensorOperand& x, const Sizes& parts) {
+  if (const graph::AutocastCall cast("adaptive_avg_pool3d", x.where); cast.is_listed())
+    return adaptive_avg_pool3d(cast(x), parts);
   return averaged("adaptive_avg_pool3d", 3, x, parts);
 }
 std::pair<Tensor, Tensor> adaptive_max_pool1d(const TensorOperand& x, const Sizes& parts) {
@@ -173,6 +176,8 @@ std::pair<Tensor, Tensor> adaptive_max_pool2d(const TensorOperand& x, const Size
   return greatest("adaptive_max_pool2d", 2, x, parts);
 }
 std::pair<Tensor, Tensor> adaptive_max_pool3d(const TensorOperand& x, const Sizes& parts) {
+  if (const graph::AutocastCall cast("adaptive_max_pool3d", x.where); cast.is_listed())
+    return adaptive_max_pool3d(cast(x), parts);
   return greatest("adaptive_max_pool3d", 3, x, parts);
 }
 

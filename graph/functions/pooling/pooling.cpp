@@ -11,6 +11,7 @@
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pooling/pooled_axes.h"
 #include "graph/ir/location.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "graph/tensor/ruled_functions.h"
 #include "runtime/base/error.h"
 
@@ -256,6 +257,8 @@ Tensor avg_pool2d(const TensorOperand& x, const Sizes& kernel, const AveragePool
   return averaged("avg_pool2d", 2, x, kernel, options);
 }
 Tensor avg_pool3d(const TensorOperand& x, const Sizes& kernel, const AveragePoolOptions& options) {
+  if (const graph::AutocastCall cast("avg_pool3d", x.where); cast.is_listed())
+    return avg_pool3d(cast(x), kernel, options);
   return averaged("avg_pool3d", 3, x, kernel, options);
 }
 
@@ -266,6 +269,8 @@ Tensor max_pool2d(const TensorOperand& x, const Sizes& kernel, const MaxPoolOpti
   return greatest(graph::named::max_pool2d_function, 2, x, kernel, options, false)[0];
 }
 Tensor max_pool3d(const TensorOperand& x, const Sizes& kernel, const MaxPoolOptions& options) {
+  if (const graph::AutocastCall cast("max_pool3d", x.where); cast.is_listed())
+    return max_pool3d(cast(x), kernel, options);
   return greatest(graph::named::max_pool3d_function, 3, x, kernel, options, false)[0];
 }
 std::pair<Tensor, Tensor> max_pool1d_with_indices(const TensorOperand& x, const Sizes& kernel,
@@ -278,6 +283,8 @@ std::pair<Tensor, Tensor> max_pool2d_with_indices(const TensorOperand& x, const 
 }
 std::pair<Tensor, Tensor> max_pool3d_with_indices(const TensorOperand& x, const Sizes& kernel,
                                                   const MaxPoolOptions& options) {
+  if (const graph::AutocastCall cast("max_pool3d", x.where); cast.is_listed())
+    return max_pool3d_with_indices(cast(x), kernel, options);
   return as_pair(greatest(graph::named::max_pool3d_function, 3, x, kernel, options, true));
 }
 

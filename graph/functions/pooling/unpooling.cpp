@@ -4,6 +4,7 @@
 #include "graph/functions/indexing/scattering.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -85,17 +86,25 @@ Tensor max_unpool1d(const TensorOperand& x, const Tensor& indices, const Shape& 
   return put_back(x, indices, sizes, 1, "max_unpool1d");
 }
 Tensor max_unpool2d(const TensorOperand& x, const Tensor& indices, const Shape& sizes) {
+  if (const graph::AutocastCall cast("max_unpool2d", x.where); cast.is_listed())
+    return max_unpool2d(cast(x), indices, sizes);
   return put_back(x, indices, sizes, 2, "max_unpool2d");
 }
 Tensor max_unpool3d(const TensorOperand& x, const Tensor& indices, const Shape& sizes) {
+  if (const graph::AutocastCall cast("max_unpool3d", x.where); cast.is_listed())
+    return max_unpool3d(cast(x), indices, sizes);
   return put_back(x, indices, sizes, 3, "max_unpool3d");
 }
 std::pair<Tensor, Tensor> fractional_max_pool2d(const TensorOperand& x, const Shape& kernel,
                                                 const Shape& sizes, const Tensor& random_samples) {
+  if (const graph::AutocastCall cast("fractional_max_pool2d", x.where); cast.is_listed())
+    return fractional_max_pool2d(cast(x), kernel, sizes, random_samples);
   return greatest_at_random(x, kernel, sizes, random_samples, 2, "fractional_max_pool2d");
 }
 std::pair<Tensor, Tensor> fractional_max_pool3d(const TensorOperand& x, const Shape& kernel,
                                                 const Shape& sizes, const Tensor& random_samples) {
+  if (const graph::AutocastCall cast("fractional_max_pool3d", x.where); cast.is_listed())
+    return fractional_max_pool3d(cast(x), kernel, sizes, random_samples);
   return greatest_at_random(x, kernel, sizes, random_samples, 3, "fractional_max_pool3d");
 }
 

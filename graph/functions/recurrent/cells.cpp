@@ -7,6 +7,7 @@
 #include "graph/functions/shaping/joining.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -73,21 +74,37 @@ CellOptions with_activation(const CellOptions& options, const GateFunction& acti
 
 }  // namespace
 
+RecurrentWeights graph::cast_weights(const AutocastCall& cast, RecurrentWeights weights) {
+  for (Tensor* part : {&weights.input, &weights.hidden, &weights.input_bias, &weights.hidden_bias,
+                       &weights.projection, &weights.peephole})
+    *part = cast(*part);
+  return weights;
+}
+
 LstmState lstm_cell(const TensorOperand& x, const LstmState& state, const RecurrentWeights& weights,
                     const CellOptions& options) {
+  if (const graph::AutocastCall cast("lstm_cell", x.where); cast.is_listed())
+    return lstm_cell(cast(x), {cast(state.hidden), cast(state.cell)},
+                     graph::cast_weights(cast, weights), options);
   const auto next = step(RecurrentKind::lstm, x, {state.hidden, state.cell}, weights, options);
   return {next[0], next[1]};
 }
 Tensor gru_cell(const TensorOperand& x, const Tensor& hidden, const RecurrentWeights& weights,
                 const CellOptions& options) {
+  if (const graph::AutocastCall cast("gru_cell", x.where); cast.is_listed())
+    return gru_cell(cast(x), cast(hidden), graph::cast_weights(cast, weights), options);
   return step(RecurrentKind::gru, x, {hidden}, weights, options)[0];
 }
 Tensor rnn_tanh_cell(const TensorOperand& x, const Tensor& hidden, const RecurrentWeights& weights,
                      const CellOptions& options) {
+  if (const graph::AutocastCall cast("rnn_tanh_cell", x.where); cast.is_listed())
+    return rnn_tanh_cell(cast(x), cast(hidden), graph::cast_weights(cast, weights), options);
   return step(RecurrentKind::rnn, x, {hidden}, weights, with_activation(options, by_tanh))[0];
 }
 Tensor rnn_relu_cell(const TensorOperand& x, const Tensor& hidden, const RecurrentWeights& weights,
                      const CellOptions& options) {
+  if (const graph::AutocastCall cast("rnn_relu_cell", x.where); cast.is_listed())
+    return rnn_relu_cell(cast(x), cast(hidden), graph::cast_weights(cast, weights), options);
   return step(RecurrentKind::rnn, x, {hidden}, weights, with_activation(options, by_relu))[0];
 }
 

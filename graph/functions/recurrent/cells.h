@@ -105,5 +105,9 @@ class RecurrentCell {
   std::optional<IntegerFactor> input_integers_, hidden_integers_;
 };
 
+class AutocastCall;
+// Weights as a call within autocast has them.
+RecurrentWeights cast_weights(const AutocastCall& cast, RecurrentWeights weights);
+
 }  // namespace graph
 }  // namespace tilewright

@@ -9,6 +9,7 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -256,6 +257,12 @@ Tensors recurrent_body(RecurrentKind kind, const GateFunction& activation,
 
 std::pair<Tensor, Tensor> as_pair(const Tensors& results) { return {results[0], results[1]}; }
 
+std::vector<RecurrentWeights> cast_all(const graph::AutocastCall& cast,
+                                       std::vector<RecurrentWeights> weights) {
+  for (RecurrentWeights& layer : weights) layer = graph::cast_weights(cast, layer);
+  return weights;
+}
+
 }  // namespace
 
 namespace graph::named {
@@ -281,6 +288,9 @@ const NamedFunction rnn_relu_function("rnn_relu", [](const FunctionCall& call) {
 
 LstmResult lstm(const TensorOperand& x, const LstmState& initial,
                 const std::vector<RecurrentWeights>& weights, const RecurrentOptions& options) {
+  if (const graph::AutocastCall cast("lstm", x.where); cast.is_listed())
+    return lstm(cast(x), {cast(initial.hidden), cast(initial.cell)}, cast_all(cast, weights),
+                options);
   const Tensors results = called(graph::named::lstm_function, RecurrentKind::lstm, x,
                                  {initial.hidden, initial.cell}, weights, options);
   return {results[0], results[1], results[2]};
@@ -288,18 +298,24 @@ LstmResult lstm(const TensorOperand& x, const LstmState& initial,
 std::pair<Tensor, Tensor> gru(const TensorOperand& x, const Tensor& initial,
                               const std::vector<RecurrentWeights>& weights,
                               const RecurrentOptions& options) {
+  if (const graph::AutocastCall cast("gru", x.where); cast.is_listed())
+    return gru(cast(x), cast(initial), cast_all(cast, weights), options);
   return as_pair(
       called(graph::named::gru_function, RecurrentKind::gru, x, {initial}, weights, options));
 }
 std::pair<Tensor, Tensor> rnn_tanh(const TensorOperand& x, const Tensor& initial,
                                    const std::vector<RecurrentWeights>& weights,
                                    const RecurrentOptions& options) {
+  if (const graph::AutocastCall cast("rnn_tanh", x.where); cast.is_listed())
+    return rnn_tanh(cast(x), cast(initial), cast_all(cast, weights), options);
   return as_pair(
       called(graph::named::rnn_tanh_function, RecurrentKind::rnn, x, {initial}, weights, options));
 }
 std::pair<Tensor, Tensor> rnn_relu(const TensorOperand& x, const Tensor& initial,
                                    const std::vector<RecurrentWeights>& weights,
                                    const RecurrentOptions& options) {
+  if (const graph::AutocastCall cast("rnn_relu", x.where); cast.is_listed())
+    return rnn_relu(cast(x), cast(initial), cast_all(cast, weights), options);
   return as_pair(
       called(graph::named::rnn_relu_function, RecurrentKind::rnn, x, {initial}, weights, options));
 }

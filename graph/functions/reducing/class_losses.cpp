@@ -11,6 +11,7 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/index_ranges.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -185,6 +186,8 @@ const NamedFunction nll_loss_function("nll_loss", nll_loss_body);
 
 Tensor nll_loss(const TensorOperand& scores, const Tensor& targets,
                 const ClassLossOptions& options) {
+  if (const graph::AutocastCall cast("nll_loss", scores.where); cast.is_listed())
+    return nll_loss(cast(scores), targets, options);
   const auto& [class_weight, ignored, reduction] = options;
   ClassScores checked = site_of("nll_loss", scores, targets);
   require_places(checked);
@@ -268,6 +271,8 @@ const NamedFunction cross_entropy_function("cross_entropy", cross_entropy_body);
 
 Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const Tensor& weight,
                      const CrossEntropyOptions& options) {
+  if (const graph::AutocastCall cast("cross_entropy_loss", scores.where); cast.is_listed())
+    return cross_entropy(cast(scores), cast(targets), cast(weight), options);
   source_location w = scores.where;
   const double share = options.label_smoothing;
   require(share >= 0 && share <= 1, "[cross_entropy] label_smoothing is ", share, " (at ", At{w},
@@ -292,6 +297,8 @@ Tensor cross_entropy(const TensorOperand& scores, const Tensor& targets, const T
 
 Tensor multi_margin_loss(const TensorOperand& scores, const Tensor& targets,
                          const MarginOptions& options) {
+  if (const graph::AutocastCall cast("multi_margin_loss", scores.where); cast.is_listed())
+    return multi_margin_loss(cast(scores), targets, options);
   ClassScores checked = site_of("multi_margin_loss", scores, targets, true);
   require(checked.scores.tensor().rank() == 2, "[multi_margin_loss] scores are ",
           checked.scores.tensor().shape(), " (at ", At{checked.where},
@@ -365,6 +372,8 @@ Tensor labels_loss(const TensorOperand& scores, const Tensor& targets, LossReduc
 
 Tensor multilabel_margin_loss(const TensorOperand& scores, const Tensor& targets,
                               LossReduction reduction) {
+  if (const graph::AutocastCall cast("multilabel_margin_loss", scores.where); cast.is_listed())
+    return multilabel_margin_loss(cast(scores), targets, reduction);
   require_classes(labels_site(scores, targets), -1);
   auto loss_of = [&](const TensorOperand& x, const Tensor& t, const Tensor&) {
     return labels_loss(x, t, reduction);

@@ -6,6 +6,7 @@
 #include "graph/functions/pointwise/places.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -40,7 +41,8 @@ Tensor cumulated_any(ReduceKind kind, const Tensor& given, int axis, DType dtype
 Tensor accumulated(std::string_view name, ReduceKind kind, const TensorOperand& x, int axis,
                    std::optional<DType> asked) {
   auto w = x.where;
-  const Tensor given = graph::tensor_of(x, name);
+  const graph::AutocastCall cast(name, w);
+  const Tensor given = asked ? graph::tensor_of(x, name) : cast(graph::tensor_of(x, name));
   const DType own = given.dtype(), dtype = asked.value_or(is_floating(own) ? own : DType::i64);
   const int along = graph::axis_or_only(axis, given.shape(), name, w);
   auto function = [&](std::span<const Tensor> t) -> std::vector<Tensor> {

@@ -5,6 +5,7 @@
 #include "graph/functions/reducing/reductions.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -102,6 +103,8 @@ Tensor triplet_margin_loss(const TensorOperand& anchor, const TensorOperand& pos
 }
 
 Tensor cdist(const TensorOperand& x1, const Tensor& x2, double order) {
+  if (const graph::AutocastCall cast("cdist", x1.where); cast.is_listed())
+    return cdist(cast(x1), cast(x2), order);
   const Tensor& a = graph::tensor_of(x1, "cdist");
   require(a.rank() >= 2 && x2.rank() >= 2 && a.size(-1) == x2.size(-1),
           "[cdist] the operands are [", a.shape(), "] and [", x2.shape(), "] (at ", At{x1.where},
@@ -109,6 +112,8 @@ Tensor cdist(const TensorOperand& x1, const Tensor& x2, double order) {
   return linalg_vector_norm({a.unsqueeze(-2) - x2.unsqueeze(-3), x1.where}, order, {-1});
 }
 Tensor pdist(const TensorOperand& x, double order) {
+  if (const graph::AutocastCall cast("pdist", x.where); cast.is_listed())
+    return pdist(cast(x), order);
   const Tensor& given = graph::tensor_of(x, "pdist");
   require(given.rank() == 2, "[pdist] x is [", given.shape(), "] (at ", At{x.where},
           "); two axes are wanted");

@@ -7,6 +7,7 @@
 #include "graph/functions/reducing/products.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -133,6 +134,8 @@ Named diagonals(Named x, const Equation& equation) {
 }  // namespace
 
 Tensor einsum(std::string_view text, const std::vector<Tensor>& operands, source_location w) {
+  if (const graph::AutocastCall cast("einsum", w); cast.is_listed())
+    return einsum(text, cast(operands), w);
   require(!operands.empty(), "[einsum] there are no operands (at ", At{w}, "); give at least one");
   Equation equation = parsed(text, operands, w);
   Named product = diagonals({operands[0], equation.operands[0]}, equation);
@@ -151,6 +154,8 @@ Tensor einsum(std::string_view text, const std::vector<Tensor>& operands, source
 
 Tensor tensordot(const TensorOperand& a, const Tensor& b, std::vector<int> axes_of_a,
                  std::vector<int> axes_of_b) {
+  if (const graph::AutocastCall cast("tensordot", a.where, {a.tensor, b}); cast.is_listed())
+    return tensordot(cast(a), cast(b), std::move(axes_of_a), std::move(axes_of_b));
   source_location w = a.where;
   const Tensor x = graph::tensor_of(a, "tensordot"), y = graph::tensor_of({b, w}, "tensordot");
   require(axes_of_a.size() == axes_of_b.size(), "[tensordot] ", axes_of_a.size(), " axes of a and ",

@@ -9,6 +9,7 @@
 #include "graph/functions/reducing/reductions.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -152,6 +153,8 @@ const NamedFunction native_layer_norm_function("native_layer_norm", layer_norm_b
 
 NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_shape,
                              const Tensor& weight, const Tensor& bias, double eps) {
+  if (const graph::AutocastCall cast("layer_norm", x.where); cast.is_listed())
+    return native_layer_norm(cast(x), normalized_shape, cast(weight), cast(bias), eps);
   leading_axes(NormOperand("layer_norm", x), normalized_shape);  // the axes fit
   return norm_result(graph::named::native_layer_norm_function(
       {x.tensor, weight, bias}, {{"eps", eps}, {"axes", std::int64_t{normalized_shape.rank()}}},
@@ -161,6 +164,8 @@ NormResult native_layer_norm(const TensorOperand& x, const Shape& normalized_sha
 // By the op of the last axis where its parameters are those of x, which is one kernel.
 Tensor layer_norm(const TensorOperand& x, const Shape& normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps) {
+  if (const graph::AutocastCall cast("layer_norm", x.where); cast.is_listed())
+    return layer_norm(cast(x), normalized_shape, cast(weight), cast(bias), eps);
   NormOperand site("layer_norm", x);
   auto of_own_dtype = [&](const Tensor& parameter) {
     return !parameter.defined() || parameter.dtype() == site.x.dtype();
@@ -181,6 +186,8 @@ Tensor layer_norm(const TensorOperand& x, const Shape& normalized_shape, const T
 
 Tensor rms_norm(const TensorOperand& x, const Shape& normalized_shape, const Tensor& weight,
                 std::optional<double> eps) {
+  if (const graph::AutocastCall cast("rms_norm", x.where); cast.is_listed())
+    return rms_norm(cast(x), normalized_shape, cast(weight), eps);
   NormOperand site("rms_norm", x);
   const Shape table = with_last_as_one(site.x.shape(), leading_axes(site, normalized_shape));
   site.require_shape(weight, normalized_shape, "weight");
@@ -238,6 +245,8 @@ const NamedFunction group_norm_function("group_norm", [](const FunctionCall& cal
 
 NormResult native_group_norm(const TensorOperand& x, std::int64_t groups, const Tensor& weight,
                              const Tensor& bias, double eps) {
+  if (const graph::AutocastCall cast("group_norm", x.where); cast.is_listed())
+    return native_group_norm(cast(x), groups, cast(weight), cast(bias), eps);
   return norm_result(
       graph::named::group_norm_function({graph::tensor_of(x, "group_norm"), weight, bias},
                                         {{"eps", eps}, {"groups", groups}}, x.where));
@@ -417,9 +426,11 @@ Tensor local_response_norm(const TensorOperand& x, std::int64_t size,
 }
 
 Tensor softmax(const TensorOperand& x, int axis, DType dtype) {
+  const graph::AutocastPause pause;
   return softmax({graph::tensor_of(x, "softmax").to(dtype, x.where), x.where}, axis);
 }
 Tensor log_softmax(const TensorOperand& x, int axis, DType dtype) {
+  const graph::AutocastPause pause;
   return log_softmax({graph::tensor_of(x, "log_softmax").to(dtype, x.where), x.where}, axis);
 }
 Tensor softmin(const TensorOperand& x, int axis) {

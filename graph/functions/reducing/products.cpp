@@ -9,6 +9,7 @@
 #include "graph/ir/location.h"
 #include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -71,11 +72,29 @@ Tensor added(std::string_view name, const TensorOperand& x, const Formula& produ
 
 }  // namespace
 
-Tensor mm(const TensorOperand& a, const Tensor& b) { return Pair("mm", a, b, 2, 2).rounded(); }
-Tensor bmm(const TensorOperand& a, const Tensor& b) { return Pair("bmm", a, b, 3, 3).rounded(); }
-Tensor mv(const TensorOperand& a, const Tensor& x) { return Pair("mv", a, x, 2, 1).rounded(); }
-Tensor dot(const TensorOperand& a, const Tensor& b) { return Pair("dot", a, b, 1, 1).rounded(); }
-Tensor vdot(const TensorOperand& a, const Tensor& b) { return Pair("vdot", a, b, 1, 1).rounded(); }
+Tensor mm(const TensorOperand& a, const Tensor& b) {
+  if (const graph::AutocastCall cast("mm", a.where); cast.is_listed()) return mm(cast(a), cast(b));
+  return Pair("mm", a, b, 2, 2).rounded();
+}
+Tensor bmm(const TensorOperand& a, const Tensor& b) {
+  if (const graph::AutocastCall cast("bmm", a.where); cast.is_listed())
+    return bmm(cast(a), cast(b));
+  return Pair("bmm", a, b, 3, 3).rounded();
+}
+Tensor mv(const TensorOperand& a, const Tensor& x) {
+  if (const graph::AutocastCall cast("mv", a.where); cast.is_listed()) return mv(cast(a), cast(x));
+  return Pair("mv", a, x, 2, 1).rounded();
+}
+Tensor dot(const TensorOperand& a, const Tensor& b) {
+  if (const graph::AutocastCall cast("dot", a.where, {a.tensor, b}); cast.is_listed())
+    return dot(cast(a), cast(b));
+  return Pair("dot", a, b, 1, 1).rounded();
+}
+Tensor vdot(const TensorOperand& a, const Tensor& b) {
+  if (const graph::AutocastCall cast("vdot", a.where, {a.tensor, b}); cast.is_listed())
+    return vdot(cast(a), cast(b));
+  return Pair("vdot", a, b, 1, 1).rounded();
+}
 
 namespace {
 
@@ -97,6 +116,8 @@ Tensor outer(const TensorOperand& a, const Tensor& b) {
 }
 
 Tensor inner(const TensorOperand& a, const Tensor& b) {
+  if (const graph::AutocastCall cast("inner", a.where, {a.tensor, b}); cast.is_listed())
+    return inner(cast(a), cast(b));
   const Tensor& x = graph::tensor_of(a, "inner");
   const Tensor y = graph::tensor_of({b, a.where}, "inner");
   if (x.rank() == 0 || y.rank() == 0) return a * TensorOperand(y, a.where);
@@ -135,6 +156,8 @@ Tensor sum_of_batches(const TensorOperand& x, const Tensor& a, const Tensor& b,
 
 Tensor addmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
              const AddedProduct& factors) {
+  if (const graph::AutocastCall cast("addmm", x.where); cast.is_listed())
+    return addmm(cast(x), cast(a), cast(b), factors);
   return added_at_once("addmm", x, a, b, factors, [](auto& y, auto& p, auto& q, auto& by) {
     return added("addmm", y, Pair("addmm", {p, y.where}, q, 2, 2).product(), by, p.dtype());
   });
@@ -156,21 +179,29 @@ Tensor gemm(const TensorOperand& a, const Tensor& b, const Tensor& c, const Adde
 }
 Tensor addmv(const TensorOperand& x, const Tensor& a, const Tensor& b,
              const AddedProduct& factors) {
+  if (const graph::AutocastCall cast("addmv", x.where); cast.is_listed())
+    return addmv(cast(x), cast(a), cast(b), factors);
   return added_at_once("addmv", x, a, b, factors, [](auto& y, auto& p, auto& q, auto& by) {
     return added("addmv", y, Pair("addmv", {p, y.where}, q, 2, 1).product(), by, p.dtype());
   });
 }
 Tensor baddbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
                const AddedProduct& factors) {
+  if (const graph::AutocastCall cast("baddbmm", x.where); cast.is_listed())
+    return baddbmm(cast(x), cast(a), cast(b), factors);
   return added_at_once("baddbmm", x, a, b, factors, [](auto& y, auto& p, auto& q, auto& by) {
     return added("baddbmm", y, Pair("baddbmm", {p, y.where}, q, 3, 3).product(), by, p.dtype());
   });
 }
 Tensor addbmm(const TensorOperand& x, const Tensor& a, const Tensor& b,
               const AddedProduct& factors) {
+  if (const graph::AutocastCall cast("addbmm", x.where); cast.is_listed())
+    return addbmm(cast(x), cast(a), cast(b), factors);
   return added_at_once("addbmm", x, a, b, factors, sum_of_batches);
 }
 Tensor addr(const TensorOperand& x, const Tensor& a, const Tensor& b, const AddedProduct& factors) {
+  if (const graph::AutocastCall cast("addr", x.where); cast.is_listed())
+    return addr(cast(x), cast(a), cast(b), factors);
   Terms terms = column_and_row("addr", {a, x.where}, b, true);
   return added("addr", x, terms[0] * terms[1], factors, terms.dtype);
 }
@@ -216,6 +247,7 @@ Tensor cross(const TensorOperand& a, const Tensor& b, std::optional<int> axis) {
 }
 
 Tensor trace(const TensorOperand& x) {
+  if (const graph::AutocastCall cast("trace", x.where); cast.is_listed()) return trace(cast(x));
   const Tensor& matrix = graph::tensor_of(x, "trace");
   require(matrix.rank() == 2, "[trace] the operand is ", matrix.shape(), " (at ", At{x.where},
           "); it must be a matrix");
@@ -223,12 +255,17 @@ Tensor trace(const TensorOperand& x) {
 }
 
 Tensor bilinear(const TensorOperand& a, const Tensor& b, const Tensor& weight, const Tensor& bias) {
+  if (const graph::AutocastCall cast("bilinear", a.where, {a.tensor, b, weight, bias});
+      cast.is_listed())
+    return bilinear(cast(a), cast(b), cast(weight), cast(bias));
   Tensor result =
       einsum("...i,oij,...j->...o", {graph::tensor_of(a, "bilinear"), weight, b}, a.where);
   return bias.defined() ? TensorOperand(result, a.where) + TensorOperand(bias, a.where) : result;
 }
 
 Tensor linalg_multi_dot(const std::vector<Tensor>& matrices, source_location w) {
+  if (const graph::AutocastCall cast("linalg_multi_dot", w); cast.is_listed())
+    return linalg_multi_dot(cast(matrices), w);
   require(matrices.size() >= 2, "[linalg_multi_dot] ", matrices.size(), " matrices (at ", At{w},
           "); two or more are wanted");
   Tensor product = matrices[0];
@@ -237,6 +274,8 @@ Tensor linalg_multi_dot(const std::vector<Tensor>& matrices, source_location w) 
   return product;
 }
 Tensor linalg_vecdot(const TensorOperand& a, const Tensor& b, int axis) {
+  if (const graph::AutocastCall cast("linalg_vecdot", a.where); cast.is_listed())
+    return linalg_vecdot(cast(a), cast(b), axis);
   return sum({a * TensorOperand(b, a.where), a.where}, {axis});
 }
 Tensor linalg_vander(const TensorOperand& operand, std::optional<std::int64_t> given) {

@@ -11,6 +11,7 @@
 #include "graph/ir/location.h"
 #include "graph/ir/user_call.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -50,10 +51,12 @@ std::vector<Number> settings_of(const std::vector<int>& axes, bool keep_dims,
 }  // namespace
 
 Tensor sum(const TensorOperand& x, const Axes& axes, bool keep_dims, DType dtype) {
+  const graph::AutocastPause pause;
   Formula converted = term_of(x, "sum").to(dtype);
   return sum(operand_of(converted), axes, keep_dims).to(dtype, x.where);
 }
 Tensor prod(const TensorOperand& x, const Axes& axes, bool keep_dims, DType dtype) {
+  const graph::AutocastPause pause;
   Formula converted = term_of(x, "prod").to(dtype);
   return prod(operand_of(converted), axes, keep_dims).to(dtype, x.where);
 }

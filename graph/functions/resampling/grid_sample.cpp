@@ -3,6 +3,7 @@
 #include "graph/functions/indexing/numbered.h"
 #include "graph/functions/resampling/axis_taps.h"
 #include "graph/ir/location.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -195,6 +196,8 @@ Tensor graph::sampled_at(const TensorOperand& x, const Tensor& grid,
 }
 
 Tensor grid_sample(const TensorOperand& x, const Tensor& grid, const GridSampleOptions& options) {
+  if (const graph::AutocastCall cast("grid_sampler", x.where, {x.tensor, grid}); cast.is_listed())
+    return grid_sample(cast(x), cast(grid), options);
   const int axes = graph::tensor_of(x, "grid_sample").rank() - 2;
   require(axes == 2 || axes == 3, "[grid_sample] x is ", x.tensor.shape(), " (at ", At{x.where},
           "); it must have four or five axes");

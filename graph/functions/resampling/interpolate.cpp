@@ -7,6 +7,7 @@
 #include "graph/functions/resampling/axis_taps.h"
 #include "graph/functions/resampling/byte_taps.h"
 #include "graph/ir/location.h"
+#include "graph/tensor/precision/autocast_call.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -137,6 +138,8 @@ Tensor graph::resampled(const TensorOperand& x, const Resampling& r) {
 }
 
 Tensor interpolate(const TensorOperand& x, const InterpolateOptions& options) {
+  if (const graph::AutocastCall cast("interpolate", x.where); cast.is_listed())
+    return interpolate(cast(x), options);
   auto w = x.where;
   const Tensor& given = graph::tensor_of(x, "interpolate");
   const int axes = std::max(given.rank() - 2, 0);
