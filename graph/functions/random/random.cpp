@@ -9,6 +9,7 @@
 #include "graph/functions/random/generator_state.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/ruled_functions.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -281,6 +282,49 @@ Tensor randperm(std::int64_t n, DType dtype, const Generator& generator, source_
   return drawn({"randperm", {n}, w}, generator, {}, {static_cast<int>(dtype)},
                [&](std::span<const Tensor>, const Formula& bits) {
                  return std::vector{argsort({bits.tensor(), w}).to(dtype, w)};
+               })[0];
+}
+
+namespace {
+
+// The number that rounding to nearest gives, and its neighbour on the side of x, in f32 or f64.
+struct Neighbours {
+  Formula nearest, other;
+};
+// The neighbour is the nearest number to one that lies 5/8 to 5/4 of a step beyond the first: at a
+// power of two steps downwards are half as long, and it is 5/4 of such a step.
+Neighbours neighbours_of(const Formula& x, DType dtype) {
+  const int significand = digits(dtype);
+  const double least_step = std::ldexp(1, 2 - exponent_bias(dtype) - significand);
+  const Formula nearest = x.to(dtype).to(x.dtype());
+  const Formula beyond = graph::greater(abs(nearest) * std::ldexp(1.25, -significand),
+                                        nearest.number(0.625 * least_step));
+  const Formula towards_x = choice(x < nearest, nearest - beyond, nearest + beyond);
+  return {nearest, towards_x.to(dtype).to(x.dtype())};
+}
+
+}  // namespace
+
+// The distance of neighbours is a power of two, so that the quotient is exact; it is 0 beside an
+// infinite neighbour, and NaN, which is below nothing, where x is infinite or NaN.
+Tensor round_stochastically(const TensorOperand& x, DType dtype, const Generator& generator) {
+  const Draw draw = like("round_stochastically", x);
+  const DType given = x.tensor.dtype();
+  require((given == DType::f32 || given == DType::f64) && is_float16(dtype),
+          "[round_stochastically] from ", given, " to ", dtype, " (at ", At{x.where},
+          "); f32 or f64 is rounded to a float of 16 bits");
+  return drawn(draw, generator, {x.tensor}, {static_cast<int>(dtype)},
+               [&](std::span<const Tensor> t, const Formula& bits) {
+                 auto rounded = [&](std::span<const Tensor> both) {
+                   const Formula wide(both[0], draw.where), word(both[1], draw.where);
+                   const auto [nearest, other] = neighbours_of(wide, dtype);
+                   const Formula share = abs(wide - nearest) / abs(other - nearest);
+                   const Formula unit = word.to(given) * 0x1p-24;
+                   return choice(unit < share, other, nearest).to(dtype).tensor();
+                 };
+                 const Formula word = masked(shifted_right(bits.to(DType::i32), 8), 0xffffff);
+                 return std::vector{graph::with_rule("straight through", {t[0], word.tensor()}, {},
+                                                     rounded, draw.where)};
                })[0];
 }
 

@@ -76,4 +76,12 @@ Tensor randperm(std::int64_t n, DType dtype = DType::i64,
                 const Generator& generator = default_generator(),
                 std::source_location w = std::source_location::current());
 
+// x, f32 or f64, rounded to a float of 16 bits: to one of its two neighbours there, to either with
+// the probability that makes x the expected value (to 2^-24 of their distance). Small updates of
+// parameters of 16 bits add up so, where rounding to nearest loses them. Values that the dtype has
+// stay, and nothing finite becomes infinite that would not by rounding to nearest. The derivative
+// is that of a conversion.
+Tensor round_stochastically(const TensorOperand& x, DType dtype,
+                            const Generator& generator = default_generator());
+
 }  // namespace tilewright
