@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "graph/functions/random/generator_state.h"
 #include "graph/ir/user_call.h"
 #include "runtime/base/error.h"
 
@@ -17,10 +18,17 @@ DType computing_dtype(const Tensor& parameter) {
   return parameter.dtype() == f64 || parameter.rank() == 0 ? f64 : f32;
 }
 DType state_dtype(const Tensor& parameter) { return parameter.dtype() == f64 ? f64 : f32; }
-bool has_master(const Tensor& parameter) { return parameter.dtype() != state_dtype(parameter); }
+bool has_master(const Tensor& parameter, const UpdateRule& rule) {
+  return rule.precision.master && parameter.dtype() != state_dtype(parameter);
+}
 
-Tensor kept_tensor(const Tensor& parameter, const Shape& shape, double initial) {
-  return full(shape, initial, state_dtype(parameter)).clone().to(parameter.device());
+Tensor kept_tensor(const Tensor& parameter, const Shape& shape, double initial, DType dtype) {
+  return full(shape, initial, dtype).clone().to(parameter.device());
+}
+void require_precision(const UpdateRule& rule, std::source_location w) {
+  const DType dtype = rule.precision.state.value_or(f32);
+  require(is_floating(dtype) && !is_float8(dtype), "[", rule.optimizer, "] states are to be of ",
+          dtype, " (at ", describe(w), "); they may be floats of 16 bits or more");
 }
 
 void require_setting(const UpdateRule& rule, const OptimizerSetting& setting, double value,
@@ -51,6 +59,7 @@ Optimizer::Optimizer(const std::vector<NamedParameter>& parameters, std::vector<
   for (FilteredRule& rule : rules) {
     for (const OptimizerSetting& setting : rule.rule.settings)
       require_setting(rule.rule, setting, setting.value, w);
+    require_precision(rule.rule, w);
     add_group(std::move(rule.rule));
   }
   require(!parameters.empty(), "[", name(), "] there is no parameter to train (at ", describe(w),
@@ -61,6 +70,7 @@ Optimizer::Optimizer(const std::vector<NamedParameter>& parameters, std::vector<
             parameter.name, "\" (at ", describe(w), "); states are known by names");
   const std::vector<std::size_t> groups = detail::groups_of(name(), parameters, filters, w);
   for (std::size_t i = 0; i < parameters.size(); ++i) add_member(parameters[i], groups[i], w);
+  rounding_ = Generator(groups_.front().rule.precision.seed);
   to(parameters.front().tensor.device());
 }
 
@@ -82,11 +92,13 @@ void Optimizer::add_member(const NamedParameter& parameter, std::size_t group,
           describe(w), "); parameters are floating tensors");
   Member member{parameter.name, &parameter.tensor, group, {}};
   const UpdateRule& rule = groups_[group].rule;
+  const DType dtype = state_dtype(tensor);
   for (const StateTensor& state : rule.states(parameter.name, tensor))
     member.states.emplace(state.name,
-                          kept_tensor(tensor, state.shape.value_or(tensor.shape()), state.initial));
-  if (has_master(tensor)) {
-    Tensor master = kept_tensor(tensor, tensor.shape(), 0);
+                          kept_tensor(tensor, state.shape.value_or(tensor.shape()), state.initial,
+                                      rule.precision.state.value_or(dtype)));
+  if (has_master(tensor, rule)) {
+    Tensor master = kept_tensor(tensor, tensor.shape(), 0, dtype);
     master.copy_from(tensor.to(master.dtype()));
     member.states.emplace("master", master);
   }
@@ -96,6 +108,8 @@ void Optimizer::add_member(const NamedParameter& parameter, std::size_t group,
 void Optimizer::to(const Device& device) {
   auto move = [&](const Tensor& tensor) { Tensor(tensor).move_to(device); };
   move(steps_.tensor());
+  move(rounding_.state().seed);
+  move(rounding_.state().offset);
   for (const Group& group : groups_)
     for (const auto* numbers : {&group.settings, &group.scalars})
       for (const auto& [name, number] : *numbers) move(number.tensor());
@@ -154,35 +168,59 @@ void Optimizer::require_gradient(const Member& member, const Tensor& gradient,
       gradient.defined() ? concat(gradient.dtype(), " ", gradient.shape())
                          : std::string("undefined"),
       " (at ", describe(w), "); it must be floating, of the parameter's shape ", parameter.shape());
-  const bool is_same = has_master(parameter) == member.states.contains("master");
+  const bool is_same =
+      has_master(parameter, groups_[member.group].rule) == member.states.contains("master");
   require(is_same, "[", name(), "] the parameter \"", member.name, "\" has become ",
           parameter.dtype(), " (at ", describe(w),
           "); convert a module before its optimizer is made");
 }
 
-void Optimizer::step(const NamedTensors& gradients, std::source_location w) {
-  std::vector<Tensor> ordered;
+std::vector<Tensor> Optimizer::ordered(const NamedTensors& gradients,
+                                       std::source_location w) const {
+  std::vector<Tensor> list;
   for (const Member& member : members_) {
     const auto found = gradients.find(member.name);
     require(found != gradients.end(), "[", name(), "] there is no gradient of \"", member.name,
             "\" (at ", describe(w),
             "); parameters that stay as they are should not be given to the optimizer");
-    ordered.push_back(found->second);
+    list.push_back(found->second);
   }
-  step(ordered, w);
+  return list;
 }
 
-void Optimizer::step(const std::vector<Tensor>& gradients, std::source_location w) {
+void Optimizer::require_gradients(const std::vector<Tensor>& gradients,
+                                  std::source_location w) const {
   require(gradients.size() == members_.size(), "[", name(), "] there are ", gradients.size(),
           " gradients for ", members_.size(), " parameters (at ", describe(w),
           "); give one for each, in the order of parameter_names()");
   for (std::size_t i = 0; i < members_.size(); ++i) require_gradient(members_[i], gradients[i], w);
-  graph::of_user_call("optimizer_step", w, [&] { update_all(gradients); });
 }
 
-void Optimizer::update_all(const std::vector<Tensor>& gradients) {
+void Optimizer::step(const NamedTensors& gradients, std::source_location w) {
+  step(ordered(gradients, w), w);
+}
+void Optimizer::step(const std::vector<Tensor>& gradients, std::source_location w) {
+  require_gradients(gradients, w);
+  graph::of_user_call("optimizer_step", w, [&] { update_all(gradients, {}); });
+}
+void Optimizer::step_unless(const Tensor& skip, const NamedTensors& gradients,
+                            std::source_location w) {
+  step_unless(skip, ordered(gradients, w), w);
+}
+void Optimizer::step_unless(const Tensor& skip, const std::vector<Tensor>& gradients,
+                            std::source_location w) {
+  require(skip.defined() && is_boolean(skip.dtype()) && skip.count() == 1, "[", name(),
+          "] the condition of a step is ",
+          skip.defined() ? concat(skip.dtype(), " ", skip.shape()) : std::string("undefined"),
+          " (at ", describe(w), "); it must be bool, of one element");
+  require_gradients(gradients, w);
+  graph::of_user_call("optimizer_step", w, [&] { update_all(gradients, skip.reshape({}, w)); });
+}
+
+void Optimizer::update_all(const std::vector<Tensor>& gradients, const Tensor& skip) {
+  const StepWrites writes{skip, rounding_};
   Tensor steps = steps_.tensor();
-  steps.copy_from(steps + 1.0);
+  writes.write(steps, steps + 1.0);
   std::vector<GroupUpdate> updates;
   for (const Group& group : groups_) {
     NamedScalars values, kept;
@@ -191,7 +229,7 @@ void Optimizer::update_all(const std::vector<Tensor>& gradients) {
       values.emplace(name, number.tensor().clone());
       kept.emplace(name, number.tensor());
     }
-    updates.emplace_back(steps, std::move(values), std::move(kept));
+    updates.emplace_back(steps, std::move(values), std::move(kept), writes);
     group.rule.prepare(updates.back());
   }
   for (std::size_t i = 0; i < members_.size(); ++i)
@@ -203,17 +241,17 @@ void Optimizer::update(Member& member, const Tensor& gradient, const GroupUpdate
   const UpdateRule& rule = groups_[member.group].rule;
   const DType dtype = computing_dtype(parameter);
   Tensor value = parameter.to(dtype), wide_gradient = gradient.to(dtype);
-  if (has_master(parameter)) {
+  const bool is_mastered = has_master(parameter, rule);
+  if (is_mastered) {
     const Tensor& master = member.states.at("master");
     value = where(master.to(parameter.dtype()) == parameter, master.to(dtype), value);
   }
   if (rule.maximize) wide_gradient = -wide_gradient;
   const Tensor updated = rule.update({value, wide_gradient, group, member.states});
-  if (has_master(parameter)) {
-    Tensor master = member.states.at("master");
-    master.copy_from(updated.to(master.dtype()));
-  }
-  parameter.copy_from(updated.to(parameter.dtype()));
+  const StepWrites& writes = group.writes();
+  if (!is_mastered) return writes.write_stochastically(parameter, updated);
+  writes.write(member.states.at("master"), updated);
+  writes.write(parameter, updated);
 }
 
 }  // namespace tilewright

@@ -17,7 +17,8 @@
 // Updates are computed in f32, or in f64 for parameters of f64, as PyTorch does. Parameters of 16
 // bits have states of f32 and a copy of themselves in f32, "master", which the update goes on from
 // as long as the parameter is that copy rounded; so rounding does not swallow small updates, and a
-// parameter that was written meanwhile is taken as it is.
+// parameter that was written meanwhile is taken as it is. Options with a `precision` may have
+// states of 16 bits instead, and no such copy (StatePrecision in update_rule.h).
 //
 // A tensor that two layers share is one parameter. Gradients of other names than the parameters'
 // are left alone, so that two optimizers may share the gradients of a module. Misuse raises `Error`
@@ -54,6 +55,14 @@ class Optimizer {
   // The same for a list, in the order of the parameters.
   void step(const std::vector<Tensor>& gradients,
             std::source_location w = std::source_location::current());
+
+  // A step that changes nothing where `skip` (bool, one element) is true, neither parameters nor
+  // states nor the number of steps. It is computed all the same, so that nothing waits for the
+  // condition: GradScaler (loss_scale.h) leaves out steps by infinite gradients so.
+  void step_unless(const Tensor& skip, const NamedTensors& gradients,
+                   std::source_location w = std::source_location::current());
+  void step_unless(const Tensor& skip, const std::vector<Tensor>& gradients,
+                   std::source_location w = std::source_location::current());
 
   const std::string& name() const { return groups_.front().rule.optimizer; }
   std::vector<std::string> parameter_names() const;
@@ -111,7 +120,9 @@ class Optimizer {
   void add_group(UpdateRule rule);
   void add_member(const NamedParameter& parameter, std::size_t group, std::source_location w);
   void require_gradient(const Member& member, const Tensor& gradient, std::source_location w) const;
-  void update_all(const std::vector<Tensor>& gradients);
+  std::vector<Tensor> ordered(const NamedTensors& gradients, std::source_location w) const;
+  void require_gradients(const std::vector<Tensor>& gradients, std::source_location w) const;
+  void update_all(const std::vector<Tensor>& gradients, const Tensor& skip);
   void update(Member& member, const Tensor& gradient, const GroupUpdate& group);
 
   // A tensor of the state with the names that it has in files, more than one where parameters share
@@ -121,10 +132,12 @@ class Optimizer {
     Tensor tensor;
   };
   std::vector<Saved> saved_states() const, saved_scalars() const, saved_settings() const;
+  bool rounds_stochastically() const;
 
   std::vector<Group> groups_;
   std::vector<Member> members_;
   DynamicScalar steps_{0, DType::f64};
+  Generator rounding_;
 };
 
 // The optimizer of a struct of options (update_rule.h).

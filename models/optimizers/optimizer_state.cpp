@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/functions/random/generator_state.h"
 #include "models/optimizers/optimizer.h"
 #include "runtime/base/error.h"
 
@@ -67,7 +68,19 @@ std::vector<Optimizer::Saved> Optimizer::saved_settings() const {
   for (std::size_t g = 0; g < groups_.size(); ++g)
     for (const auto& [name, number] : groups_[g].settings)
       all.push_back({{concat("param_groups.", g, ".", name)}, number.tensor()});
+  if (rounds_stochastically()) {
+    all.push_back({{"rounding.seed"}, rounding_.state().seed});
+    all.push_back({{"rounding.offset"}, rounding_.state().offset});
+  }
   return all;
+}
+
+bool Optimizer::rounds_stochastically() const {
+  return std::ranges::any_of(members_, [&](const Member& member) {
+    const StatePrecision& precision = groups_[member.group].rule.precision;
+    return (precision.state && is_float16(*precision.state)) ||
+           (!precision.master && is_float16(member.parameter->dtype()));
+  });
 }
 
 NamedTensors Optimizer::state() const {

@@ -1,5 +1,6 @@
 #include "models/optimizers/update_rule.h"
 
+#include "graph/functions/random/random.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -17,16 +18,23 @@ const Tensor& named(const NamedScalars& tensors, std::string_view name) {
 
 const Tensor& GroupUpdate::operator[](std::string_view name) const { return named(values_, name); }
 void GroupUpdate::store(std::string_view name, const Tensor& value) {
-  Tensor kept = named(kept_, name);
-  kept.copy_from(value.to(kept.dtype()));
+  writes_.write(named(kept_, name), value);
+}
+
+void StepWrites::write(Tensor kept, const Tensor& value) const {
+  const Tensor rounded = value.to(kept.dtype());
+  kept.copy_from(skip.defined() ? where(skip, kept, rounded) : rounded);
+}
+void StepWrites::write_stochastically(Tensor kept, const Tensor& value) const {
+  const bool is_rounded = is_float16(kept.dtype()) && !is_float16(value.dtype());
+  write(kept, is_rounded ? round_stochastically(value, kept.dtype(), rounding) : value);
 }
 
 Tensor ParameterUpdate::state(std::string_view name) const {
   return named(state_, name).to(parameter.dtype());
 }
 Tensor ParameterUpdate::store(std::string_view name, const Tensor& value) const {
-  Tensor kept = named(state_, name);
-  kept.copy_from(value.to(kept.dtype()));
+  group_.writes().write_stochastically(named(state_, name), value);
   return value;
 }
 

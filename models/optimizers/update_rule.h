@@ -10,6 +10,7 @@
 // compiled step.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <map>
@@ -18,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/functions/random/generator.h"
 #include "graph/tensor/tensor.h"
 
 namespace tilewright {
@@ -49,14 +51,40 @@ struct StateScalar {
   double initial = 0;
 };
 
+// In how many bits an optimizer keeps what it keeps. Numbers of 16 bits are rounded stochastically
+// (round_stochastically), so that small changes add up. Draws begin at the seed, and a saved state
+// has their place.
+struct StatePrecision {
+  // The dtype of states, as moments. None: f32, or f64 with parameters of f64.
+  std::optional<DType> state = {};
+  // A parameter of 16 bits has a copy of itself in f32. False: it has none, and is itself rounded
+  // stochastically.
+  bool master = true;
+  std::uint64_t seed = 0;  // that of the first group counts
+};
+
 using NamedScalars = std::map<std::string, Tensor, std::less<>>;
+
+// How a step writes what it has computed.
+struct StepWrites {
+  Tensor skip;         // bool: where it is true all stays as it was; or undefined
+  Generator rounding;  // of numbers of 16 bits
+
+  // The value, rounded to the dtype of `kept`.
+  void write(Tensor kept, const Tensor& value) const;
+  void write_stochastically(Tensor kept, const Tensor& value) const;
+};
 
 // One step of a group.
 class GroupUpdate {
  public:
   // `values`: settings and scalars of the state by name; `kept`: the latter alone.
-  GroupUpdate(Tensor step, NamedScalars values, NamedScalars kept)
-      : step_(std::move(step)), values_(std::move(values)), kept_(std::move(kept)) {}
+  GroupUpdate(Tensor step, NamedScalars values, NamedScalars kept, StepWrites writes)
+      : step_(std::move(step)),
+        values_(std::move(values)),
+        kept_(std::move(kept)),
+        writes_(std::move(writes)) {}
+  const StepWrites& writes() const { return writes_; }
   // The number of this step, counted from 1.
   const Tensor& step() const { return step_; }
   // A setting, a scalar of the state as it was before this step, or a value given by `prepare`.
@@ -69,6 +97,7 @@ class GroupUpdate {
  private:
   Tensor step_;
   NamedScalars values_, kept_;
+  StepWrites writes_;
 };
 
 // One step of a parameter. Tensors are of f32, or of f64 for parameters of f64; values that are
@@ -103,6 +132,7 @@ struct UpdateRule {
   std::function<void(GroupUpdate& group)> prepare;
   std::function<Tensor(const ParameterUpdate& at)> update;  // the new parameter
   bool maximize = false;
+  StatePrecision precision = {};
   // True if states of PyTorch's optimizer of this name have a "step" for each parameter.
   bool saves_step = true;
 };
@@ -131,6 +161,7 @@ UpdateRule rule_of(const Options& options) {
   };
   rule.update = [options](const ParameterUpdate& at) { return options.update(at); };
   if constexpr (requires { options.maximize; }) rule.maximize = options.maximize;
+  if constexpr (requires { options.precision; }) rule.precision = options.precision;
   if constexpr (requires { Options::saves_step; }) rule.saves_step = Options::saves_step;
   return rule;
 }

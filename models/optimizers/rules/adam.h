@@ -62,6 +62,7 @@ struct AdamOptions {
   Betas betas = {};
   double eps = 1e-8, weight_decay = 0;
   bool amsgrad = false, decoupled_weight_decay = false, maximize = false;
+  StatePrecision precision = {};
 
   std::vector<OptimizerSetting> settings() const {
     return detail::adam_settings(lr, betas, eps, weight_decay);
@@ -80,6 +81,7 @@ struct AdamWOptions {
   Betas betas = {};
   double eps = 1e-8, weight_decay = 1e-2;
   bool amsgrad = false, maximize = false;
+  StatePrecision precision = {};
 
   std::vector<OptimizerSetting> settings() const {
     return detail::adam_settings(lr, betas, eps, weight_decay);

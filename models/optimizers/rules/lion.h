@@ -15,6 +15,7 @@ struct LionOptions {
   Betas betas = {0.9, 0.99};
   double weight_decay = 0;
   bool maximize = false;
+  StatePrecision precision = {};
 
   std::vector<OptimizerSetting> settings() const {
     return {{"lr", lr},

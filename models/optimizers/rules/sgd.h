@@ -16,6 +16,7 @@ struct SgdOptions {
   static constexpr bool saves_step = false;
   double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false, maximize = false;
+  StatePrecision precision = {};
 
   void check() const {
     require(!nesterov || (momentum > 0 && dampening == 0), "[SGD] nesterov with momentum ",
