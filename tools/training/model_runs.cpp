@@ -9,11 +9,13 @@
 #include "graph/compile/compile.h"
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/pointwise/elementary.h"
+#include "graph/tensor/precision/autocast.h"
 #include "models/layers/containers.h"
 #include "models/layers/convolutions.h"
 #include "models/layers/norms.h"
 #include "models/layers/stateless.h"
 #include "models/optimizers/clipping.h"
+#include "models/optimizers/loss_scale.h"
 #include "models/optimizers/rules/adam.h"
 #include "models/optimizers/rules/sgd.h"
 #include "models/optimizers/schedules/lr_scheduler.h"
@@ -104,8 +106,10 @@ using Batch = std::pair<Tensor, Tensor>;
 struct Run {
   std::vector<Batch> batches;
   std::function<std::pair<Tensor, Tensor>(const Tensor& x, const Tensor& y)> step;
-  Tensor losses, peer_losses, norms;  // norms: undefined where nothing is clipped
-  double allowed = 0;
+  // PyTorch's. Peer losses are undefined where `peer` is their distance, norms where nothing is
+  // clipped.
+  Tensor losses, peer_losses, norms;
+  double peer = 0, allowed = 0;
 };
 
 double difference(const Tensor& a, const Tensor& b) {
@@ -114,7 +118,7 @@ double difference(const Tensor& a, const Tensor& b) {
 
 ModelRun train(const std::string& name, Run run, int most_steps) {
   using Clock = std::chrono::steady_clock;
-  ModelRun result{.name = name, .allowed = run.allowed};
+  ModelRun result{.name = name, .peer = run.peer, .allowed = run.allowed};
   auto step = compile(run.step, {.fullgraph = true});
   result.steps = std::min(most_steps, static_cast<int>(run.batches.size()));
   auto begin = Clock::now();
@@ -123,7 +127,8 @@ ModelRun train(const std::string& name, Run run, int most_steps) {
     const auto [loss, norm] = step(run.batches[k].first, run.batches[k].second);
     const Tensor wanted = run.losses.select(0, k);
     result.losses = std::max(result.losses, difference(loss, wanted));
-    result.peer = std::max(result.peer, difference(run.peer_losses.select(0, k), wanted));
+    if (run.peer_losses.defined())
+      result.peer = std::max(result.peer, difference(run.peer_losses.select(0, k), wanted));
     if (run.norms.defined())
       result.norms = std::max(result.norms, difference(norm, run.norms.select(0, k)));
     result.last_loss = loss.to(f64).item<double>();
@@ -149,24 +154,51 @@ std::vector<Batch> digit_batches(const std::filesystem::path& folder, DType dtyp
   return batches;
 }
 
+// The loss of a model and the gradients of its parameters, in these dtypes.
+template <typename Model>
+std::pair<Tensor, NamedTensors> differentiated(Model& model, const RunDtypes& dtypes,
+                                               const GradScaler& scaler, const Tensor& x,
+                                               const Tensor& y) {
+  auto loss_of = [&](const Tensor& a, const Tensor& b) {
+    const AutocastScope scope({.dtype = dtypes.autocast.value_or(bf16),
+                               .lists = AutocastLists::cpu,
+                               .enabled = dtypes.autocast.has_value()});
+    const Tensor loss = cross_entropy(model.forward(a), b);
+    return std::pair{dtypes.autocast == f16 ? scaler.scale(loss) : loss, loss};
+  };
+  auto [losses, gradients] = value_and_grad(model, loss_of)(x, y);
+  return {losses.second, std::move(gradients)};
+}
+
+// Momentum makes rounding grow: PyTorch's own runs in 16 bits end 0.1 from f64's losses.
+constexpr double peer_of_digits = 0.0998, allowed_of_digits = 0.2;
+
 template <typename Model, typename Optimizer>
 Run digits_run(const std::filesystem::path& folder, const std::string& kind, Model& model,
-               Optimizer& optimizer, DType dtype) {
+               Optimizer& optimizer, GradScaler& scaler, const RunDtypes& dtypes) {
   const Safetensors stored = Safetensors::open(folder / (kind + ".result.safetensors"));
-  auto step = [&](const Tensor& x, const Tensor& y) -> std::pair<Tensor, Tensor> {
-    auto loss_of = [&](const Tensor& a, const Tensor& b) {
-      return cross_entropy(model.forward(a), b);
-    };
-    auto [loss, gradients] = value_and_grad(model, loss_of)(x, y);
-    optimizer.step(gradients);
+  auto step = [&, dtypes](const Tensor& x, const Tensor& y) -> std::pair<Tensor, Tensor> {
+    auto [loss, gradients] = differentiated(model, dtypes, scaler, x, y);
+    if (dtypes.autocast == f16) {
+      scaler.step(optimizer, gradients);
+      scaler.update();
+    } else {
+      optimizer.step(gradients);
+    }
     return {loss, loss + 0.0};
   };
-  return {digit_batches(folder, dtype, kind == "cnn"),
+  Run run{digit_batches(folder, dtypes.parameters, kind == "cnn"),
           step,
           stored.tensor("loss.f64"),
-          stored.tensor("loss.f32"),
           {},
-          dtype == f64 ? 1e-12 : 5e-6};
+          {}};
+  run.peer = peer_of_digits;
+  run.allowed = allowed_of_digits;
+  if (dtypes.autocast) return run;
+  run.peer_losses = stored.tensor("loss.f32");
+  run.peer = 0;
+  run.allowed = dtypes.parameters == f64 ? 1e-12 : 5e-6;
+  return run;
 }
 
 template <typename Model>
@@ -175,18 +207,20 @@ void load_initial(Model& model, const std::filesystem::path& file, DType dtype) 
   model.load(Weights::of(Safetensors::open(file)));
 }
 
-ModelRun trained_mlp(const std::filesystem::path& folder, DType dtype, int most_steps) {
+ModelRun trained_mlp(const std::filesystem::path& folder, const RunDtypes& dtypes, int most_steps) {
   DigitsMlp model;
-  load_initial(model, folder / "mlp.initial.safetensors", dtype);
+  load_initial(model, folder / "mlp.initial.safetensors", dtypes.parameters);
   Sgd optimizer(model, {.lr = 0.1, .momentum = 0.9, .weight_decay = 1e-4});
-  return train("mlp", digits_run(folder, "mlp", model, optimizer, dtype), most_steps);
+  GradScaler scaler;
+  return train("mlp", digits_run(folder, "mlp", model, optimizer, scaler, dtypes), most_steps);
 }
 
-ModelRun trained_cnn(const std::filesystem::path& folder, DType dtype, int most_steps) {
+ModelRun trained_cnn(const std::filesystem::path& folder, const RunDtypes& dtypes, int most_steps) {
   DigitsCnn model;
-  load_initial(model, folder / "cnn.initial.safetensors", dtype);
+  load_initial(model, folder / "cnn.initial.safetensors", dtypes.parameters);
   AdamW optimizer(model, {.lr = 3e-3, .weight_decay = 0.01});
-  return train("cnn", digits_run(folder, "cnn", model, optimizer, dtype), most_steps);
+  GradScaler scaler;
+  return train("cnn", digits_run(folder, "cnn", model, optimizer, scaler, dtypes), most_steps);
 }
 
 // (step + 1) / 101 for 100 steps, then half a cosine from 1 to 0.1 at step 2,000.
@@ -196,20 +230,26 @@ Tensor gpt_rate(const Tensor& step) {
   return where(step < 100.0, (step + 1.0) / 101.0, later);
 }
 
-ModelRun trained_gpt(const std::filesystem::path& folder, DType dtype, int most_steps) {
+ModelRun trained_gpt(const std::filesystem::path& folder, const RunDtypes& dtypes, int most_steps) {
   Gpt model;
-  load_initial(model, folder / "initial.safetensors", dtype);
+  load_initial(model, folder / "initial.safetensors", dtypes.parameters);
   auto is_vector = [](std::string_view, const Tensor& parameter) { return parameter.rank() < 2; };
   AdamW optimizer(model, {.lr = 1e-3, .betas = {0.9, 0.99}, .weight_decay = 0.1},
                   {{is_vector, [](AdamWOptions& options) { options.weight_decay = 0; }}});
   LrScheduler scheduler(optimizer, schedules::lambda(gpt_rate));
+  GradScaler scaler;
   auto step = [&](const Tensor& x, const Tensor& y) -> std::pair<Tensor, Tensor> {
-    auto loss_of = [&](const Tensor& a, const Tensor& b) {
-      return cross_entropy(model.forward(a), b);
-    };
-    auto [loss, gradients] = value_and_grad(model, loss_of)(x, y);
+    auto [loss, scaled] = differentiated(model, dtypes, scaler, x, y);
+    Tensor is_infinite = full({}, 0, boolean);
+    NamedTensors gradients = scaled;
+    if (dtypes.autocast == f16) {
+      auto unscaled = scaler.unscale(scaled);
+      gradients = unscaled.gradients;
+      is_infinite = unscaled.is_infinite;
+      scaler.update();
+    }
     auto [clipped, norm] = clip_by_global_norm(gradients, 1.0);
-    optimizer.step(clipped);
+    optimizer.step_unless(is_infinite, clipped);
     scheduler.step();
     return {loss, norm};
   };
@@ -221,20 +261,21 @@ ModelRun trained_gpt(const std::filesystem::path& folder, DType dtype, int most_
                          window.slice(1, 1, 65).contiguous().reshape({-1}));
   }
   const Safetensors stored = Safetensors::open(folder / "curves.safetensors");
-  return train("gpt",
-               {std::move(batches), step, stored.tensor("loss.f64"), stored.tensor("loss.f32"),
-                stored.tensor("norm.f64"), dtype == f64 ? 1e-12 : 2e-6},
-               most_steps);
+  const bool is_mixed = dtypes.autocast.has_value();
+  Run run{std::move(batches), step, stored.tensor("loss.f64"),
+          stored.tensor(is_mixed ? "loss.bf16" : "loss.f32"), stored.tensor("norm.f64")};
+  run.allowed = is_mixed ? 5e-3 : dtypes.parameters == f64 ? 1e-12 : 2e-6;
+  return train("gpt", std::move(run), most_steps);
 }
 
 }  // namespace
 
 ModelRun trained_beside_pytorch(const std::filesystem::path& folder, const std::string& model,
-                                DType dtype, int most_steps) {
-  if (model == "mlp") return trained_mlp(folder / "digits", dtype, most_steps);
-  if (model == "cnn") return trained_cnn(folder / "digits", dtype, most_steps);
+                                const RunDtypes& dtypes, int most_steps) {
+  if (model == "mlp") return trained_mlp(folder / "digits", dtypes, most_steps);
+  if (model == "cnn") return trained_cnn(folder / "digits", dtypes, most_steps);
   require(model == "gpt", "[training_runs] there is no model ", model, "; mlp, cnn and gpt are");
-  return trained_gpt(folder / "nanogpt", dtype, most_steps);
+  return trained_gpt(folder / "nanogpt", dtypes, most_steps);
 }
 
 }  // namespace tilewright::tools
