@@ -16,7 +16,7 @@ beside_begin, beside_end = "<!-- beside others: tools/figures.py -->\n", "<!-- e
 cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
                 "attention": "attention", "scores": "attention with functions of scores",
                 "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
-                "training": "whole steps of training",
+                "training": "whole steps of training, one thread",
                 "exported": "eight exported networks",
                 "real_models": "trained models of PyPI packages", "convolutions": "single convolutions",
                 "compile": "first calls, cold",
