@@ -1,7 +1,7 @@
 #include "graph/derivatives/checkpoints.h"
 
 #include <algorithm>
-#include <map>
+#include <optional>
 
 #include "graph/custom/definition.h"
 #include "graph/passes/passes.h"
@@ -36,37 +36,14 @@ class CheckpointInliner {
   }
 
  private:
-  // Appends the nodes of a graph with these inputs; gives its outputs.
   std::vector<NodeId> add(const Graph& graph, const std::vector<NodeId>& inputs) {
-    Graph& to = result_.graph;
-    const auto marks = static_cast<MarkId>(to.marks.size());
-    to.marks.insert(to.marks.end(), graph.marks.begin(), graph.marks.end());
-    std::vector<NodeId> ids(graph.nodes.size());
-    std::map<NodeId, std::vector<NodeId>> results;  // of calls
-    for (std::size_t i = 0; i < inputs.size(); ++i) ids[graph.inputs[i]] = inputs[i];
-    for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-      const Node& node = graph.node(id);
-      if (node.op == Op::input) continue;
-      if (node.op == Op::result && results.contains(node.operands[0])) {
-        ids[id] = results[node.operands[0]][static_cast<std::size_t>(node.attributes.index)];
-        continue;
-      }
-      std::vector<NodeId> operands;
-      for (NodeId operand : node.operands) operands.push_back(ids[operand]);
-      if (is_checkpoint(node)) {
-        results[id] = call(node, operands);
-        ids[id] = results[id][0];
-        continue;
-      }
-      Origin origin = node.origin;
-      if (origin.mark != 0) origin.mark += marks;
-      builder_.set_location(node.where);
-      builder_.set_origin(origin);
-      ids[id] = append_like(builder_, node, std::move(operands));
-    }
-    std::vector<NodeId> outputs;
-    for (NodeId id : graph.outputs) outputs.push_back(ids[id]);
-    return outputs;
+    return splice_with_lines(
+        graph, builder_, inputs,
+        {.results = [&](const Node& node,
+                        const std::vector<NodeId>& operands) -> std::optional<std::vector<NodeId>> {
+          if (!is_checkpoint(node)) return std::nullopt;
+          return call(node, operands);
+        }});
   }
 
   std::vector<NodeId> call(const Node& node, const std::vector<NodeId>& operands) {

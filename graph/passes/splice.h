@@ -2,6 +2,8 @@
 // is evaluated once more.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <vector>
 
 #include "graph/ir/ir.h"
@@ -17,5 +19,19 @@ NodeId append_like(GraphBuilder& builder, const Node& node, std::vector<NodeId> 
 // that stands for it.
 std::vector<NodeId> splice(const Graph& graph, GraphBuilder& builder,
                            const std::vector<NodeId>& inputs);
+
+// What differs from a copy of the graph's nodes; each may be absent.
+struct SpliceHooks {
+  // The mark of a node; absent: its own, and the graph's marks join those of the builder's graph.
+  std::function<MarkId(NodeId id)> mark = {};
+  // Takes the place of a node: appends others for it, and gives what stands for its results.
+  std::function<std::optional<std::vector<NodeId>>(const Node&,
+                                                   const std::vector<NodeId>& operands)>
+      results = {};
+};
+// The same with the lines and the words of the graph's own nodes. Gives its outputs.
+std::vector<NodeId> splice_with_lines(const Graph& graph, GraphBuilder& builder,
+                                      const std::vector<NodeId>& inputs,
+                                      const SpliceHooks& hooks = {});
 
 }  // namespace tilewright::graph

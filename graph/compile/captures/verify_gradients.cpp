@@ -50,26 +50,6 @@ std::vector<NodeId> nan_operands(const Node& node, const HostTensor& value,
   return found;
 }
 
-// Appends the nodes of a graph with these inputs. Those from `backward` on have a mark.
-std::vector<NodeId> append_marked(GraphBuilder& builder, const Graph& graph,
-                                  const std::vector<NodeId>& inputs, NodeId backward) {
-  std::vector<NodeId> ids(graph.nodes.size()), outputs;
-  for (std::size_t i = 0; i < graph.inputs.size(); ++i) ids[graph.inputs[i]] = inputs[i];
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.node(id);
-    if (node.op == Op::input) continue;
-    std::vector<NodeId> operands;
-    for (NodeId operand : node.operands) operands.push_back(ids[operand]);
-    Origin origin = node.origin;
-    origin.mark = id >= backward ? 1 : 0;
-    builder.set_location(node.where);
-    builder.set_origin(origin);
-    ids[id] = append_like(builder, node, std::move(operands));
-  }
-  for (NodeId id : graph.outputs) outputs.push_back(ids[id]);
-  return outputs;
-}
-
 // The graph with its gradients written out. Nodes of derivatives have a mark, and no others.
 Graph with_marked_derivatives(const Graph& recorded, const dsl::Target& target) {
   Graph graph = recorded;
@@ -95,7 +75,8 @@ Graph with_marked_derivatives(const Graph& recorded, const dsl::Target& target) 
     const std::size_t inputs = gradient.body.inputs.size();
     const auto backward = joint.inputs.size() > inputs ? joint.inputs[inputs]
                                                        : static_cast<NodeId>(joint.nodes.size());
-    return rewriter.replace(id, append_marked(builder, joint, operands, backward));
+    auto mark = [&](NodeId of) { return static_cast<MarkId>(of >= backward ? 1 : 0); };
+    return rewriter.replace(id, splice_with_lines(joint, builder, operands, {.mark = mark}));
   });
 }
 

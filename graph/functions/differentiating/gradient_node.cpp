@@ -46,30 +46,6 @@ std::vector<TensorType> types_of(const Graph& graph, const std::vector<NodeId>& 
   return types;
 }
 
-// As `splice`, but nodes keep the lines, the words and the marks that they have.
-std::vector<NodeId> with_own_lines(const Graph& graph, GraphBuilder& builder,
-                                   const std::vector<NodeId>& inputs) {
-  std::vector<std::string>& names = builder.graph().marks;
-  const auto marks = static_cast<MarkId>(names.size());
-  names.insert(names.end(), graph.marks.begin(), graph.marks.end());
-  std::vector<NodeId> ids(graph.nodes.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) ids[graph.inputs[i]] = inputs[i];
-  for (NodeId id = 0; id < graph.nodes.size(); ++id) {
-    const Node& node = graph.node(id);
-    if (node.op == Op::input) continue;
-    std::vector<NodeId> operands;
-    for (NodeId operand : node.operands) operands.push_back(ids[operand]);
-    Origin origin = node.origin;
-    if (origin.mark != 0) origin.mark += marks;
-    builder.set_location(node.where);
-    builder.set_origin(origin);
-    ids[id] = append_like(builder, node, std::move(operands));
-  }
-  std::vector<NodeId> outputs;
-  for (NodeId id : graph.outputs) outputs.push_back(ids[id]);
-  return outputs;
-}
-
 std::string text_of(const std::vector<std::size_t>& numbers) {
   std::string text;
   for (std::size_t number : numbers) text += concat(text.empty() ? "" : "x", number);
@@ -102,11 +78,11 @@ CustomDefinition definition_of(std::string_view name, std::string settings,
   auto expansion = std::make_shared<Expansion>(std::move(make));
   definition.composites = [expansion](GraphBuilder& builder, const std::vector<NodeId>& operands,
                                       const dsl::Target& target) {
-    return with_own_lines(*expansion->of(target), builder, operands);
+    return splice_with_lines(*expansion->of(target), builder, operands);
   };
   definition.formula = [expansion](GraphBuilder& builder, const std::vector<NodeId>& operands,
                                    const dsl::Target& target) {
-    return with_own_lines(decompose(*expansion->of(target), target), builder, operands);
+    return splice_with_lines(decompose(*expansion->of(target), target), builder, operands);
   };
   return definition;
 }
