@@ -36,16 +36,14 @@ class WrittenAttention {
     if (at_.cap != 0) scores = unary(Op::tanh, scores * (1 / at_.cap)) * at_.cap;
     if (!at_.bodies.empty()) scores = changed(scores);
     scores = masked(scores);
-    Term top = scores.reduce(Op::amax, {3});
-    Term sees_none = compared(Op::eq, top, -infinity);
-    Term weights = unary(Op::exp, scores - choice(sees_none, top.number(0), top).like(scores));
-    Term total = weights.reduce(Op::sum, {3});
-    weights = weights / choice(sees_none, total.number(1), total).like(weights);
-    Term value = for_each_head(operands_[2]);
-    Term mixed = matrix_product(weights.to(value.dtype()), value, value.dtype());
-    if (!at_.nan_unseen) return mixed;
-    Term hidden = sees_none.expand(mixed.shape());
-    return choice(hidden, mixed.number(std::numeric_limits<double>::quiet_NaN()), mixed);
+    if (every_row_sees_a_key()) return mixed(softmax(scores));
+    Term sees_none = compared(Op::eq, scores.reduce(Op::amax, {3}), -infinity);
+    Term hidden = sees_none.like(scores);
+    Term weights = softmax(choice(hidden, scores.number(0), scores));
+    Term result = mixed(choice(hidden, weights.number(0), weights));
+    if (!at_.nan_unseen) return result;
+    return choice(sees_none.like(result), result.number(std::numeric_limits<double>::quiet_NaN()),
+                  result);
   }
 
  private:
@@ -56,6 +54,22 @@ class WrittenAttention {
     return x.reshape({own[0], own[1], 1, own[2], own[3]})
         .expand({own[0], own[1], together, own[2], own[3]})
         .reshape({own[0], sizes_[1], own[2], own[3]});
+  }
+
+  // All rows see the first key at least, unless a window, a mask or a function of scores hides it.
+  bool every_row_sees_a_key() const {
+    return mask_ == 0 && at_.bodies.empty() && position_ == 0 &&
+           (!at_.causal || (at_.window == 0 && at_.start >= 0));
+  }
+
+  // An op, since the rule of that has no need of the greatest score.
+  static Term softmax(const Term& scores) {
+    return scores.make(Op::softmax, {scores.id}, {.axes = {3}, .sizes = {}});
+  }
+
+  Term mixed(const Term& weights) const {
+    Term value = for_each_head(operands_[2]);
+    return matrix_product(weights.to(value.dtype()), value, value.dtype());
   }
 
   Term changed(const Term& scores) const {
