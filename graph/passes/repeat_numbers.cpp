@@ -13,6 +13,7 @@ namespace tilewright::graph {
 namespace {
 
 constexpr std::size_t most_nodes = 64;  // of one gather; more is no little work
+constexpr std::size_t most_of_choice = 8;
 
 class Numbers {
  public:
@@ -36,14 +37,31 @@ class Numbers {
     std::for_each(first, last, [&](const auto& found) {
       if (found.second < gather) collect(found.second, needed);
     });
-    const bool is_shared =
-        std::ranges::any_of(needed, [&](NodeId id) { return bool{is_used_[id]}; });
-    for (NodeId id : needed) is_used_[id] = true;
-    if (!is_shared || needed.size() > most_nodes) needed.clear();
-    return needed;
+    return if_shared(std::move(needed), most_nodes);
+  }
+
+  // The same of a choice by itself.
+  std::set<NodeId> shared_with_other_choices(NodeId choice) {
+    std::set<NodeId> needed;
+    const Node& node = graph_.node(choice);
+    if (!is_gather_of_numbers(base(node.operands[1]))) collect(node.operands[0], needed);
+    return if_shared(std::move(needed), most_of_choice);
+  }
+
+  bool is_gather_of_numbers(NodeId id) const {
+    const Node& node = graph_.node(id);
+    return node.op == Op::embedding && graph_.node(node.operands[0]).shape[1] == 1;
   }
 
  private:
+  std::set<NodeId> if_shared(std::set<NodeId> needed, std::size_t most) {
+    const bool is_shared =
+        std::ranges::any_of(needed, [&](NodeId id) { return bool{is_used_[id]}; });
+    for (NodeId id : needed) is_used_[id] = true;
+    if (!is_shared || needed.size() > most) needed.clear();
+    return needed;
+  }
+
   // What it is a view of.
   NodeId base(NodeId id) const {
     while (info(graph_.node(id).op).kind == Kind::view) id = graph_.node(id).operands[0];
@@ -66,9 +84,10 @@ class Numbers {
 Graph repeat_numbers(const Graph& graph) {
   Numbers numbers(graph);
   return rewrite(graph, [&](Rewriter& rewriter, NodeId id) -> std::optional<NodeId> {
-    const Node& node = graph.node(id);
-    if (node.op == Op::embedding && graph.node(node.operands[0]).shape[1] == 1)
-      for (NodeId needed : numbers.shared_with_others(id)) rewriter.copy(needed);
+    std::set<NodeId> shared;
+    if (numbers.is_gather_of_numbers(id)) shared = numbers.shared_with_others(id);
+    if (graph.node(id).op == Op::where) shared = numbers.shared_with_other_choices(id);
+    for (NodeId needed : shared) rewriter.copy(needed);
     return std::nullopt;
   });
 }
