@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "graph/functions/named/rules.h"
 #include "graph/ir/location.h"
 #include "runtime/base/error.h"
 
@@ -123,17 +124,66 @@ OperandGradients batch_norm_backward(const Tensor& gradient, const BatchNormOper
   const Tensor given = gradient.to(wide),
                rstd = o.training ? channel(o.rstd) : rsqrt(channel(o.variance) + o.eps),
                normalised = (o.x.to(wide) - channel(o.mean)) * rstd;
-  auto summed = [&](const Tensor& all) { return sum(all, others).to(dtype_of(o.weight, o.x)); };
+  // Of a channel: one pass over x for both.
+  const Tensor of_bias = sum(given, others, true),
+               of_weight = sum(given * normalised, others, true);
+  auto parameter = [&](const Tensor& all) {
+    return all.reshape({o.x.size(1)}).to(dtype_of(o.weight, o.x));
+  };
   OperandGradients result;
   if (wanted.x) {
-    const Tensor weighted = o.weight.defined() ? given * channel(o.weight) : given;
-    result.x = (o.training ? through_norm(weighted, normalised, rstd, others) : weighted * rstd)
-                   .to(o.x.dtype());
+    const double part = 1.0 / static_cast<double>(o.x.count() / o.x.size(1));
+    const Tensor scale = o.weight.defined() ? channel(o.weight) * rstd : rstd;
+    const Tensor through =
+        o.training ? given - of_bias * part - normalised * (of_weight * part) : given;
+    result.x = (scale * through).to(o.x.dtype());
   }
-  if (wanted.weight) result.weight = summed(given * normalised);
-  if (wanted.bias) result.bias = summed(given);
+  if (wanted.weight) result.weight = parameter(of_weight);
+  if (wanted.bias) result.bias = parameter(of_bias);
   return result;
 }
+
+namespace graph::named {
+
+// The statistics are results too, from which the running ones come; most often neither have
+// cotangents.
+std::vector<Tensor> batch_norm_training_derivative(const DerivativeCall& call) {
+  const Tensor &x = call[0], &mean = call.results[1], &rstd = call.results[2];
+  const DType wide = accumulator(x.dtype());
+  Shape of_channels(x.shape().size(), 1);
+  of_channels[1] = x.size(1);
+  auto channel = [&](const Tensor& t) { return t.to(wide).reshape(of_channels); };
+  const auto count = static_cast<double>(x.count() / std::max<std::int64_t>(x.size(1), 1));
+  OperandGradients found;
+  if (call.cotangents[0].defined())
+    found = batch_norm_backward(
+        call.cotangents[0], {.x = x, .mean = mean, .rstd = rstd, .weight = call[1]},
+        {.x = call.wants(0), .weight = call.wants(1), .bias = call.wants(2)}, call.where);
+  std::vector<Tensor> all = {found.x, found.weight, found.bias, {}, {}};
+  auto add_to_x = [&](const Tensor& more) {
+    all[0] = all[0].defined() ? all[0] + more.to(x.dtype()) : more.to(x.dtype());
+  };
+  const Tensor centred = x.to(wide) - channel(mean);
+  if (call.cotangents[1].defined())
+    add_to_x((channel(call.cotangents[1]) / count).expand(x.shape()));
+  if (call.cotangents[2].defined())
+    add_to_x(centred * (channel(call.cotangents[2] * rstd * rstd * rstd) / -count));
+  const double momentum = call.settings.number("momentum");
+  std::size_t next = 3;
+  for (std::size_t i : {3, 4}) {
+    if (!call[i].defined()) continue;
+    const Tensor& given = call.cotangents[next++];
+    if (!given.defined()) continue;
+    all[i] = given * (1 - momentum);
+    if (i == 3)
+      add_to_x((channel(given) * (momentum / count)).expand(x.shape()));
+    else
+      add_to_x(centred * (channel(given) * (2 * momentum / (count - 1))));
+  }
+  return all;
+}
+
+}  // namespace graph::named
 
 Tensor softmax_backward(const Tensor& gradient, const Tensor& y, int axis,
                         std::optional<DType> dtype, source_location w) {

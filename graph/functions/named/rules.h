@@ -14,6 +14,7 @@ std::vector<Tensor> convolution_derivative(const DerivativeCall& call);
 std::vector<Tensor> transposed_convolution_derivative(const DerivativeCall& call);
 // To the element that each window has its maximum from, the first of equals.
 std::vector<Tensor> max_pool_derivative(const DerivativeCall& call);
+std::vector<Tensor> batch_norm_training_derivative(const DerivativeCall& call);
 
 // Matrices must not be singular, except those of determinants. Eigenvalues must differ where the
 // vectors have cotangents.

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "graph/functions/named/named_function.h"
+#include "graph/functions/named/rules.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/formula.h"
 #include "graph/functions/reducing/reductions.h"
@@ -355,7 +355,8 @@ std::vector<Tensor> batch_norm_training_body(const FunctionCall& call) {
 
 namespace graph::named {
 extern const NamedFunction batch_norm_training_function;
-const NamedFunction batch_norm_training_function("batch_norm_training", batch_norm_training_body);
+const NamedFunction batch_norm_training_function("batch_norm_training", batch_norm_training_body,
+                                                 batch_norm_training_derivative);
 }  // namespace graph::named
 
 BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight,

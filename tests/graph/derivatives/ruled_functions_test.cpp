@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "graph/compile/compile.h"
+#include "graph/differentiating/check_gradients.h"
 #include "graph/differentiating/differentiate.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
@@ -14,6 +15,7 @@
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/special.h"
 #include "graph/functions/quantisation/qparams.h"
+#include "graph/functions/reducing/norms.h"
 #include "graph/ir/text.h"
 #include "graph/tensor/capture.h"
 
@@ -24,6 +26,7 @@ using testing::HasSubstr;
 using testing::Not;
 using Doubles = std::vector<double>;
 using Function = std::function<Tensor(const Tensor&)>;
+using Tensors = std::vector<Tensor>;
 
 Tensor vector(const Doubles& elements) { return Tensor::from(elements); }
 Function total(Function f) {
@@ -134,6 +137,31 @@ TEST(RuledFunctions, RulesHaveDerivativesThemselves) {
                 {6, 0});
   expect_values(third([](const Tensor& x) { return pow(x, x); })(vector({1})), {3});
   expect_values(third([](const Tensor& x) { return sinh(x); })(vector({0})), {1});
+}
+
+Tensor waves(const Shape& shape, double step) {
+  Doubles elements(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < elements.size(); ++i)
+    elements[i] = std::sin(step * static_cast<double>(i + 1));
+  return Tensor::from(elements, shape);
+}
+
+// The output, the statistics and the running ones, each by all operands that it depends on.
+TEST(RuledFunctions, BatchNormDifferentiatesItsStatistics) {
+  const auto all = [](const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                      const Tensor& variance) {
+    const BatchNormResult r =
+        batch_norm_training(x, weight, bias, mean, variance, {.momentum = 0.3, .eps = 1e-3});
+    return Tensors{r.output, r.mean, r.rstd, r.running_mean, r.running_variance};
+  };
+  const Tensor x = waves({3, 2, 4}, 0.7), weight = waves({2}, 1.1), bias = waves({2}, 0.4),
+               mean = waves({2}, 0.9), variance = square(waves({2}, 0.2));
+  check_gradients(all, std::tuple(x, weight, bias, mean, variance));
+  check_gradients(
+      grad([&](const Tensor& t) {
+        return sum(square(all(t, weight, bias, mean, variance)[0]) * waves({3, 2, 4}, 1.9));
+      }),
+      x);
 }
 
 }  // namespace
