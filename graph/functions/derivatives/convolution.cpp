@@ -1,10 +1,13 @@
 #include "graph/functions/derivatives/convolution.h"
 
+#include <optional>
 #include <vector>
 
 #include "graph/functions/convolving/convolution.h"
-#include "graph/functions/convolving/windows.h"
+#include "graph/functions/indexing/numbered.h"
+#include "graph/functions/pointwise/places.h"
 #include "graph/ir/location.h"
+#include "graph/tensor/ruled_functions.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -45,28 +48,68 @@ Tensor transposed_by(const Tensor& gradient, const Tensor& weight, const Lay& o,
                      : conv_transpose3d(gradient, weight, {}, options);
 }
 
-// [O, C / groups, kernel..]: what windows over x [N, C, sizes..] meet at each of their places,
-// times what each window, of y [N, O, windows..], weighs.
-Tensor windows_by(const Tensor& x, const Tensor& y, const Shape& kernel, const Lay& o) {
-  Shape after;
-  for (int i = 0; i < kernel.rank(); ++i)
-    after.push_back((y.size(2 + i) - 1) * o.stride[i] + o.dilation[i] * (kernel[i] - 1) + 1 -
-                    x.size(2 + i) - o.padding[i]);
-  const Tensor around = graph::padded(x, graph::pads(o.padding, after), 0.0);
-  const Tensor met =
-      graph::all_places(around, {kernel, o.stride, o.dilation});  // [N, C, places, windows]
-  const std::int64_t batch = x.size(0), inputs = x.size(1) / o.groups,
-                     outputs = y.size(1) / o.groups, places = element_count(kernel),
-                     windows = met.size(-1);
-  const Tensor columns = met.reshape({batch, o.groups, inputs * places, windows})
-                             .permute({1, 0, 3, 2})
-                             .reshape({o.groups, batch * windows, inputs * places});
-  const Tensor weights = y.reshape({batch, o.groups, outputs, windows})
-                             .permute({1, 2, 0, 3})
-                             .reshape({o.groups, outputs, batch * windows});
-  Shape sizes = {o.groups * outputs, inputs};
+// The elements of x [N, C, sizes..] that windows meet, [groups, C / groups * places, N * windows]:
+// each is taken from where it lies, and is 0 in the padding.
+Tensor met_by_windows(const Tensor& x, const Shape& kernel, const Shape& windows, const Lay& o,
+                      source_location w) {
+  const int rank = kernel.rank();
+  const std::int64_t inputs = x.size(1) / o.groups;
+  Shape sizes = {o.groups, inputs};
   sizes.insert(sizes.end(), kernel.begin(), kernel.end());
-  return matmul(weights, columns).reshape(sizes);
+  sizes.push_back(x.size(0));
+  sizes.insert(sizes.end(), windows.begin(), windows.end());
+  Strides strides(sizes.size());
+  std::int64_t step = 1, offset = 0;
+  std::optional<graph::Formula> is_inside;
+  for (int i = rank; i-- > 0; step *= x.size(2 + i)) {
+    Strides along(sizes.size());
+    along[2 + i] = o.dilation[i];
+    along[3 + rank + i] = o.stride[i];
+    strides[2 + i] = o.dilation[i] * step;
+    strides[3 + rank + i] = o.stride[i] * step;
+    offset -= o.padding[i] * step;
+    const std::int64_t end =
+        (windows[i] - 1) * o.stride[i] + o.dilation[i] * (kernel[i] - 1) + 1 - o.padding[i];
+    if (o.padding[i] == 0 && end <= x.size(2 + i)) continue;
+    const graph::Formula place = graph::strided_numbers(sizes, along, -o.padding[i], w),
+                         meets = (place >= 0) & (place < x.size(2 + i));
+    is_inside = is_inside ? *is_inside & meets : meets;
+  }
+  strides[0] = inputs * step;
+  strides[1] = step;
+  strides[2 + rank] = x.size(1) * step;
+  graph::Formula numbers = graph::strided_numbers(sizes, strides, offset, w);
+  if (is_inside) numbers = choice(*is_inside, numbers, 0);
+  Tensor met = graph::elements_at(x, numbers.tensor(), w);
+  if (is_inside) met = where({is_inside->tensor(), w}, {met, w}, 0.0);
+  return met.reshape(
+      {o.groups, inputs * element_count(kernel), x.size(0) * element_count(windows)});
+}
+
+Tensor joined_by_windows(const Tensor& x, const Tensor& y, const Shape& kernel, const Lay& o,
+                         source_location w) {
+  const std::int64_t outputs = y.size(1) / o.groups;
+  const Shape windows(y.shape().begin() + 2, y.shape().end());
+  const std::int64_t count = element_count(windows);
+  const Tensor met = met_by_windows(x, kernel, windows, o, w);
+  const Tensor weights = y.reshape({y.size(0), o.groups, outputs, count})
+                             .permute({1, 2, 0, 3})
+                             .reshape({o.groups, outputs, y.size(0) * count});
+  Shape sizes = {o.groups * outputs, x.size(1) / o.groups};
+  sizes.insert(sizes.end(), kernel.begin(), kernel.end());
+  return matmul({weights, w}, met.transpose(1, 2)).reshape(sizes);
+}
+
+// [O, C / groups, kernel..]: what windows over x [N, C, sizes..] meet at each of their places,
+// times what each window, of y [N, O, windows..], weighs. Its rule, in window_rules.cpp, takes
+// gradients of x by a convolution and not to one element after the other.
+Tensor windows_by(const Tensor& x, const Tensor& y, const Shape& kernel, const Lay& o,
+                  source_location w) {
+  std::vector<Number> settings = {o.groups};
+  for (const Shape& sizes : {o.stride, o.padding, o.dilation}) graph::add_settings(settings, sizes);
+  return graph::with_rule(
+      "convolution weight", {x, y}, settings,
+      [&](std::span<const Tensor> of) { return joined_by_windows(of[0], of[1], kernel, o, w); }, w);
 }
 
 }  // namespace
@@ -90,8 +133,8 @@ OperandGradients convolution_backward(const Tensor& gradient, const Tensor& x, c
     result.x = o.transposed ? convolution_by(gradient, weight, o, x.shape())
                             : transposed_by(gradient, weight, o, x.shape());
   if (wanted.weight)
-    result.weight =
-        o.transposed ? windows_by(gradient, x, kernel, o) : windows_by(x, gradient, kernel, o);
+    result.weight = o.transposed ? windows_by(gradient, x, kernel, o, w)
+                                 : windows_by(x, gradient, kernel, o, w);
   if (wanted.bias)
     result.bias = sum(gradient.to(accumulator(gradient.dtype())), others).to(gradient.dtype());
   return result;

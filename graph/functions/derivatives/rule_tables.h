@@ -12,5 +12,6 @@ std::span<const Rule> of_two_operands();  // elementwise
 std::span<const Rule> within_bounds();    // nothing flows beyond a bound
 std::span<const Rule> of_reductions();    // over axes
 std::span<const Rule> of_complex_numbers();
+std::span<const Rule> of_windows();
 
 }  // namespace tilewright::graph::rules

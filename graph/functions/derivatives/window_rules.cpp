@@ -7,6 +7,7 @@
 #include "graph/functions/convolving/windows.h"
 #include "graph/functions/derivatives/convolution.h"
 #include "graph/functions/derivatives/pooling.h"
+#include "graph/functions/derivatives/rule_tables.h"
 #include "graph/functions/differentiating/captured_rule.h"
 #include "graph/functions/named/rules.h"
 #include "graph/functions/pooling/pooling.h"
@@ -53,7 +54,37 @@ std::vector<Tensor> convolution_gradients(const Tensor& gradient, const Tensor& 
   return {found.x, found.weight, found.bias};
 }
 
+// Of what convolution_backward gives the weight from: x, and the gradient of the convolution.
+std::vector<Tensor> weight_gradients(const graph::RuleCall& call) {
+  const Tensor &x = call[0], &y = call[1], &weight = call.cotangents[0];
+  const int rank = weight.rank() - 2;
+  auto list = [&](int number) {
+    Shape sizes;
+    for (int i = 0; i < rank; ++i)
+      sizes.push_back(static_cast<std::int64_t>(
+          call.numbers[static_cast<std::size_t>(2 + number * (rank + 1) + i)]));
+    return sizes;
+  };
+  const DoneConvolution of{list(0), list(2), list(1), static_cast<std::int64_t>(call.numbers[0])};
+  Shape behind;
+  for (int i = 0; i < rank; ++i)
+    behind.push_back((y.size(2 + i) - 1) * of.stride[i] +
+                     of.dilation[i] * (weight.size(2 + i) - 1) + 1 - x.size(2 + i) - of.before[i]);
+  const Tensor around = graph::padded(x, graph::pads(of.before, behind), 0.0);
+  const ConvolutionOptions options{
+      .stride = of.stride, .dilation = of.dilation, .groups = of.groups};
+  const Tensor of_y = rank == 1   ? conv1d(around, weight, {}, options)
+                      : rank == 2 ? conv2d(around, weight, {}, options)
+                                  : conv3d(around, weight, {}, options);
+  return {gradient_of_input(y, weight, x.shape(), of, std::source_location::current()), of_y};
+}
+
+constexpr graph::Rule window_rules[] = {
+    {.name = "convolution weight", .cotangents = weight_gradients}};
+
 }  // namespace
+
+std::span<const graph::Rule> graph::rules::of_windows() { return window_rules; }
 
 namespace graph::named {
 

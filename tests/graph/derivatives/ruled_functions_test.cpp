@@ -9,6 +9,7 @@
 #include "graph/compile/compile.h"
 #include "graph/differentiating/check_gradients.h"
 #include "graph/differentiating/differentiate.h"
+#include "graph/functions/convolving/convolution.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/pointwise/arithmetic.h"
@@ -162,6 +163,18 @@ TEST(RuledFunctions, BatchNormDifferentiatesItsStatistics) {
         return sum(square(all(t, weight, bias, mean, variance)[0]) * waves({3, 2, 4}, 1.9));
       }),
       x);
+}
+
+// The gradient of a convolution's weight is one of x and of the gradient, and has both.
+TEST(RuledFunctions, WeightsOfConvolutionsHaveSecondDerivatives) {
+  const auto of_weight = [](const Tensor& x, const Tensor& weight) {
+    auto loss = [&](const Tensor& w) {
+      return sum(square(conv2d(
+          x, w, {}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}, .groups = 2})));
+    };
+    return grad(loss)(weight);
+  };
+  check_gradients(of_weight, std::tuple(waves({2, 4, 6, 7}, 0.3), waves({2, 2, 3, 2}, 0.8)));
 }
 
 }  // namespace
