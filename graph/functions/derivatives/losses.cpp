@@ -1,5 +1,6 @@
 #include "graph/functions/derivatives/losses.h"
 
+#include "graph/functions/derivatives/rule_tables.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/index_ranges.h"
 #include "runtime/base/error.h"
@@ -88,5 +89,30 @@ Tensor nll_loss_backward(const Tensor& gradient, const Tensor& x, const Tensor& 
   if (options.weight.defined()) change = change * options.weight.reshape(of_classes);
   return where(is_target, -change, 0).to(x.dtype());
 }
+
+namespace graph::rules {
+
+namespace {
+
+// The softmax of each row less its target, so that no element is added to alone.
+std::vector<Tensor> of_cross_entropy(const RuleCall& call) {
+  const Tensor &logits = call[0], &classes = call[1], &gradient = call.cotangents[0];
+  const double smoothing = call.numbers[1];
+  const std::int64_t width = logits.size(1);
+  const Tensor ignored = classes == static_cast<std::int64_t>(call.numbers[0]);
+  const Tensor of_row = where(ignored, 0.0, gradient).unsqueeze(1);
+  const Tensor is_target = classes.unsqueeze(1) == arange(0, width, 1, classes.dtype());
+  Tensor target = is_target.to(logits.dtype());
+  if (smoothing != 0) target = target * (1 - smoothing) + smoothing / static_cast<double>(width);
+  return {(softmax(logits, 1) - target) * of_row};
+}
+
+constexpr Rule loss_rules[] = {{.name = "cross entropy of rows", .cotangents = of_cross_entropy}};
+
+}  // namespace
+
+std::span<const Rule> of_losses() { return loss_rules; }
+
+}  // namespace graph::rules
 
 }  // namespace tilewright

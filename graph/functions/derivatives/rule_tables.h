@@ -13,5 +13,6 @@ std::span<const Rule> within_bounds();    // nothing flows beyond a bound
 std::span<const Rule> of_reductions();    // over axes
 std::span<const Rule> of_complex_numbers();
 std::span<const Rule> of_windows();
+std::span<const Rule> of_losses();
 
 }  // namespace tilewright::graph::rules
