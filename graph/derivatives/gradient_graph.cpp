@@ -9,6 +9,7 @@
 #include "graph/custom/definition.h"
 #include "graph/derivatives/bounded_loops.h"
 #include "graph/derivatives/checkpoints.h"
+#include "graph/derivatives/joined_slices.h"
 #include "graph/ops/derivatives/differential.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/splice.h"
@@ -131,7 +132,7 @@ class ReverseSweep {
   std::optional<Term> sum_of(NodeId id, std::size_t result, DType dtype) {
     auto found = cotangents_.find({id, result});
     if (found == cotangents_.end()) return std::nullopt;
-    std::vector<Term>& parts = found->second;
+    const std::vector<Term> parts = joined_slices(found->second);
     if (parts.size() == 1) return parts[0].to(dtype);
     const DType wide = accumulator(dtype);
     Term sum = parts[0].to(wide);
