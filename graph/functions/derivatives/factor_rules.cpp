@@ -1,10 +1,14 @@
-// The rules of singular values and of QR factors (functions/named/rules.h).
+// The rules of singular values and of QR and LU factors (functions/named/rules.h).
+#include <algorithm>
 #include <limits>
 
+#include "graph/functions/creation.h"
 #include "graph/functions/indexing/arranging.h"
+#include "graph/functions/indexing/gathering.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/named/rules.h"
+#include "graph/functions/ordering/sort.h"
 #include "graph/functions/reducing/reductions.h"
 #include "graph/ir/location.h"
 #include "runtime/base/error.h"
@@ -60,6 +64,37 @@ std::vector<Tensor> svd_derivative(const DerivativeCall& call) {
 std::vector<Tensor> svdvals_derivative(const DerivativeCall& call) {
   const SingularValues parts = svd({call[0], call.where}, false);
   return {matmul(parts.left * call.cotangents[0].unsqueeze(-2), transposed(parts.right))};
+}
+
+// With rows in the order of the factors, b = l u: what l^-1 db u^-1 has below its diagonal changes
+// l, the rest u. Columns of b behind a square part are l times those of u, and rows so.
+std::vector<Tensor> lu_factor_derivative(const DerivativeCall& call) {
+  const Tensor &all = call.results[0], &of_all = call.cotangents[0];
+  if (!of_all.defined()) return {};
+  const std::int64_t m = all.size(-2), n = all.size(-1), count = std::min(m, n);
+  if (all.count() == 0) return {};
+  auto part = [&](const Tensor& x, std::int64_t row, std::int64_t column) {
+    return x.slice(-2, row, row == 0 ? count : m).slice(-1, column, column == 0 ? count : n);
+  };
+  const Tensor square = part(all, 0, 0), of_square = part(of_all, 0, 0),
+               lower = tril(square, -1) + eye(count, {}, all.dtype()), upper = triu(square);
+  Tensor of_lower = matmul(transposed(lower), tril(of_square, -1)),
+         of_upper = matmul(triu(of_square), transposed(upper));
+  if (n > count)
+    of_lower = of_lower - matmul(part(of_all, 0, count), transposed(part(all, 0, count)));
+  if (m > count)
+    of_upper = of_upper - matmul(transposed(part(all, count, 0)), part(of_all, count, 0));
+  auto by_lower = [&](const Tensor& x) {
+    return solve_triangular(transposed(lower), x, {.upper = true, .unit_diagonal = true});
+  };
+  auto by_upper = [&](const Tensor& x) {
+    return transposed(solve_triangular(upper, transposed(x), {.upper = true}));
+  };
+  Tensor found = by_upper(by_lower(tril(of_lower, -1) + triu(of_upper)));
+  if (n > count) found = cat({found, by_lower(part(of_all, 0, count))}, -1);
+  if (m > count) found = cat({found, by_upper(part(of_all, count, 0))}, -2);
+  const Tensor back = argsort(call.results[2], -1).unsqueeze(-1).expand(found.shape());
+  return {gather(found, -2, back)};
 }
 
 // Matrices with more columns than rows have factors of their first columns, by which r holds the

@@ -80,7 +80,7 @@ Tensors lu_factor_body(const FunctionCall& call) {
 
 namespace graph::named {
 extern const NamedFunction lu_factor_function;
-const NamedFunction lu_factor_function("lu_factor", lu_factor_body);
+const NamedFunction lu_factor_function("lu_factor", lu_factor_body, lu_factor_derivative);
 }  // namespace graph::named
 
 LuFactors lu_factor(const TensorOperand& a) {

@@ -31,5 +31,7 @@ std::vector<Tensor> svd_derivative(const DerivativeCall& call);
 std::vector<Tensor> svdvals_derivative(const DerivativeCall& call);
 // The first columns, as many as there are rows, are independent.
 std::vector<Tensor> qr_derivative(const DerivativeCall& call);
+// The diagonal of U has no 0.
+std::vector<Tensor> lu_factor_derivative(const DerivativeCall& call);
 
 }  // namespace tilewright::graph::named

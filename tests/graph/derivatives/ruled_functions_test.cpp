@@ -10,6 +10,7 @@
 #include "graph/differentiating/check_gradients.h"
 #include "graph/differentiating/differentiate.h"
 #include "graph/functions/convolving/convolution.h"
+#include "graph/functions/linear_algebra/factored_solving.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/pointwise/arithmetic.h"
@@ -175,6 +176,33 @@ TEST(RuledFunctions, WeightsOfConvolutionsHaveSecondDerivatives) {
     return grad(loss)(weight);
   };
   check_gradients(of_weight, std::tuple(waves({2, 4, 6, 7}, 0.3), waves({2, 2, 3, 2}, 0.8)));
+}
+
+// The loss is the sum of L and of the square of U, weighed by sines; gradients by PyTorch 2.15, for
+// matrices that are square, wider, higher, and two of them.
+TEST(RuledFunctions, LuFactorsHavePyTorchsGradients) {
+  const auto loss = [](const Tensor& a) {
+    const LuParts parts = lu(a);
+    return sum(parts.lower * waves(parts.lower.shape(), 1.1)) +
+           sum(square(parts.upper) * waves(parts.upper.shape(), 0.4));
+  };
+  const Doubles square = {-0.330314302699263,  2.052980167122849,  1.1810266257427673,
+                          -1.6634292546648408, 1.0234537111953181, 0,
+                          -1.548946772963421,  0.7894706343641322, 0.8057698442012989};
+  Doubles two = square;
+  two.insert(two.end(), {-0.4051019736530208, -0.9813139846113281, -0.49018338221206154,
+                         1.1330544386006454, -0.25984069083702804, 0, 1.5795264287069781,
+                         0.4333432550367903, -0.39588037476644883});
+  expect_values(grad(loss)(waves({3, 3}, 0.7)), square);
+  expect_values(grad(loss)(waves({2, 3, 3}, 0.7)), two);
+  expect_values(
+      grad(loss)(waves({2, 4}, 0.7)),
+      {0.980993242119512, 1.1674216440123328, 1.422152039961313, 0.6982250830314363,
+       0.880153764460248, -0.45254432270250755, -0.34331336876298607, 0.052403882111764596});
+  expect_values(grad(loss)(waves({4, 2}, 0.7)),
+                {-0.4241966709193772, -0.9051881914616358, 1.0279275873735094, -0.4821256185169988,
+                 1.399712743321965, -1.928512730468764, -0.6399264669972315, -1.2342754964242493});
+  check_gradients(grad(loss), waves({3, 3}, 0.7));
 }
 
 }  // namespace
