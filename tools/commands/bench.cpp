@@ -131,6 +131,8 @@ void add_bench(CLI::App& command) {
   command.require_subcommand(1);
   add_bench_regional(*command.add_subcommand(
       "regional", "The 64-layer model of regional compilation: compile time and latency by mode"));
+  add_bench_gradients(*command.add_subcommand(
+      "gradients", "Networks in training: compiling a loss with its gradients beside the loss"));
   add_bench_modes(*command.add_subcommand(
       "modes", "Whole steps of models in max-autotune beside reduce-overhead, in fresh processes"));
   add_bench_clients(*command.add_subcommand(

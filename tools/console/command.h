@@ -69,6 +69,7 @@ void add_demo(CLI::App& command);
 
 // The benches, each a subcommand of `bench`.
 void add_bench_regional(CLI::App& command);
+void add_bench_gradients(CLI::App& command);
 void add_bench_ptxas(CLI::App& command);
 void add_bench_modes(CLI::App& command);
 void add_bench_clients(CLI::App& command);
