@@ -1,8 +1,11 @@
 #include "graph/saving/least_cut.h"
 
 #include <algorithm>
+#pragma GCC diagnostic push  // GCC 12 takes Boost's optional iterators for uninitialised ones
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
+#pragma GCC diagnostic pop
 
 namespace tilewright::graph {
 namespace {

@@ -10,10 +10,13 @@
 #include "tests/errors.h"
 #include "tools/bench/section.h"
 
-namespace tilewright::tools::bench_test {
+namespace tilewright::tools {
 
+// Beside the type, where GoogleTest looks for it.
 static void PrintTo(const Section& section, std::ostream* stream) { *stream << section.name; }
 
+}  // namespace tilewright::tools
+namespace tilewright::tools::bench_test {
 namespace {
 
 using cuda::FakeDriver;

@@ -102,7 +102,9 @@ TEST(TensorArgument, MayBeMemoryThatACompiledFunctionAllocates) {
     EXPECT_EQ(more.to_vector<float>(), std::vector<float>(64, 3));
     const auto [other, rest] = fast(x * 2.0);
     EXPECT_EQ(other.to_vector<float>(), std::vector<float>(64, 4));
-    if (mode == Mode::default_) EXPECT_EQ(one.to_vector<float>(), std::vector<float>(64, 2));
+    if (mode == Mode::default_) {
+      EXPECT_EQ(one.to_vector<float>(), std::vector<float>(64, 2));
+    }
   }
 }
 

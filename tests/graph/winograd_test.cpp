@@ -184,7 +184,9 @@ TEST(Winograd, IsNoDefault) {
   ASSERT_EQ(plain.packed.size(), 1);
   EXPECT_FALSE(plain.packed[0].is_winograd);
   for (std::size_t i = 0; i < plain.got.size(); ++i)
-    if (i / 20 % 6 != 2) ASSERT_NEAR(plain.got[i], plain.wanted[i], 1e-4) << i;
+    if (i / 20 % 6 != 2) {
+      ASSERT_NEAR(plain.got[i], plain.wanted[i], 1e-4) << i;
+    }
 }
 
 TEST(Winograd, IsLeftOutWhereItDoesNotPay) {

@@ -61,8 +61,9 @@ TEST_P(TokenizerForms, EncodeAsTheReferenceDoes) {
     if (!without.is_null()) plain = without.get<Ids>();
     bool is_right = tokenizer.encode(texts[i]) == ids[i] &&
                     tokenizer.encode(texts[i], {.add_special = false}) == plain;
-    if (!is_right && ++wrong <= 3)
+    if (!is_right && ++wrong <= 3) {
       EXPECT_EQ(tokenizer.encode(texts[i]), ids[i]) << "text " << i << ": " << json(texts[i]);
+    }
   }
   EXPECT_EQ(wrong, 0U) << "of " << texts.size() << " texts";
   std::cout << GetParam() << ": " << texts.size() - wrong << " of " << texts.size()
@@ -74,8 +75,9 @@ TEST_P(TokenizerForms, DecodeAsTheReferenceDoes) {
   auto compare = [&](const Ids& ids, const std::string& wanted, DecodeOptions options) {
     std::string text = tokenizer.decode(ids, options);
     ++count;
-    if (text != wanted && ++wrong <= 3)
+    if (text != wanted && ++wrong <= 3) {
       EXPECT_EQ(json(text), json(wanted)) << ::testing::PrintToString(ids);
+    }
   };
   auto ids = expected["ids"].get<std::vector<Ids>>();
   ASSERT_EQ(expected["texts"].size(), ids.size());
@@ -106,7 +108,9 @@ TEST_P(TokenizerForms, StreamWholeCharactersThatJoinToTheDecodedText) {
       text += stream.finish();
       std::string whole = tokenizer.decode(ids);
       bool has_broken_bytes = whole.find("\xef\xbf\xbd") != whole.npos;
-      if (!has_broken_bytes) ASSERT_EQ(text, whole);
+      if (!has_broken_bytes) {
+        ASSERT_EQ(text, whole);
+      }
     }
 }
 

@@ -71,7 +71,9 @@ TEST(OnnxOptions, FreezingHoldsInsideAnIf) {
     // Behind the break the host knows the flag: both products are one segment's, with a weight
     // each.
     // GPUs read weights as they are.
-    if (default_device() == Device::cpu()) EXPECT_EQ(packed, breaks ? 1 : 2) << fast.explain();
+    if (default_device() == Device::cpu()) {
+      EXPECT_EQ(packed, breaks ? 1 : 2) << fast.explain();
+    }
   }
 }
 
