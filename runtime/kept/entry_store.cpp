@@ -224,7 +224,7 @@ void EntryStore::tidy(std::int64_t most_bytes) const {
   remove_least_used(files_of(folder, extension_), most_bytes);
 }
 
-// Keys are hashes, so the shares are about equal. What killed writers left goes with the first.
+// Keys are hashes, so the shares are about equal. Files of killed writers go with the first share.
 void EntryStore::tidy_a_share(const Hash& key) const {
   const fs::path folder = cache_folder(folder_);
   if (folder.empty()) return;
