@@ -8,7 +8,7 @@
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan.h"
 #include "graph/tensor/capture.h"
-#include "tools/programs/adamw.h"
+#include "tools/bench/adamw.h"
 #include "tools/programs/kernel_tensors.h"
 
 namespace tilewright::tools {

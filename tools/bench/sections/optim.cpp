@@ -3,11 +3,11 @@
 #include <deque>
 
 #include "models/optimizers/rules/adam.h"
+#include "tools/bench/adamw.h"
 #include "tools/bench/beside.h"
 #include "tools/bench/device_clock.h"
 #include "tools/bench/kernel_case.h"
 #include "tools/measure/measure.h"
-#include "tools/programs/adamw.h"
 
 namespace tilewright::tools {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/programs/adamw.h"
+#include "tools/bench/adamw.h"
 
 namespace tilewright::tools {
 namespace {
