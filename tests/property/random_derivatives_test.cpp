@@ -1,5 +1,5 @@
 // Derivatives of random graphs: the gradient is the transpose of the tangent, Hessians are
-// symmetric, a checkpoint changes no bit, and plans compute what the interpreter does.
+// symmetric, and a checkpoint changes no bit.
 //
 // Values are doubles throughout, whatever the dtypes of the graph. That the slopes themselves are
 // right is seen by differences (gradients_test.cpp).
@@ -16,9 +16,6 @@
 #include "graph/functions/differentiating/gradient_node.h"
 #include "graph/ir/evaluate.h"
 #include "graph/ir/text.h"
-#include "graph/passes/pipeline.h"
-#include "tests/property/expect_within.h"
-#include "tests/property/plan_run.h"
 #include "tests/property/random_graph.h"
 #include "tests/property/seeds.h"
 
@@ -27,7 +24,7 @@ namespace {
 
 using Values = std::vector<HostTensor>;
 
-// Of the ordinary run: 2,000 graphs in all parts, and a share of them for what takes longer.
+// The ordinary run has 2,000 graphs in all parts, and fewer for comparisons that take longer.
 constexpr std::uint64_t graphs_of_a_part = 500;
 
 double dot(const HostTensor& a, const HostTensor& b, double* size = nullptr) {
@@ -46,8 +43,8 @@ CustomReference user_function() {
   return custom_named(op.name());
 }
 
-// A graph as a function of its floating inputs to its floating outputs. What is written to inputs
-// is an output too.
+// A graph as a function of its floating inputs to its floating outputs. Values that are
+// written to inputs are outputs too.
 class Function {
  public:
   Function(RandomGraph random, std::uint64_t seed)
@@ -86,7 +83,7 @@ class Function {
     return v;
   }
 
-  // <u, J v> and <J' u, v> are the same number.
+  // <u, J v> and <J' u, v> are the same number, but for roundings of terms that cancel.
   void expect_transposed() {
     const Values v = direction(), back = gradients();
     const Graph tangent = tangent_graph(graph_, request_, dsl::host_target());
@@ -98,12 +95,14 @@ class Function {
       by_tangent += dot(cotangents_[k], ahead[k], &size);
     for (std::size_t k = 0; k < back.size(); ++k) by_gradient += dot(back[k], v[k], &size);
     if (!std::isfinite(by_tangent) && !std::isfinite(by_gradient)) return;
-    EXPECT_NEAR(by_tangent, by_gradient, 1e-11 * size);
+    EXPECT_NEAR(by_tangent, by_gradient, 1e-11 * (size + 1));
   }
 
-  // With it called as one node whose values are computed again, all bits are the same.
+  // With it called as one node whose values are computed again, all bits are the same. Equal values
+  // are one in both.
   void expect_same_from_checkpoint() const {
-    Function called = *this;
+    Function called = *this, merged = *this;
+    merged.graph_ = before_gradients(graph_, dsl::host_target());
     called.graph_ = Graph{};
     GraphBuilder builder(called.graph_);
     std::vector<NodeId> operands;
@@ -114,7 +113,7 @@ class Function {
     called.graph_.outputs =
         builder.results_of(builder.append(Op::custom_formula, operands, attributes));
     called.graph_.input_strides.assign(operands.size(), Strides{});
-    const Values plain = gradients(), again = called.gradients();
+    const Values plain = merged.gradients(), again = called.gradients();
     ASSERT_EQ(plain.size(), again.size());
     for (std::size_t k = 0; k < plain.size(); ++k)
       for (std::int64_t i = 0; i < plain[k].count(); ++i) {
@@ -124,7 +123,7 @@ class Function {
       }
   }
 
-  // Of the sum of outputs times cotangents: <w, H v> = <v, H w>.
+  // The Hessian of the sum of outputs times cotangents: <w, H v> = <v, H w>.
   void expect_symmetric_hessian() {
     const Values v = direction(), w = direction();
     GradientRequest second;
@@ -142,7 +141,7 @@ class Function {
     };
     const double one = product(w, v), other = product(v, w);
     if (!std::isfinite(one) && !std::isfinite(other)) return;
-    EXPECT_NEAR(one, other, 1e-9 * size);
+    EXPECT_NEAR(one, other, 1e-9 * (size + 1));
   }
 
  private:
@@ -215,55 +214,6 @@ TEST_P(RandomDerivatives, AreTheSameBitsWithCheckpoints) {
   for_each_function(graphs_of_a_part / 5, [](Function& f) { f.expect_same_from_checkpoint(); });
 }
 INSTANTIATE_TEST_SUITE_P(Parts, RandomDerivatives, testing::Range(0, 4));
-
-// True if bits follow from the graph alone: sums are made in an order that plans choose, and values
-// of 16 bits may stay wide between operations that are fused.
-bool has_exact_plans(const Graph& graph) {
-  return std::ranges::all_of(graph.nodes, [](const Node& node) {
-    const Kind kind = info(node.op).kind;
-    return (kind == Kind::input || kind == Kind::constant || kind == Kind::pointwise ||
-            kind == Kind::view || kind == Kind::projection) &&
-           (!is_floating(node.dtype) || bit_width(node.dtype) >= 32);
-  });
-}
-
-void expect_same_bits(const Evaluation& one, const Evaluation& other) {
-  for (std::size_t k = 0; k < one.outputs.size(); ++k)
-    for (std::int64_t i = 0; i < one.outputs[k].count(); ++i) {
-      const double a = one.outputs[k].number(i), b = other.outputs[k].number(i);
-      ASSERT_TRUE(a == b || (std::isnan(a) && std::isnan(b)))
-          << k << " at " << i << ": " << a << ", " << b;
-    }
-}
-
-// Plans of gradients give values within the bound of the gradients' own graph, and the same bits
-// operation by operation, where these follow from the graph.
-void expect_planned_gradients(PlanForm form, std::uint64_t count) {
-  for_each_function(count, [&](Function& f) {
-    const Graph written = f.gradient(), graph = run_passes(written);
-    const Values given = f.given_to_gradient();
-    const BoundedEvaluation expected = bounded_evaluate(written, given);
-    const Evaluation whole = run_planned(graph, given, form);
-    expect_within(expected, whole, [&] { return print(graph); });
-    if (!has_exact_plans(graph)) return;
-    PlanForm apart = form;
-    apart.options.fuse = false;
-    expect_same_bits(whole, run_planned(graph, given, apart));
-  });
-}
-
-TEST(PlannedDerivatives, InterpretedComputeWhatTheGraphMeans) {
-  expect_planned_gradients({{.interpret = true}, false, "interpreted"}, 120);
-}
-TEST(PlannedDerivatives, ComputeWhatTheGraphMeans) {
-  expect_planned_gradients({{}, false, "compiled"}, 24);
-}
-TEST(PlannedDerivatives, OnSm80ComputeWhatTheGraphMeans) {
-  expect_planned_gradients({{.device = Device::emulated("sm_80")}, false, "sm_80"}, 10);
-}
-TEST(PlannedDerivatives, OnSm90aComputeWhatTheGraphMeans) {
-  expect_planned_gradients({{.device = Device::emulated("sm_90a")}, false, "sm_90a"}, 10);
-}
 
 }  // namespace
 }  // namespace tilewright::graph::random_derivatives_test
