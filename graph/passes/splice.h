@@ -20,7 +20,7 @@ NodeId append_like(GraphBuilder& builder, const Node& node, std::vector<NodeId> 
 std::vector<NodeId> splice(const Graph& graph, GraphBuilder& builder,
                            const std::vector<NodeId>& inputs);
 
-// What differs from a copy of the graph's nodes; each may be absent.
+// Changes to a copy of the graph's nodes; each may be absent.
 struct SpliceHooks {
   // The mark of a node; absent: its own, and the graph's marks join those of the builder's graph.
   std::function<MarkId(NodeId id)> mark = {};

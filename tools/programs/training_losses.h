@@ -17,9 +17,9 @@ struct TrainingLoss {
       loss;
 };
 
-// Of GPT-2 with 64 channels, 4 heads, 256 words and 2 x 64 tokens.
+// GPT-2 with 64 channels, 4 heads, 256 words and 2 x 64 tokens.
 TrainingLoss gpt2_loss(std::int64_t layers);
-// Of ResNet-18 with a quarter of its channels and 2 images of 3 x 64 x 64, normalised by the
+// ResNet-18 with a quarter of its channels and 2 images of 3 x 64 x 64, normalised by the
 // statistics of the batch.
 TrainingLoss resnet18_loss();
 

@@ -66,8 +66,8 @@ std::vector<Tensor> svdvals_derivative(const DerivativeCall& call) {
   return {matmul(parts.left * call.cotangents[0].unsqueeze(-2), transposed(parts.right))};
 }
 
-// With rows in the order of the factors, b = l u: what l^-1 db u^-1 has below its diagonal changes
-// l, the rest u. Columns of b behind a square part are l times those of u, and rows so.
+// With rows in the order of the factors, b = l u. The part of l^-1 db u^-1 below its diagonal
+// changes l, the rest u. Columns of b behind a square part are l times those of u, and rows so.
 std::vector<Tensor> lu_factor_derivative(const DerivativeCall& call) {
   const Tensor &all = call.results[0], &of_all = call.cotangents[0];
   if (!of_all.defined()) return {};

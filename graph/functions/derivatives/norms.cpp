@@ -124,7 +124,7 @@ OperandGradients batch_norm_backward(const Tensor& gradient, const BatchNormOper
   const Tensor given = gradient.to(wide),
                rstd = o.training ? channel(o.rstd) : rsqrt(channel(o.variance) + o.eps),
                normalised = (o.x.to(wide) - channel(o.mean)) * rstd;
-  // Of a channel: one pass over x for both.
+  // The sums of each channel, in one pass over x for both.
   const Tensor of_bias = sum(given, others, true),
                of_weight = sum(given * normalised, others, true);
   auto parameter = [&](const Tensor& all) {

@@ -54,7 +54,7 @@ std::vector<Tensor> convolution_gradients(const Tensor& gradient, const Tensor& 
   return {found.x, found.weight, found.bias};
 }
 
-// Of what convolution_backward gives the weight from: x, and the gradient of the convolution.
+// The gradient of a convolution's weight is made of x and of the gradient of the result.
 std::vector<Tensor> weight_gradients(const graph::RuleCall& call) {
   const Tensor &x = call[0], &y = call[1], &weight = call.cotangents[0];
   const int rank = weight.rank() - 2;
