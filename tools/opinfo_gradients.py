@@ -75,7 +75,7 @@ def write(base, made):
     torch.export.save(program, f"{base}.pt2")
     save_file({f"in.{k}": x.contiguous() for k, x in enumerate(tensors)} |
               {f"out.{k}": y.detach().contiguous().clone() for k, y in enumerate(outputs)}, f"{base}.safetensors")
-    about = {"undifferentiated": [f"grad.in.{k}" for k, g in gradients.items() if g is None]}
+    about = {"undifferentiated": [f"in.{k}" for k, g in gradients.items() if g is None]}
     save_file({f"cotangent.{k}": c.contiguous() for k, c in cotangents.items()} |
               {f"grad.in.{k}": g.detach().contiguous().clone() for k, g in gradients.items() if g is not None},
               f"{base}.grad.safetensors", {key: json.dumps(value) for key, value in about.items()})
