@@ -5,6 +5,7 @@
 
 #include "models/decoder/decoder_families.h"
 #include "models/decoder/model_weights.h"
+#include "models/files/reader.h"
 #include "models/layers/random.h"
 #include "models/weights/weights.h"
 #include "runtime/base/error.h"
@@ -183,11 +184,39 @@ std::unique_ptr<Decoder> load_decoder(const std::filesystem::path& folder, Model
   require(held >= config.parameter_count(), "[load_model] ", folder.string(),
           ": config.json describes a model of ", config.parameter_count(),
           " parameters; the weights hold ", held);
+// Lines on the formats of quantised weights in the files.
+void note_formats(const Weights& weights, const PackedNames& packed, DType dtype,
+                  const std::function<void(const std::string&)>& note) {
+  struct Count {
+    std::int64_t packed = 0, expanded = 0;
+    std::string first;  // that is expanded
+  };
+  std::map<quant::Format, Count> counts;
+  for (const std::string& name : weights.names()) {
+    const std::optional<quant::Format> format = weights.format(name);
+    if (!format) continue;
+    Count& count = counts[*format];
+    const bool is_packed = packed.contains(name);
+    if (!is_packed && count.expanded++ == 0) count.first = name;
+    if (is_packed) ++count.packed;
+  }
+  for (const auto& [format, count] : counts) {
+    if (count.packed > 0) note(concat(format, ": ", count.packed, " weights stay packed"));
+    if (count.expanded > 0)
+      note(concat(format, ": ", count.expanded, " weights are expanded to ", dtype, ", ",
+                  json::excerpt(count.first), count.expanded > 1 ? " among them" : ""));
+  }
+}
+
   options.init = Init::none;
   auto model = std::make_unique<Decoder>(config, options);
-  model->load(weights,
-              {.ignore = [&](std::string_view name) { return is_no_parameter(config, name); },
-               .progress = options.progress});
+  const PackedNames packed = model->pack(weights);
+  if (options.note) note_formats(weights, packed, options.dtype, options.note);
+  model->load(weights, {.ignore =
+                            [&](std::string_view name) {
+                              return packed.contains(name) || is_no_parameter(config, name);
+                            },
+                        .progress = options.progress});
   return model;
 }
 

@@ -27,6 +27,9 @@ struct ModelOptions {
   bool links_may_leave = false;   // of a folder: follow symbolic links out of it, to anywhere
   Device device = Device::cpu();  // where parameters lie
   std::function<void(const LoadProgress&)> progress = {};  // of loading from a folder
+  // Gets a line for each format of quantised weights that the files have: which weights keep it in
+  // memory, and which are expanded.
+  std::function<void(const std::string& line)> note = {};
 };
 
 constexpr std::int64_t default_cache_budget(std::int64_t parameter_bytes) {

@@ -103,7 +103,8 @@ void add_four_bits(const Folder& folder, const std::string& name, std::string_vi
   for (const char* ending : {"", ".absmax", ".quant_map", ".nested_absmax", ".nested_quant_map"})
     folder.consume(name + ending);
   folder.consume(state_name);
-  folder.result.derive(name, {state.shape, state.dtype, [=] { return decoded(codes()); }, codes});
+  folder.result.derive(
+      name, {state.shape, state.dtype, [=] { return decoded(codes()); }, codes, state.format});
 }
 
 void add_eight_bits(const Folder& folder, const std::string& stem) {
@@ -131,7 +132,8 @@ void add_eight_bits(const Folder& folder, const std::string& stem) {
     return w;
   };
   for (const std::string& used : {name, scales, order}) folder.consume(used);
-  folder.result.derive(name, {shape, DType::f32, [=] { return decoded(codes()); }, codes});
+  folder.result.derive(
+      name, {shape, DType::f32, [=] { return decoded(codes()); }, codes, quant::Format::llm_int8});
 }
 
 }  // namespace

@@ -117,7 +117,8 @@ void add(const Folder& folder, const Settings& settings) {
     folder.result.derive(stem + "weight", {{sizes.out, sizes.in},
                                            folder.stored.dtype(stem + "scales"),
                                            [=] { return decoded(codes()); },
-                                           codes});
+                                           codes,
+                                           settings.format});
   }
 }
 

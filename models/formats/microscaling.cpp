@@ -49,9 +49,13 @@ void add_mxfp4(const Folder& folder) {
     const Shape shape = {blocks[0], blocks[2] * block, blocks[1]};
     folder.consume(stem + "_blocks");
     folder.consume(stem + "_scales");
-    folder.result.derive(stem, {shape, DType::f32, [stored = folder.stored, stem, shape] {
+    folder.result.derive(stem, {shape,
+                                DType::f32,
+                                [stored = folder.stored, stem, shape] {
                                   return turned(decoded(codes_of(stored, stem)), shape);
-                                }});
+                                },
+                                {},
+                                quant::Format::mxfp4});
   }
 }
 

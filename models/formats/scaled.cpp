@@ -36,14 +36,17 @@ struct Bytes {
   std::optional<DType> rounded;
 };
 
+quant::Format format_of(DType dtype, const Bytes& from) {
+  if (dtype == DType::i8) return quant::Format::scaled_integers;
+  const bool is_blocked = from.blocks.first > 1 && from.blocks.first < from.shape[0];
+  return is_blocked ? quant::Format::blocked_float8 : quant::Format::scaled_float8;
+}
+
 // A weight of bytes, whose scales have been checked.
 quant::GroupedCodes codes_of(const Weights& stored, const Bytes& from) {
   const Tensor weight = stored.tensor(from.weight), scales = stored.tensor(from.scales);
   quant::GroupedCodes w;
-  const bool is_integer = weight.dtype() == DType::i8;
-  w.format = is_integer                 ? quant::Format::scaled_integers
-             : from.blocks.first == 128 ? quant::Format::blocked_float8
-                                        : quant::Format::scaled_float8;
+  w.format = format_of(weight.dtype(), from);
   w.shape = from.shape;
   w.rows = from.shape[0];
   w.columns = from.shape[1];
@@ -62,8 +65,9 @@ void add_bytes(const Folder& folder, const Bytes& from) {
   auto codes = [stored = folder.stored, from] { return codes_of(stored, from); };
   folder.consume(from.weight);
   folder.consume(from.scales);
-  folder.result.derive(from.weight, {from.shape, from.rounded.value_or(DType::f32),
-                                     [=] { return decoded(codes()); }, codes});
+  folder.result.derive(
+      from.weight, {from.shape, from.rounded.value_or(DType::f32), [=] { return decoded(codes()); },
+                    codes, format_of(folder.stored.dtype(from.weight), from)});
 }
 
 void expect_matrix(const Weights& stored, const std::string& name,
@@ -137,8 +141,8 @@ void add_packed(const Folder& folder, const std::string& stem, int bits) {
   for (const char* ending :
        {"weight_packed", "weight_shape", "weight_scale", "weight_zero_point", "weight_g_idx"})
     folder.consume(stem + ending);
-  folder.result.derive(stem + "weight",
-                       {shape, from.rounded, [=] { return decoded(codes()); }, codes});
+  folder.result.derive(stem + "weight", {shape, from.rounded, [=] { return decoded(codes()); },
+                                         codes, quant::Format::packed_integers});
 }
 
 // The bits of packed weights and the blocks of others, which the shapes of tensors do not tell.

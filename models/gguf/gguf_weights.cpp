@@ -78,7 +78,8 @@ DerivedTensor derived(const FilePointer& file, const Architecture& architecture,
                          const Tensor tensor = tensor_of(*file, entry, heads);
                          return loses_one ? less_one(tensor) : tensor;
                        }};
-  if (!float_type(entry.type) && entry.shape.rank() == 2)
+  if (const auto* layout = quant::find_block_layout(entry.type)) result.format = layout->format;
+  if (result.format && entry.shape.rank() == 2)
     result.codes = [=] { return codes_of(*file, entry, heads); };
   return result;
 }

@@ -1,6 +1,7 @@
 #include "models/layers/layers.h"
 
 #include <cmath>
+#include <optional>
 
 #include "graph/functions/creation.h"
 #include "graph/functions/random/random.h"
@@ -46,7 +47,7 @@ const char* name_of(NormKind kind) { return is_rms(kind) ? "rms_norm" : "layer_n
 
 Linear::Linear(std::int64_t in, std::int64_t out, bool has_bias, LayerOptions options,
                WeightOrder order, source_location w)
-    : in_(in), order_(order) {
+    : in_(in), out_(out), order_(order) {
   require_sizes("linear", w, in, out);
   weight = Tensor::empty(order == WeightOrder::out_in ? Shape{out, in} : Shape{in, out},
                          options.dtype, options.device);
@@ -65,17 +66,85 @@ Linear::Linear(const Tensor& shared, source_location w) : weight(shared) {
   require(shared.rank() == 2, "[linear] shared weights are ", shared.shape(), " (at ", describe(w),
           "); they must be [out, in]");
   in_ = shared.size(1);
+  out_ = shared.size(0);
 }
 
 Tensor Linear::forward(const Tensor& x, source_location w) const {
   require_width("linear", path(), x, in_, w);
-  require(weight.defined() || quantized.values.defined(), "[linear] ", path(),
+  require(weight.defined() || quantized.values.defined() || other_, "[linear] ", path(),
           path().empty() ? "" : ": ", "the weight is an undefined tensor (at ", graph::At{w},
           "); assign one of ", in_, order_ == WeightOrder::out_in ? " columns" : " rows");
   TensorOperand rows(x, w);
-  if (weight.defined() && order_ == WeightOrder::out_in) return linear(rows, weight, bias);
-  Tensor y = weight.defined() ? matmul(rows, {weight, w}) : quantized_linear(rows, quantized);
+  if (weight.defined() && order_ == WeightOrder::out_in && updates_.empty())
+    return linear(rows, weight, bias);
+  Tensor y = product(rows, w);
+  for (const auto& update : updates_) y = update->added(x, y);
   return bias.defined() ? TensorOperand(y, w) + TensorOperand(bias, w) : y;
+}
+
+Tensor Linear::product(const TensorOperand& rows, source_location w) const {
+  if (other_) return other_->product(rows);
+  if (!weight.defined()) return quantized_linear(rows, quantized);
+  return order_ == WeightOrder::out_in ? linear(rows, weight) : matmul(rows, {weight, w});
+}
+
+void Linear::set_weight(std::unique_ptr<LinearWeight> other) {
+  const Device device = weight.defined() ? weight.device() : Device::cpu();
+  for (Tensor* tensor : other->tensors()) {
+    tensor->move_to(device);
+    register_buffer(*tensor);
+  }
+  other_ = std::move(other);
+  weight = {};
+  retire_parameter("weight");
+}
+
+void Linear::add_update(LowRankUpdate update) {
+  const Device device = bias.defined()     ? bias.device()
+                        : weight.defined() ? weight.device()
+                        : other_           ? other_->tensors()[0]->device()
+                                           : quantized.values.device();
+  updates_.push_back(std::make_unique<LowRankUpdate>(std::move(update)));
+  for (Tensor* tensor : {&updates_.back()->a, &updates_.back()->b, &updates_.back()->factors}) {
+    if (!tensor->defined()) continue;
+    tensor->move_to(device);
+    register_buffer(*tensor);
+  }
+}
+
+Tensor Linear::dense_weight() const {
+  require(weight.defined() || other_, "[linear] ", path(),
+          ": the weight was rounded to integers by quantize(); add updates before that");
+  if (other_) return other_->dense();
+  const Tensor rows = weight.to(Device::cpu()).to(f32);
+  return order_ == WeightOrder::out_in ? rows : rows.transpose(0, 1).contiguous();
+}
+
+void Linear::merge_update(const LowRankUpdate& update) {
+  Tensor rows = dense_weight() + matmul(update.b, update.a);
+  if (update.factors.defined()) rows = rows * update.factors.reshape({update.factors.size(0), 1});
+  const bool was_packed = !weight.defined();
+  const DType dtype = was_packed ? f32 : weight.dtype();
+  const Device device = was_packed ? other_->tensors()[0]->device() : weight.device();
+  if (order_ == WeightOrder::in_out) rows = rows.transpose(0, 1);
+  weight = rows.to(dtype).contiguous().to(device);
+  if (!was_packed) return;
+  for (Tensor* tensor : other_->tensors()) retire_buffer(*tensor);
+  other_.reset();
+  register_parameter("weight", weight);
+}
+
+void Linear::pack_weights(const Weights& weights, PackedNames& names) {
+  const std::string name = path() + ".weight";
+  if (order_ != WeightOrder::out_in || !weight.defined() || !weights.contains(name) ||
+      weights.shape(name) != weight.shape())
+    return;
+  const std::optional<quant::GroupedCodes> codes = weights.codes(name);
+  if (!codes) return;
+  std::optional<quant::PackedWeight> packed = quant::packed(*codes);
+  if (!packed) return;
+  names.emplace(name, packed->format);
+  set_weight(std::make_unique<PackedLinearWeight>(std::move(*packed)));
 }
 
 int Linear::quantize_weights(const QuantizeOptions& options, source_location w) {

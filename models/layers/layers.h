@@ -6,14 +6,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <source_location>
 #include <string_view>
+#include <vector>
 
 #include "graph/functions/indexing/embedding_bag.h"
 #include "graph/functions/random/generator.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/tensor.h"
+#include "models/layers/linear/linear_weight.h"
 #include "models/layers/module.h"
 
 namespace tilewright {
@@ -46,14 +49,29 @@ class Linear : public Module {
                     std::source_location w = std::source_location::current()) const {
     return forward(x, w);
   }
-  Tensor weight, bias;  // undefined: `weight` once it is quantised, `bias` where the layer has none
+  // Puts a weight [out, in] that is no matrix in place of `weight`, which is no parameter any more.
+  void set_weight(std::unique_ptr<LinearWeight> other);
+  // Adds an update beside the weight, or to it: a weight that is packed becomes dense then.
+  void add_update(LowRankUpdate update);
+  void merge_update(const LowRankUpdate& update);
+  Tensor dense_weight() const;  // f32 [out, in], on the host, without updates
+  std::int64_t in() const { return in_; }
+  std::int64_t out() const { return out_; }
+
+  // Undefined: `weight` once it is quantised or another takes its place, `bias` where there is
+  // none.
+  Tensor weight, bias;
   QuantizedWeight quantized;  // [out, in], in either order
 
  protected:
   int quantize_weights(const QuantizeOptions& options, std::source_location w) override;
+  void pack_weights(const Weights& weights, PackedNames& names) override;
 
  private:
-  std::int64_t in_ = 0;
+  Tensor product(const TensorOperand& rows, std::source_location w) const;
+  std::unique_ptr<LinearWeight> other_;
+  std::vector<std::unique_ptr<LowRankUpdate>> updates_;
+  std::int64_t in_ = 0, out_ = 0;
   WeightOrder order_ = WeightOrder::out_in;
 };
 

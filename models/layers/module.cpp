@@ -165,7 +165,32 @@ void Module::quantize_weight(std::string_view name, Tensor& weight, const Tensor
     register_buffer(*part);
   }
   weight = {};
+  retire_parameter(name);
+}
+
+void Module::retire_parameter(std::string_view name) {
   std::erase_if(parameters_, [&](const auto& entry) { return entry.first == name; });
+}
+
+void Module::retire_buffer(Tensor& tensor) { std::erase(buffers_, &tensor); }
+
+PackedNames Module::pack(const Weights& weights) {
+  PackedNames names;
+  pack_weights(weights, names);
+  return names;
+}
+
+void Module::pack_weights(const Weights& weights, PackedNames& names) {
+  for (auto& [name, part] : parts_) part->pack_weights(weights, names);
+}
+
+Module* Module::find(std::string_view path) {
+  for (auto& [name, part] : parts_) {
+    if (path == name) return part;
+    if (!path.starts_with(name) || path[name.size()] != '.') continue;
+    if (Module* found = part->find(path.substr(name.size() + 1))) return found;
+  }
+  return nullptr;
 }
 
 std::vector<const Module*> Module::parts() const {

@@ -50,6 +50,9 @@ struct LoadOptions {
   std::function<void(const LoadProgress&)> progress;
 };
 
+// The weights that keep the format that files have them in, by name.
+using PackedNames = std::map<std::string, quant::Format, std::less<>>;
+
 class Module {
  public:
   Module() = default;
@@ -96,6 +99,14 @@ class Module {
   void quantize(const QuantizeOptions& options,
                 std::source_location w = std::source_location::current());
 
+  // Takes over the weights of linear layers, of the parts too, that are quantised in the files:
+  // they stay packed, are decoded within products, and are not parameters any more. Returns their
+  // names, which `load` is to pass over; others, and those that do not come in whole groups, are
+  // left to it, which decodes them.
+  PackedNames pack(const Weights& weights);
+  // The part with that path, joined with dots; none where there is no such part.
+  Module* find(std::string_view path);
+
   // Copies weights into the memory of parameters and named buffers, converting floating types; a
   // function compiled from this module sees them, also where a parameter was assigned another
   // tensor since. Raises `Error` "[load] ..." that lists the names that are missing, unexpected, or
@@ -116,6 +127,12 @@ class Module {
   void quantize_weight(std::string_view name, Tensor& weight, const Tensor& rows,
                        QuantizedWeight& into, const QuantizeOptions& options,
                        std::source_location w = std::source_location::current());
+  // Implements `pack`. Here: that of the parts.
+  virtual void pack_weights(const Weights& weights, PackedNames& names);
+  // The tensor of that name is no parameter any more; nothing where it was none.
+  void retire_parameter(std::string_view name);
+  // Likewise of a buffer without a name, before it goes away.
+  void retire_buffer(Tensor& tensor);
   // A tensor that is not a parameter but lies where they do: a table, a cache. With a name it is
   // part of the state.
   void register_buffer(Tensor& tensor);

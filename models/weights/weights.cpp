@@ -77,7 +77,12 @@ void Weights::derive(std::string name, DerivedTensor tensor) {
   derived_.emplace(std::move(name), std::move(tensor));
 }
 
-void Weights::hide(std::string_view name) { hidden_.emplace(name); }
+void Weights::hide(std::string_view name) {
+  if (auto derived = derived_.find(name); derived != derived_.end())
+    derived_.erase(derived);
+  else
+    hidden_.emplace(name);
+}
 
 void Weights::add(std::shared_ptr<const Safetensors> file) {
   auto number = static_cast<std::uint32_t>(files_.size());
@@ -155,6 +160,11 @@ Tensor Weights::tensor(std::string_view name) const {
   Tensor result = Tensor::empty(shape(name), dtype(name));
   read(name, result);
   return result;
+}
+
+std::optional<quant::Format> Weights::format(std::string_view name) const {
+  Item item = at(name);
+  return item.derived != nullptr ? item.derived->format : std::nullopt;
 }
 
 std::optional<quant::GroupedCodes> Weights::codes(std::string_view name) const {

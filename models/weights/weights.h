@@ -38,7 +38,8 @@ struct DerivedTensor {
   Shape shape;
   DType dtype;                                      // that it stands for
   std::function<Tensor()> make;                     // on the host, of any floating dtype
-  std::function<quant::GroupedCodes()> codes = {};  // of a quantised weight; else none
+  std::function<quant::GroupedCodes()> codes = {};  // of a quantised matrix; else none
+  std::optional<quant::Format> format = {};         // of a quantised tensor
 };
 
 class Weights {
@@ -70,7 +71,8 @@ class Weights {
             const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
   // The whole tensor on the host, in the dtype that it has.
   Tensor tensor(std::string_view name) const;
-  // The codes of a quantised weight; none of another tensor.
+  // The format of a quantised tensor, and the codes of a quantised matrix; none of another tensor.
+  std::optional<quant::Format> format(std::string_view name) const;
   std::optional<quant::GroupedCodes> codes(std::string_view name) const;
 
  private:

@@ -183,6 +183,8 @@ void generate(const GenerateArguments& a) {
   wanted.sampling = a.sampling;
   wanted.steps_a_round = a.steps_a_round;
   if (!a.json) {
+  if (!a.json)
+    wanted_model.note = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     fmt::print(stderr, "compiling ({}, {})\n", a.run.backend, a.run.mode);
     print_text(a.prompt);
     wanted.on_text = print_text;
