@@ -34,9 +34,9 @@ for line in run.stdout.splitlines():
     if found := re.match(r"published: (\S+): (.+): (\S+)$", line):
         figures.setdefault(found[1], {})[found[2]] = found[3]
     elif found := re.match(r"\[ RUN      \] \S+/(\w+)$", line):
-        current = of_test.get(found[1])
+        current = of_test.get(found[1].split("__")[0])
     elif found := re.match(r"\[ +(OK|FAILED|SKIPPED) +\] \S+/(\w+)[ ,]", line):
-        name = of_test.get(found[2])
+        name = of_test.get(found[2].split("__")[0])
         if name:
             verdicts.setdefault(name, set()).add(found[1])
     elif current and current not in reasons and ("[" in line and "]" in line and not line.startswith("[")):

@@ -28,3 +28,5 @@ pack published_models "$models" models $(published awq-gemm-llama bnb-int8-llama
   gguf-gemma2-spm-F16 gguf-gemma2-spm-Q2_K gguf-gemma2-spm-Q3_K gguf-gemma2-spm-Q5_1 gguf-llama-bpe-Q4_0 \
   gguf-llama-bpe-Q8_0 gguf-llama-spm-Q4_K gguf-qwen2-bpe-BF16 gguf-qwen2-bpe-IQ4_NL gguf-qwen2-bpe-Q4_1 \
   gguf-qwen2-bpe-Q5_0 gguf-qwen2-bpe-Q5_K gptq-asym-actorder-llama)
+# shellcheck disable=SC2046
+pack published_adapters "$models" models $(cd "$models" && ls -d published/peft-*)

@@ -35,22 +35,25 @@ inline std::filesystem::path model_path(const std::filesystem::path& folder) {
   return folder;
 }
 
-// The folders below models/published of decoders; encoders, templates and adapters, which have
-// other tests, are left out.
-inline std::vector<std::filesystem::path> published_models() {
+// The folders below models/published whose names begin with one of these.
+inline std::vector<std::filesystem::path> published(std::initializer_list<std::string_view> kinds) {
   std::vector<std::filesystem::path> found;
   std::error_code ignored;
   for (const auto& entry :
        std::filesystem::directory_iterator(models_root() / "published", ignored)) {
     const std::string name = entry.path().filename().string();
-    const bool is_other =
-        name.starts_with("enc-") || name.starts_with("chat-") || name.starts_with("peft-");
-    if (!is_other && std::filesystem::exists(entry.path() / "expected.json"))
+    const bool is_wanted =
+        std::ranges::any_of(kinds, [&](std::string_view kind) { return name.starts_with(kind); });
+    if (is_wanted && std::filesystem::exists(entry.path() / "expected.json"))
       found.push_back(entry.path());
   }
   std::ranges::sort(found);
   return found;
 }
+inline std::vector<std::filesystem::path> published_models() {
+  return published({"awq-", "bnb-", "ct-", "fp8-", "gguf-", "gptq-", "moe-", "mxfp4-"});
+}
+inline std::vector<std::filesystem::path> published_adapters() { return published({"peft-"}); }
 
 inline std::string test_name_of(const std::filesystem::path& folder) {
   std::string name = folder.filename().string();

@@ -7,8 +7,10 @@
 #include <limits>
 #include <optional>
 #include <source_location>
+#include <vector>
 
 #include "graph/functions/quantized.h"
+#include "models/adapters/lora.h"
 #include "models/decoder/decoder_families.h"
 #include "models/decoder/language_model.h"
 #include "models/decoder/load_model.h"
@@ -28,7 +30,8 @@ struct GenerateArguments {
   SamplingOptions sampling;
   std::int64_t steps_a_round = 0, group_size = 0;
   std::string dtype = "f32", weights, activations;
-  bool json = false, follow_links = false;
+  std::vector<std::string> adapters;
+  bool json = false, follow_links = false, merges_adapters = false;
   RunOptions run;
 };
 
@@ -107,6 +110,11 @@ void check_arguments(const GenerateArguments& a) {
       require_file("generate", (std::filesystem::path(a.model) / name).string(),
                    "the folder of a Hugging Face model");
   }
+  for (const std::string& adapter : a.adapters)
+    require_file("generate", (std::filesystem::path(adapter) / "adapter_config.json").string(),
+                 "the folder of an adapter");
+  require_use(!a.merges_adapters || !a.adapters.empty(),
+              "[generate] --merge-adapters is given without --adapter FOLDER, which it is about");
   auto positions = positions_of(a);
   if (a.max_tokens)
     require_use(!positions || *a.max_tokens <= *positions, "[generate] --max-tokens is ",
@@ -175,7 +183,11 @@ void generate(const GenerateArguments& a) {
                             .links_may_leave = a.follow_links,
                             .device = options.device};
   if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
+  if (!a.json)
+    wanted_model.note = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   auto model = load_model(a.model, wanted_model);
+  for (const std::string& adapter : a.adapters)
+    load_adapter(*model, adapter, {a.merges_adapters, a.follow_links});
   quantize(*model, a);
   TextGenerator generator(*model, std::move(tokenizer), options);
   GenerateOptions wanted;
@@ -183,8 +195,6 @@ void generate(const GenerateArguments& a) {
   wanted.sampling = a.sampling;
   wanted.steps_a_round = a.steps_a_round;
   if (!a.json) {
-  if (!a.json)
-    wanted_model.note = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
     fmt::print(stderr, "compiling ({}, {})\n", a.run.backend, a.run.mode);
     print_text(a.prompt);
     wanted.on_text = print_text;
@@ -251,6 +261,11 @@ void add_generate(CLI::App& command) {
   command.add_option("--activations", a->activations,
                      "int8: what prompts of more than four tokens multiply such weights by is "
                      "rounded to 8 bits, for twice the speed");
+  command.add_option("--adapter", a->adapters,
+                     "folder with adapter_config.json and adapter_model.safetensors of PEFT (LoRA, "
+                     "DoRA); several are added up");
+  command.add_flag("--merge-adapters", a->merges_adapters,
+                   "add adapters to the weights, instead of keeping them beside these");
   command.add_flag("--json", a->json, "print ids, text and timings as JSON, nothing else");
   a->run.add_to(command);
   command.callback([a] { generate(*a); });
