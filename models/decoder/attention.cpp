@@ -1,7 +1,10 @@
 #include "models/decoder/attention.h"
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
+#include "models/layers/random.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -11,6 +14,29 @@ Tensor zeroed(const Shape& shape, DType dtype, const Device& device) {
   Tensor tensor = Tensor::empty(shape, dtype);
   std::memset(tensor.data(), 0, static_cast<std::size_t>(tensor.count() * size_bytes(dtype)));
   return tensor.to(device);
+}
+
+// Attention whose weights have a part for the sink: by tensor operations, several kernels. Rows are
+// at `places`, i64 [rows].
+Tensor attend_with_sinks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& places,
+                         const Scores& scores) {
+  const std::int64_t batch = q.size(0), heads = q.size(1), rows = q.size(2), size = q.size(3);
+  const std::int64_t groups = k.size(1), keys = k.size(2);
+  const Shape wide = {batch, groups, heads / groups, keys, size};
+  auto of_heads = [&](const Tensor& t) {
+    return t.to(f32).unsqueeze(2).expand(wide).reshape({batch, heads, keys, size});
+  };
+  const double scale = scores.scale.value_or(1 / std::sqrt(static_cast<double>(size)));
+  const Tensor products = matmul(q.to(f32), of_heads(k).transpose(2, 3)) * scale;
+  const Tensor at = arange(0, keys).reshape({1, keys}), row = places.reshape({rows, 1});
+  Tensor sees = at <= row;
+  if (scores.window > 0) sees = logical_and(sees, at > row - scores.window);
+  const Tensor seen = where(sees, products, -std::numeric_limits<double>::infinity());
+  const Tensor sink =
+      scores.sinks.to(f32).reshape({1, heads, 1, 1}).expand({batch, heads, rows, 1});
+  const Tensor shares = softmax(cat({seen, sink}, 3), 3).slice(3, 0, keys);
+  const Tensor mixed = matmul(shares, of_heads(v));
+  return q.dtype() == f32 ? mixed : mixed.to(q.dtype());
 }
 
 // Elements first, first + step, .. of the rotary part of each head.
@@ -89,7 +115,11 @@ Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const RowPosit
   }
   // A window as long as the cache hides nothing.
   if (scores.window < k.size(2)) options.window = scores.window;
-  const Tensor mixed = scaled_dot_product_attention(q, k, v, options);
+  const Tensor places = options.position.defined() ? row_positions.positions
+                        : scores.sinks.defined()   ? arange(0, q.size(2))
+                                                   : Tensor();
+  const Tensor mixed = scores.sinks.defined() ? attend_with_sinks(q, k, v, places, scores)
+                                              : scaled_dot_product_attention(q, k, v, options);
   return mixed.permute({0, 2, 1, 3}).reshape({q.size(0), q.size(2), q.size(1) * q.size(3)});
 }
 
@@ -121,6 +151,11 @@ Attention::Attention(const AttentionForm& form, LayerOptions options)
   require((q_proj && k_proj && v_proj) != qkv_proj.has_value(),
           "[attention] the parts named are not q, k and v, nor qkv; one of both must be");
   register_module(std::string(form.names.output), o_proj);
+  if (form.has_sinks) {
+    sinks = Tensor::empty({form.heads}, options.dtype, options.device);
+    if (options.init == Init::random) fill_value(sinks, 0);
+    register_parameter("sinks", sinks);
+  }
   add_norm(q_norm, form.names.q_norm, form.heads);
   add_norm(k_norm, form.names.k_norm, form.kv_heads);
 }
@@ -134,6 +169,7 @@ KeyValueCache Attention::new_cache(std::int64_t batch, std::int64_t positions,
 
 Tensor Attention::heads_of(Tensor x, std::int64_t heads, const std::optional<Norm>& norm) const {
   if (norm && form_.norms_of_all_heads) x = (*norm)(x);
+  if (form_.clip > 0) x = clamp(x, -form_.clip, form_.clip);
   Tensor split = split_heads(x, heads);
   return norm && !form_.norms_of_all_heads ? (*norm)(split) : split;
 }
@@ -158,9 +194,11 @@ Tensor Attention::forward(const Tensor& x, const RowPositions& row_positions,
   }
   q = rotate(heads_of(q, form_.heads, q_norm), row_positions);
   k = rotate(heads_of(k, form_.kv_heads, k_norm), row_positions);
-  v = split_heads(v, form_.kv_heads);
+  v = heads_of(v, form_.kv_heads, std::nullopt);
   KeyValueCache none;
-  return o_proj((cache ? *cache : none).attend(q, k, v, row_positions, form_.scores));
+  Scores scores = form_.scores;
+  scores.sinks = sinks;
+  return o_proj((cache ? *cache : none).attend(q, k, v, row_positions, scores));
 }
 
 }  // namespace tilewright

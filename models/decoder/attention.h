@@ -43,6 +43,9 @@ struct Scores {
   std::optional<double> scale;  // of products of a query and a key; 1 / sqrt(D) if absent
   double cap = 0;               // scaled, a product s becomes cap * tanh(s / cap); 0: s
   std::int64_t window = 0;      // keys that a row sees, its own among them; 0: all before it
+  // A score of each head for no key at all, [heads], which takes its part of the weights (gpt-oss);
+  // undefined: none.
+  Tensor sinks = {};
 };
 
 // Keys and values of all rows so far, and attention over them.
@@ -75,6 +78,8 @@ struct AttentionForm {
   std::int64_t hidden, heads, kv_heads, head_size;
   bool qkv_bias = false, output_bias = false;
   bool qkv_by_head = false;  // of one product: q, k and v of head 0, of head 1, ...; else all q, ..
+  bool has_sinks = false;    // a parameter of the layer
+  double clip = 0;           // queries, keys and values are cut off at -clip and clip; 0: not
   bool norms_of_all_heads = false;  // a row's queries are normed together, likewise its keys
   NormKind norm = NormKind::rms;    // of queries and keys
   double norm_eps = 1e-6;
@@ -99,6 +104,7 @@ class Attention : public Module {
   std::optional<Linear> q_proj, k_proj, v_proj, qkv_proj;  // those that the form names
   Linear o_proj;
   std::optional<Norm> q_norm, k_norm;
+  Tensor sinks;  // [heads], or undefined
 
  private:
   // The rows of one projection in heads, normed.

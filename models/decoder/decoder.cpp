@@ -33,7 +33,6 @@ Tensor times(const Tensor& x, double factor) { return factor == 1 ? x : x * fact
 
 DecoderLayer::DecoderLayer(const DecoderConfig& c, std::int64_t index, LayerOptions options)
     : attention(c.attention_form(index), options),
-      mlp(c.hidden, c.intermediate, c.mlp_form(), options),
       residual_factor_(c.residual_factor),
       is_parallel_(c.is_parallel) {
   auto add = [&](std::optional<Norm>& norm, std::string_view name) {
@@ -45,11 +44,17 @@ DecoderLayer::DecoderLayer(const DecoderConfig& c, std::int64_t index, LayerOpti
   register_module(std::string(c.names.attention), attention);
   add(attention_output_norm, c.names.attention_output_norm);
   add(mlp_norm, c.names.mlp_norm);
-  if (c.names.mlp.empty()) {
-    register_module(std::string(c.mlp_names.up), *mlp.up_proj);
-    register_module(std::string(c.mlp_names.down), mlp.down_proj);
+  if (c.has_experts(index)) {
+    experts.emplace(c.hidden, c.activation, *c.experts, options);
+    register_module(std::string(c.experts->names.mlp), *experts);
   } else {
-    register_module(std::string(c.names.mlp), mlp);
+    mlp.emplace(c.hidden, c.intermediate, c.mlp_form(), options);
+    if (c.names.mlp.empty()) {
+      register_module(std::string(c.mlp_names.up), *mlp->up_proj);
+      register_module(std::string(c.mlp_names.down), mlp->down_proj);
+    } else {
+      register_module(std::string(c.names.mlp), *mlp);
+    }
   }
   add(mlp_output_norm, c.names.mlp_output_norm);
 }
@@ -66,7 +71,7 @@ Tensor DecoderLayer::forward(const Tensor& x, const RowPositions& row_positions,
       added(x, attention.forward(normed, row_positions, cache), attention_output_norm);
   if (!is_parallel_) normed = attended;
   if (mlp_norm) normed = (*mlp_norm)(is_parallel_ ? x : attended);
-  return added(attended, mlp(normed), mlp_output_norm);
+  return added(attended, mlp ? (*mlp)(normed) : experts->forward(normed), mlp_output_norm);
 }
 
 Decoder::Decoder(const DecoderConfig& config, ModelOptions options)
@@ -170,20 +175,15 @@ Weights named_weights(const DecoderConfig& config, const std::filesystem::path& 
   Weights weights = model_weights(folder, links_may_leave);
   std::string bare = concat(config.names.tokens, ".weight");
   bool is_bare = weights.contains(bare) && !weights.contains(concat(config.names.prefix, bare));
+  for (std::int64_t i = 0; i < config.layers; ++i)
+    if (config.has_experts(i))
+      stack_experts(weights,
+                    concat(is_bare ? std::string_view() : config.names.prefix, config.names.layers,
+                           ".", i, ".", config.experts->names.mlp, "."),
+                    *config.experts);
   return is_bare ? weights.with_prefix(config.names.prefix) : weights;
 }
 
-}  // namespace
-
-std::unique_ptr<Decoder> load_decoder(const std::filesystem::path& folder, ModelOptions options) {
-  DecoderConfig config = read_decoder_config(folder, {.links_may_leave = options.links_may_leave});
-  Weights weights = named_weights(config, folder, options.links_may_leave);
-  std::int64_t held = 0;
-  for (const std::string& name : weights.names()) held += element_count(weights.shape(name));
-  // A small file must not make us allocate what its configuration claims.
-  require(held >= config.parameter_count(), "[load_model] ", folder.string(),
-          ": config.json describes a model of ", config.parameter_count(),
-          " parameters; the weights hold ", held);
 // Lines on the formats of quantised weights in the files.
 void note_formats(const Weights& weights, const PackedNames& packed, DType dtype,
                   const std::function<void(const std::string&)>& note) {
@@ -208,6 +208,17 @@ void note_formats(const Weights& weights, const PackedNames& packed, DType dtype
   }
 }
 
+}  // namespace
+
+std::unique_ptr<Decoder> load_decoder(const std::filesystem::path& folder, ModelOptions options) {
+  DecoderConfig config = read_decoder_config(folder, {.links_may_leave = options.links_may_leave});
+  Weights weights = named_weights(config, folder, options.links_may_leave);
+  std::int64_t held = 0;
+  for (const std::string& name : weights.names()) held += element_count(weights.shape(name));
+  // A small file must not make us allocate what its configuration claims.
+  require(held >= config.parameter_count(), "[load_model] ", folder.string(),
+          ": config.json describes a model of ", config.parameter_count(),
+          " parameters; the weights hold ", held);
   options.init = Init::none;
   auto model = std::make_unique<Decoder>(config, options);
   const PackedNames packed = model->pack(weights);

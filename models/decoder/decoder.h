@@ -31,7 +31,8 @@ class DecoderLayer : public Module {
   std::optional<Norm> attention_norm;  // of the input
   Attention attention;
   std::optional<Norm> attention_output_norm, mlp_norm;
-  Mlp mlp;
+  std::optional<Mlp> mlp;  // one of both
+  std::optional<Experts> experts;
   std::optional<Norm> mlp_output_norm;
 
  private:

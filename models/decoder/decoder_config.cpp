@@ -45,6 +45,10 @@ LayerAttention DecoderConfig::attention_of(std::int64_t layer) const {
   return own;
 }
 
+bool DecoderConfig::has_experts(std::int64_t layer) const {
+  return experts && (expert_layers.empty() || expert_layers.at(static_cast<std::size_t>(layer)));
+}
+
 AttentionForm DecoderConfig::attention_form(std::int64_t layer) const {
   AttentionForm form{.hidden = hidden,
                      .heads = heads,
@@ -53,6 +57,8 @@ AttentionForm DecoderConfig::attention_form(std::int64_t layer) const {
                      .qkv_bias = qkv_bias,
                      .output_bias = output_bias,
                      .qkv_by_head = qkv_by_head,
+                     .has_sinks = has_sinks,
+                     .clip = qkv_clip,
                      .norms_of_all_heads = norms_of_all_heads,
                      .norm = norm,
                      .norm_eps = norm_eps,
@@ -70,9 +76,13 @@ MlpForm DecoderConfig::mlp_form() const { return {activation, mlp_bias, weights,
 std::int64_t DecoderConfig::parameter_count() const {
   std::int64_t q = heads * head_size, k = kv_heads * head_size;
   std::int64_t inner = mlp_form().is_gated() ? 2 * intermediate : intermediate;
-  std::int64_t layer = hidden * (2 * q + 2 * k) + hidden * (inner + intermediate);
+  const std::int64_t mlp = hidden * (inner + intermediate);
+  std::int64_t layer = hidden * (2 * q + 2 * k), mlps = 0;
+  for (std::int64_t i = 0; i < layers; ++i)
+    mlps += has_experts(i) ? experts->parameter_count(hidden) : mlp;
   if (qkv_bias) layer += q + 2 * k;
   if (output_bias) layer += hidden;
+  if (has_sinks) layer += heads;
   if (mlp_bias) layer += inner + hidden;
   for (std::string_view name :
        {names.attention_norm, names.attention_output_norm, names.mlp_norm, names.mlp_output_norm})
@@ -87,7 +97,7 @@ std::int64_t DecoderConfig::parameter_count() const {
   if (!names.positions.empty()) ends += (max_positions + position_offset) * hidden;
   if (!tied_embeddings) ends += vocabulary * hidden;
   if (head_bias) ends += vocabulary;
-  return layers * layer + ends;
+  return layers * layer + mlps + ends;
 }
 
 void check_config(const DecoderConfig& c, std::string_view what) {
@@ -110,6 +120,16 @@ void check_config(const DecoderConfig& c, std::string_view what) {
     require(own.window >= 0 && own.rope < std::ssize(c.ropes), "[", decoder_operation, "] ", what,
             ": a layer has a window of ", own.window, " and the rotary positions ", own.rope,
             "; 0 or more, and less than ", c.ropes.size(), ", are allowed");
+  if (c.experts) {
+    auto check = [&](std::string_view name, std::int64_t value, std::int64_t low,
+                     std::int64_t high) {
+      check_config_range(decoder_operation, what, name, value, low, high);
+    };
+    check("the number of experts", c.experts->count, 1, 4096);
+    check("the number of experts of a token", c.experts->chosen, 1, c.experts->count);
+    check("the width of an expert", c.experts->inner, 1, max_intermediate);
+    check("the width of the shared expert", c.experts->shared_inner, 0, max_intermediate);
+  }
   require(!c.head_bias || !c.tied_embeddings, "[", decoder_operation, "] ", what,
           ": the output matrix has a bias and is the embedding's; only one of both is supported");
 }

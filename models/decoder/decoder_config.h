@@ -17,12 +17,13 @@
 #include <vector>
 
 #include "models/decoder/attention.h"
+#include "models/decoder/experts.h"
 #include "models/decoder/rope.h"
 #include "models/layers/layers.h"
 
 namespace tilewright {
 
-// What errors in a decoder's configuration begin with.
+// The beginning of errors in a decoder's configuration.
 inline constexpr std::string_view decoder_operation = "decoder_config";
 
 // The names that files of weights have for the parts. A part whose name is empty is not there; but
@@ -66,9 +67,15 @@ struct DecoderConfig {
   bool qkv_bias = false, output_bias = false, mlp_bias = false, head_bias = false;
   bool qkv_by_head = false;         // AttentionForm
   bool norms_of_all_heads = false;  // AttentionForm
+  bool has_sinks = false;           // AttentionForm
+  double qkv_clip = 0;              // AttentionForm
   bool tied_embeddings = false;     // the output matrix is the embedding's
   // x + attention(n) + mlp(m), both of the norms of x; m is n where the MLP has no norm of its own.
   bool is_parallel = false;
+
+  // Experts in place of the MLP, in the layers that say so; empty: in all.
+  std::optional<ExpertsForm> experts;
+  std::vector<bool> expert_layers;
 
   std::vector<RopeConfig> ropes = {{}};         // empty: no part of the model turns
   std::vector<LayerAttention> layer_attention;  // by layer; empty: all as the default
@@ -87,6 +94,7 @@ struct DecoderConfig {
   // the model was not made for; they never occur in a text.
   bool knows(std::int64_t id) const { return id >= 0 && id < vocabulary; }
   LayerAttention attention_of(std::int64_t layer) const;
+  bool has_experts(std::int64_t layer) const;
   AttentionForm attention_form(std::int64_t layer) const;
   MlpForm mlp_form() const;
 };

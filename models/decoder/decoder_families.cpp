@@ -1,3 +1,4 @@
+// Long because the families lie side by side: each is a few lines that say how it differs.
 #include "models/decoder/decoder_families.h"
 
 #include <algorithm>
@@ -54,9 +55,10 @@ void read_seed_oss(FamilyFields& f) {
 
 // Windows of Qwen: in the layers from max_window_layers on, if use_sliding_window asks for them.
 void read_qwen_windows(FamilyFields& f) {
-  std::int64_t window = f.window("sliding_window", 4096);
+  const bool has_window = f.boolean("use_sliding_window", false);
+  f.fields.has("sliding_window");
+  const std::int64_t window = has_window ? f.window("sliding_window", 4096) : 0;
   std::int64_t first = f.fields.integer("max_window_layers", 28);
-  if (!f.boolean("use_sliding_window", false)) window = 0;
   f.layer_kinds(window, [&](std::int64_t layer) { return window > 0 && layer >= first; });
 }
 
@@ -206,6 +208,14 @@ void read_granite(FamilyFields& f) {
   f.config.logit_factor = 1 / scaling;
 }
 
+// A limit of queries, keys and values.
+void read_clip(FamilyFields& f) {
+  if (!f.fields.has("clip_qkv")) return;
+  f.config.qkv_clip = f.number("clip_qkv", 0);
+  require(f.config.qkv_clip > 0, "[", decoder_operation, "] ", f.fields.what(), ": clip_qkv is ",
+          f.config.qkv_clip, "; a number above 0 is needed");
+}
+
 // Norms of what comes out of the parts alone, and of all queries and keys of a row together.
 void read_olmo2(FamilyFields& f) {
   f.sizes({.max_positions = 2048});
@@ -236,7 +246,7 @@ void read_olmo(FamilyFields& f) {
   f.config.norm_eps = 1e-5;
   f.tied(false);
   f.attention_bias(false);
-  f.fields.expect_absent("clip_qkv", "cutting off of queries, keys and values");
+  read_clip(f);
   f.ropes();
 }
 
@@ -404,6 +414,66 @@ void read_glm4(FamilyFields& f) {
   f.config.names.mlp_output_norm = "post_mlp_layernorm";
 }
 
+void read_mixtral(FamilyFields& f) {
+  f.sizes({});
+  f.activation("hidden_act", Activation::silu);
+  f.norm(NormKind::rms, "rms_norm_eps", 1e-5);
+  f.tied(false);
+  f.ropes({.theta = 1e6});
+  f.one_window(f.window("sliding_window", std::nullopt));
+  f.experts("intermediate_size", true,
+            {.mlp = "block_sparse_moe", .gate = "w1", .up = "w3", .down = "w2"});
+}
+
+void read_qwen2_moe(FamilyFields& f) {
+  read_qwen2(f);
+  f.config.qkv_bias = f.boolean("qkv_bias", true);
+  f.experts("moe_intermediate_size", false);
+  f.config.experts->shared_inner = f.fields.integer("shared_expert_intermediate_size", 5632);
+  f.some_layers_of_experts();
+}
+
+void read_qwen3_moe(FamilyFields& f) {
+  read_qwen3(f);
+  f.experts("moe_intermediate_size", false);
+  f.some_layers_of_experts();
+}
+
+void read_olmoe(FamilyFields& f) {
+  read_olmo2(f);
+  f.config.names.attention_norm = "input_layernorm";
+  f.config.names.mlp_norm = "post_attention_layernorm";
+  f.config.names.attention_output_norm = f.config.names.mlp_output_norm = {};
+  read_clip(f);
+  f.experts("intermediate_size", false);
+}
+
+void read_granitemoe(FamilyFields& f) {
+  read_granite(f);
+  f.experts("intermediate_size", true,
+            {.mlp = "block_sparse_moe",
+             .router = "router.layer",
+             .stacked_gate_up = "input_linear",
+             .stacked_down = "output_linear"});
+}
+
+void read_gpt_oss(FamilyFields& f) {
+  f.sizes({.max_positions = 131'072, .head_size = 64});
+  f.activation("hidden_act", Activation::silu);
+  f.norm(NormKind::rms, "rms_norm_eps", 1e-5);
+  f.tied(false);
+  f.attention_bias(true);
+  f.config.has_sinks = true;
+  f.ropes({.theta = 150'000});
+  f.layer_kinds(f.window("sliding_window", 128), [](std::int64_t i) { return i % 2 == 0; });
+  f.experts("intermediate_size", true, {.router = "router"});
+  f.config.experts->has_bias = true;
+  f.config.experts->alpha = f.number("swiglu_alpha", 1.702);
+  f.config.experts->limit = f.number("swiglu_limit", 7);
+  for (std::string_view name : {"experts_per_token", "initial_context_length"})
+    f.fields.has(name);  // copies of other members
+}
+
 struct Family {
   std::string_view model_type;
   void (*read)(FamilyFields&);
@@ -436,6 +506,12 @@ constexpr Family families[] = {
     {"cohere2", read_cohere2},
     {"gptj", read_gptj},
     {"opt", read_opt},
+    {"mixtral", read_mixtral},
+    {"qwen2_moe", read_qwen2_moe},
+    {"qwen3_moe", read_qwen3_moe},
+    {"olmoe", read_olmoe},
+    {"granitemoe", read_granitemoe},
+    {"gpt_oss", read_gpt_oss},
 };
 
 }  // namespace

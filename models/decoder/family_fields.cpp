@@ -158,6 +158,30 @@ void FamilyFields::ropes(const RopeDefaults& defaults) {
   config.ropes = read_ropes(fields, config.max_positions, defaults);
 }
 
+void FamilyFields::experts(std::string_view width_name, bool normalises, const ExpertNames& names) {
+  constexpr std::int64_t most = 4096;
+  ExpertsForm form;
+  const bool is_local = fields.has("num_local_experts");
+  form.count = size(is_local ? "num_local_experts" : "num_experts", most);
+  form.chosen = size("num_experts_per_tok", form.count);
+  form.inner = size(width_name, 1 << 20);
+  form.normalises = boolean("norm_topk_prob", normalises);
+  form.names = names;
+  config.experts = form;
+  for (std::string_view name :
+       {"num_experts", "output_router_logits", "router_aux_loss_coef", "router_jitter_noise"})
+    fields.has(name);  // a copy, and training
+}
+
+void FamilyFields::some_layers_of_experts() {
+  const std::int64_t step = fields.integer("decoder_sparse_step", 1);
+  check_config_range(fields.operation(), fields.what(), "decoder_sparse_step", step, 1, 1024);
+  const std::vector<std::int64_t> without = fields.ids("mlp_only_layers");
+  for (std::int64_t i = 0; i < config.layers; ++i)
+    config.expert_layers.push_back((i + 1) % step == 0 &&
+                                   std::ranges::find(without, i) == without.end());
+}
+
 std::int64_t FamilyFields::window(std::string_view name,
                                   std::optional<std::int64_t> missing) const {
   if (fields.is_null(name) || (!fields.has(name) && !missing)) return 0;

@@ -35,6 +35,11 @@ class FamilyFields {
   void tied(bool missing) { config.tied_embeddings = boolean("tie_word_embeddings", missing); }
   void attention_bias(bool missing, bool of_output = true);
   void ropes(const RopeDefaults& defaults = {});
+  // Experts in all layers: their number, by either of two names, and how many a row has.
+  void experts(std::string_view width_name, bool normalises, const ExpertNames& names = {});
+  // Fewer layers: those that mlp_only_layers names, and those between, by decoder_sparse_step, have
+  // an MLP.
+  void some_layers_of_experts();
   bool boolean(std::string_view name, bool missing) const { return fields.boolean(name, missing); }
   double number(std::string_view name, double missing) const {
     return fields.number(name, missing);

@@ -30,3 +30,5 @@ pack published_models "$models" models $(published awq-gemm-llama bnb-int8-llama
   gguf-qwen2-bpe-Q5_0 gguf-qwen2-bpe-Q5_K gptq-asym-actorder-llama)
 # shellcheck disable=SC2046
 pack published_adapters "$models" models $(cd "$models" && ls -d published/peft-*)
+pack published_experts "$models" models $(published moe-granitemoe moe-mixtral moe-olmoe moe-qwen2moe moe-qwen3moe \
+  mxfp4-gptoss)

@@ -42,6 +42,18 @@ constexpr std::string_view opt_sizes =
     R"("num_hidden_layers":3,"hidden_size":24,"ffn_dim":40,"num_attention_heads":6,
        "vocab_size":50,"max_position_embeddings":32)";
 
+// Members of families with experts.
+std::string expert_members(std::string_view family) {
+  const bool has_widths = family == "qwen2_moe" || family == "qwen3_moe";
+  const bool has_experts = has_widths || family == "mixtral" || family == "olmoe" ||
+                           family == "granitemoe" || family == "gpt_oss";
+  if (!has_experts) return "";
+  std::string text = R"(,"num_local_experts":4,"num_experts_per_tok":2)";
+  if (has_widths) text += R"(,"moe_intermediate_size":16,"mlp_only_layers":[1])";
+  if (family == "qwen2_moe") text += R"(,"shared_expert_intermediate_size":12)";
+  return text;
+}
+
 // A configuration of the family with more members.
 std::string config_text(std::string_view family, std::string_view more = "") {
   bool is_named_as_gpt = family == "gpt2" || family == "gptj";
@@ -52,7 +64,7 @@ std::string config_text(std::string_view family, std::string_view more = "") {
   bool has_heads = !is_named_as_gpt && family != "gpt_neox" && family != "opt";
   return concat("{\"model_type\":\"", family, "\",", own,
                 has_heads ? ",\"num_key_value_heads\":2,\"head_dim\":8" : "",
-                more.empty() ? "" : ",", more, "}");
+                expert_members(family), more.empty() ? "" : ",", more, "}");
 }
 DecoderConfig config_of(std::string_view family, std::string_view more = "") {
   return parse_decoder_config(config_text(family, more), "c");
@@ -141,6 +153,7 @@ TEST(DecoderFamilies, RefuseValuesThatAreNotSupportedByName) {
       {"llama", "\"hidden_act\":\"gelu_10\"", "hidden_act is \"gelu_10\"; supported are \"silu\""},
       {"llama", "\"is_encoder_decoder\":true", "is_encoder_decoder is true; supported is false"},
       {"llama", "\"pruned_heads\":{\"0\":[1]}", "pruned_heads.0 is an array, which"},
+      {"qwen3_moe", "\"decoder_sparse_step\":0", "decoder_sparse_step is 0; from 1 to 1024"},
       {"mistral", "\"sliding_window\":0", "sliding_window is 0; from 1 to"},
       {"qwen2", "\"use_mrope\":true", "use_mrope is true; supported is false"},
       {"qwen2", "\"layer_types\":[\"full_attention\"]", "layer_types names 1 layers; there are 3"},
@@ -160,7 +173,7 @@ TEST(DecoderFamilies, RefuseValuesThatAreNotSupportedByName) {
       {"smollm3", "\"no_rope_layers\":[1,0]", "no_rope_layers has 2 numbers; there are 3 layers"},
       {"smollm3", "\"no_rope_layer_interval\":0", "no_rope_layer_interval is 0; from 1"},
       {"granite", "\"logits_scaling\":0", "logits_scaling is 0; logits are divided by it"},
-      {"olmo", "\"clip_qkv\":8", "clip_qkv is set; cutting off of queries, keys and values"},
+      {"olmo", "\"clip_qkv\":-8", "clip_qkv is -8; a number above 0 is needed"},
       {"stablelm", "\"qk_layernorm\":true", "qk_layernorm is true; supported is false"},
       {"phi", "\"tie_word_embeddings\":true",
        "the output matrix has a bias and is the embedding's"},
