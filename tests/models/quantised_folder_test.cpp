@@ -77,17 +77,16 @@ TEST(QuantisedFolder, NamesMissingPartsAndWrongShapes) {
   Tensors tensors = gptq_tensors();
   tensors.erase("a.scales");
   EXPECT_THAT(error_with(tensors, gptq),
-              HasSubstr("there is no tensor \"a.scales\"; f16 or bf16 or f32 [2, 8] is needed to "
+              HasSubstr("there is no tensor \"a.scales\"; f16 or bf16 or f32 2x8 is needed to "
                         "decode the weight beside it"));
   tensors["a.scales"] = filled<float>({1, 8}, 1.F);
   EXPECT_THAT(error_with(tensors, gptq),
-              HasSubstr("tensor \"a.scales\" is f32 [1, 8]; f16 or bf16 or f32 [2, 8] is needed"));
+              HasSubstr("tensor \"a.scales\" is f32 1x8; f16 or bf16 or f32 2x8 is needed"));
   tensors = gptq_tensors();
   tensors["a.qzeros"] = filled<float>({2, 1}, 1.F);
-  EXPECT_THAT(error_with(tensors, gptq),
-              HasSubstr("tensor \"a.qzeros\" is f32 [2, 1]; i32 [2, 1]"));
+  EXPECT_THAT(error_with(tensors, gptq), HasSubstr("tensor \"a.qzeros\" is f32 2x1; i32 2x1"));
   tensors["a.qweight"] = filled<std::int32_t>({8}, 1);
-  EXPECT_THAT(error_with(tensors, gptq), HasSubstr("is [8]; a matrix of words is needed"));
+  EXPECT_THAT(error_with(tensors, gptq), HasSubstr("is 8; a matrix of words is needed"));
   tensors["a.qweight"] = filled<std::int32_t>({8, 3}, 1);
   EXPECT_THAT(error_with(tensors, gptq), HasSubstr("is of 3 columns; a multiple of 8 is needed"));
   tensors = gptq_tensors();
@@ -139,9 +138,9 @@ TEST(QuantisedFolder, NamesStatesOfBitsandbytesThatAreWrong) {
       {R"({"quant_type": "nf4", "blocksize": 64, "dtype": "int8"})",
        "dtype is int8; known are float16, bfloat16, float32"},
       {R"({"quant_type": "nf4", "blocksize": 64, "shape": [4]})",
-       "shape is [4]; two sizes above 0 are needed"},
+       "shape is 4; two sizes above 0 are needed"},
       {R"({"quant_type": "nf4", "blocksize": 64, "shape": [2, 64]})",
-       "tensor \"a.weight\" is u8 [32, 1]; u8 [64, 1] is needed"},
+       "tensor \"a.weight\" is u8 32x1; u8 64x1 is needed"},
       {"{", "[quantised_folder] a.weight.quant_state.bitsandbytes__nf4"}};
   for (const auto& [state, message] : refused)
     EXPECT_THAT(error_with(with_state(state), config), HasSubstr(message)) << state;
@@ -160,20 +159,20 @@ TEST(QuantisedFolder, NamesScalesThatDoNotFit) {
   Tensors tensors = {{"a.weight", filled<std::int8_t>({4, 8}, 1)},
                      {"a.weight_scale", filled<float>({3, 1}, 1.F)}};
   EXPECT_THAT(error_with(tensors, config),
-              HasSubstr("tensor \"a.weight_scale\" is [3, 1]; of a weight [4, 8] [1], [4, 1], or"));
+              HasSubstr("tensor \"a.weight_scale\" is 3x1; of a weight 4x8 [1], [4, 1], or"));
   tensors["a.weight"] = filled<std::int8_t>({4}, 1);
-  EXPECT_THAT(error_with(tensors, config), HasSubstr("\"a.weight\" is [4]; a matrix is needed"));
+  EXPECT_THAT(error_with(tensors, config), HasSubstr("\"a.weight\" is 4; a matrix is needed"));
   tensors = {{"a.weight_packed", filled<std::int32_t>({4, 1}, 1)},
              {"a.weight_shape", Tensor::from(std::vector<std::int64_t>{4, 9})},
              {"a.weight_scale", filled<float>({4, 3}, 1.F)}};
   EXPECT_THAT(error_with(tensors, config),
-              HasSubstr("\"a.weight_shape\" is [4, 9]; the words are [4, 1], of 8 weights each"));
+              HasSubstr("\"a.weight_shape\" is [4, 9]; the words are 4x1, of 8 weights each"));
   tensors["a.weight_shape"] = Tensor::from(std::vector<std::int64_t>{4, 8});
   EXPECT_THAT(error_with(tensors, config),
-              HasSubstr("is [4, 3]; [4, groups] is needed, of equally many of the 8 columns"));
+              HasSubstr("is 4x3; [4, groups] is needed, of equally many of the 8 columns"));
   tensors = {{"a_blocks", filled<std::uint8_t>({2, 3}, 1)}};
   EXPECT_THAT(error_with(tensors, R"("quant_method": "mxfp4")"),
-              HasSubstr("\"a_blocks\" is [2, 3]; [experts, out, in / 32, 16] is needed"));
+              HasSubstr("\"a_blocks\" is 2x3; [experts, out, in / 32, 16] is needed"));
 }
 
 TEST(QuantisedFolder, NamesATensorThatIsThereTwice) {
