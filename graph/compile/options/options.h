@@ -107,9 +107,9 @@ struct Options {
   // The most that a compiled function keeps of its values for the gradients in it, as a share of
   // the bytes that they read: 1 keeps all of it, 0 as little as is possible, in steps of a tenth.
   // The other values are computed again where a gradient reads them, the cheapest ones first, by
-  // the same operations: results are the same bits. A smaller share never takes more memory: values
-  // are kept where computing them again would take more than it frees. `checkpoint` holds in any
-  // case.
+  // the same operations and with the same draws; only a sum that is fused otherwise may be added up
+  // in another order. A smaller share never takes more memory: values are kept where computing them
+  // again would take more than it frees. `checkpoint` holds in any case.
   double saved_share = 1;
   // A limit on the memory that a call takes for intermediate values and results (memory()), in
   // bytes; 0: none. The largest share of values that keeps to it is kept for gradients. An Error

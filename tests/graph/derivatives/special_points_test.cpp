@@ -114,6 +114,13 @@ Function value_and_gradients(PointFunction f) {
   };
 }
 
+// Code of GPUs solves equations by loops. Those of a singular matrix have no solution, and which
+// of its infinite elements become NaN depends on the order of operations.
+bool solves_by_loops(Way way) { return way == Way::compiled && default_device() != Device::cpu(); }
+void expect_infinite(const Tensor& got) {
+  for (double number : got.to(f64).to_vector<double>()) EXPECT_FALSE(std::isfinite(number));
+}
+
 void expect_points(Way way) {
   for (const Json& point : reference().at("points")) {
     const std::string text = point.at("expression");
@@ -133,8 +140,13 @@ void expect_points(Way way) {
     ASSERT_FALSE(ours.contains("error"));
     expect_near("the value", got[0], ours.value("output", point.at("output")), 1e-12);
     const Json& gradients = ours.value("gradients", point.at("gradients"));
-    for (std::size_t i = 0; i < gradients.size(); ++i)
-      if (!gradients[i].is_null()) expect_near("a gradient", got[1 + i], gradients[i], 1e-12);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (gradients[i].is_null()) continue;
+      if (solves_by_loops(way) && text == "linalg.slogdet(a)[1]")
+        expect_infinite(got[1 + i]);
+      else
+        expect_near("a gradient", got[1 + i], gradients[i], 1e-12);
+    }
   }
 }
 
