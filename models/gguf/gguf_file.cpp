@@ -35,8 +35,9 @@ class Head {
   }
   std::string text(std::size_t most, const char* what) {
     const auto size = number<std::uint64_t>();
-    expect(size <= most && size <= left(), what, " has ", size, " bytes; at most ", most, ", and ",
-           left(), " that are left, are allowed");
+    expect(size <= most, what, " has ", size, " bytes; at most ", most, " are allowed");
+    expect(size <= left(), "ends within its head: ", what, " has ", size, " bytes, and ", left(),
+           " are left; the file is cut short");
     std::string result(size, '\0');
     take(result.data(), size);
     return result;
