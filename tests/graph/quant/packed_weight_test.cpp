@@ -112,7 +112,7 @@ TEST_P(PackedWeight, HasTheElementsThatTheHostDecodes) {
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], wanted[i]) << i;
 }
 
-// Of many rows the weight is decoded once, into a tensor of its own.
+// For many rows the weight is decoded once, into a tensor of its own.
 TEST_P(PackedWeight, IsDecodedWithinAProductOfFewRows) {
   if (default_device() != Device::cpu()) GTEST_SKIP() << "only the host has these regions";
   const auto packed = quant::packed(GetParam().codes);
