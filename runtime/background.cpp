@@ -1,7 +1,6 @@
 #include "runtime/background.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +13,8 @@
 #include <mutex>
 #include <new>
 #include <thread>
+
+#include "runtime/base/fork_gate.h"
 
 // The program or shared library that this is linked into.
 extern "C" void* __dso_handle;
@@ -38,7 +39,7 @@ constexpr int nice_value = 10;  // Linux has one for each thread
 class Queue {
  public:
   Queue() {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    at_forks({before_fork, after_fork_in_parent, after_fork_in_child});
     std::atexit(end);
   }
 

@@ -1,6 +1,5 @@
 #include "runtime/cpu/parallel.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -15,6 +14,7 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
+#include "runtime/base/fork_gate.h"
 #include "runtime/cpu/thread_pool.h"
 
 namespace tilewright {
@@ -48,7 +48,7 @@ int default_thread_count() {
 class Workers {
  public:
   Workers() {
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    at_forks({before_fork, after_fork_in_parent, after_fork_in_child});
     std::atexit(end);
   }
 

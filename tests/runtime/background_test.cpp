@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/base/fork_gate.h"
+
 namespace tilewright::background_test {
 namespace {
 
@@ -123,6 +125,29 @@ TEST(BackgroundJob, IsOverInAChild) {
   waitpid(child, &status, 0);
   EXPECT_EQ(status, 0);
   EXPECT_FALSE(running.wait(0));
+}
+
+// A fork waits for threads that are inside the library before it takes the lock of the jobs, for
+// which these may be waiting. The other way round each such fork would wait for ten seconds.
+TEST(BackgroundJob, IsBegunAndWaitedForAcrossForks) {
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
+    while (!is_over) {
+      InsideLibrary inside;
+      BackgroundJob job([](const std::stop_token&) {});
+      job.wait(0.001);
+    }
+  });
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < 40; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    ASSERT_GT(child, 0);
+    waitpid(child, nullptr, 0);
+  }
+  is_over = true;
+  other.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
 }
 
 }  // namespace
