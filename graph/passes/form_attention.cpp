@@ -92,21 +92,21 @@ class Matcher {
     return id;
   }
 
-  // The softmax that these weights are, and whether a row that sees nothing is 0.
+  // The scores of the softmax that these weights are, and whether a row that sees nothing is 0.
   struct Weights {
-    NodeId softmax;
+    NodeId scores;
     bool zero_unseen;
   };
   std::optional<Weights> weights(NodeId id) const {
     id = plain(id);
     if (uses_[id] != 1) return std::nullopt;
-    if (is_softmax(id)) return Weights{id, false};
+    if (is_softmax(id)) return Weights{operand(id, 0), false};
     if (node(id).op != Op::where || number_of(operand(id, 1)) != 0.0) return std::nullopt;
     const NodeId softmax = plain(operand(id, 2));
-    if (!is_softmax(softmax) || uses_[softmax] != 1 ||
-        !is_unseen(operand(id, 0), operand(softmax, 0)))
-      return std::nullopt;
-    return Weights{softmax, true};
+    if (!is_softmax(softmax) || uses_[softmax] != 1) return std::nullopt;
+    const NodeId scores = without_unseen(operand(softmax, 0));
+    if (!is_unseen(operand(id, 0), scores)) return std::nullopt;
+    return Weights{scores, true};
   }
 
   // Scores with what is made of them; `uses` is how many nodes of the pattern read them.
@@ -215,6 +215,13 @@ class Matcher {
     }
     return false;
   }
+  // The scores that are 0 in rows that see nothing, which gives the softmax a derivative there.
+  NodeId without_unseen(NodeId id) const {
+    const bool is_chosen = node(id).op == Op::where && uses_[id] == 1 &&
+                           number_of(operand(id, 1)) == 0.0 &&
+                           is_unseen(operand(id, 0), operand(id, 2));
+    return is_chosen ? operand(id, 2) : id;
+  }
   // Whether it says of each row of these scores that all are minus infinity.
   bool is_unseen(NodeId id, NodeId scores) const {
     while (node(id).op == Op::expand || node(id).op == Op::reshape) id = operand(id, 0);
@@ -252,7 +259,7 @@ class Former {
     const Node& node = matcher_.node(id_);
     const auto weights = matcher_.weights(node.operands[0]);
     if (!weights) return std::nullopt;
-    const NodeId scored = matcher_.operand(weights->softmax, 0);
+    const NodeId scored = weights->scores;
     const int uses = weights->zero_unseen ? 2 : 1;
     auto found = matcher_.scores(scored, uses);
     std::optional<ScoreFunction> function;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "graph/differentiating/differentiate.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "graph/functions/pointwise/gamma.h"
 #include "graph/functions/pointwise/special.h"
@@ -92,6 +93,10 @@ TEST(ComposedFunctions, InstancesMoveWhatWasLearned) {
   const float none = -std::numeric_limits<float>::infinity();
   EXPECT_EQ(safe_softmax(floats({none, none, 0, 0}, {2, 2}), 1).to_vector<float>(),
             (Floats{0, 0, 0.5F, 0.5F}));
+  // A row that sees nothing has no slope; softmax's own derivative there is NaN.
+  auto first = [](const Tensor& x) { return sum(safe_softmax(x, 1).select(1, 0)); };
+  EXPECT_EQ(grad(first)(floats({none, none, 0, 0}, {2, 2})).to_vector<float>(),
+            (Floats{0, 0, 0.25F, -0.25F}));
 }
 
 TEST(ComposedFunctions, DrawsFollowTheirDistributions) {

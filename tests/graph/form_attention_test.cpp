@@ -9,6 +9,7 @@
 #include <set>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/reducing/norms.h"
 #include "graph/functions/reducing/reductions.h"
 #include "graph/ir/evaluate.h"
 #include "graph/ir/text.h"
@@ -78,8 +79,9 @@ class Writing {
         default: scores = chosen(scores, input(DType::boolean, some_of_scores()));
       }
     }
-    Tensor weights = softmax(scores, -1);
-    switch (below(3)) {
+    const std::int64_t unseen = below(4);
+    Tensor weights = unseen == 2 ? safe_softmax(scores, -1) : softmax(scores, -1);
+    switch (unseen) {
       case 0: weights = where(all(scores == none, {-1}, true), 0.0, weights); break;
       case 1:
         weights = where(logical_not(any(logical_not(scores == none), {-1}, true)), 0.0, weights);

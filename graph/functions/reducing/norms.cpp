@@ -472,7 +472,9 @@ Tensor weight_norm(const TensorOperand& v, const Tensor& g, int axis) {
 }
 Tensor safe_softmax(const TensorOperand& x, int axis) {
   constexpr double none = -std::numeric_limits<double>::infinity();
-  return where(all({x == none, x.where}, {axis}, true), 0.0, softmax(x, axis));
+  // Such rows are replaced before the softmax as well, whose derivative would be NaN.
+  const Tensor is_masked = all({x == none, x.where}, {axis}, true);
+  return where(is_masked, 0.0, softmax({where({is_masked, x.where}, 0.0, x), x.where}, axis));
 }
 
 }  // namespace tilewright
