@@ -28,7 +28,7 @@ struct Gate {
 };
 Gate gate;
 
-// Of the library's threads and queues, in the order of their registration. Never removed.
+// Those of threads and queues, in the order of their registration. Never removed.
 constexpr std::size_t most_handlers = 8;
 std::array<ForkHandlers, most_handlers> handlers;
 std::atomic<std::size_t> handler_count{0};

@@ -46,9 +46,9 @@ class InsideLibrary {
   static thread_local constinit int depth_;
 };
 
-// What a part of the library does around a fork, on the thread that forks. It takes its locks once
-// no other thread is inside: before that, a thread inside may wait for such a lock, and the fork
-// for that thread. Each is registered once, for ever.
+// The work of a part of the library around a fork, on the thread that forks. It takes its locks
+// once no other thread is inside: before that, a thread inside may wait for such a lock, and the
+// fork for that thread. Each is registered once, for ever.
 struct ForkHandlers {
   void (*before)();
   void (*after_in_parent)();
