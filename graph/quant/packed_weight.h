@@ -1,8 +1,9 @@
 // A quantised weight in memory, a few bits for each element, and products with it.
 //
-// `packed_linear` decodes it by pointwise operations, which fuse into the loading of the product:
-// the weight is never in memory in another form. A pair of codes of 4 bits lies in a byte, 32
-// neighbours of a row in 16 bytes (weight_packing.h); longer codes take a byte each.
+// `packed_linear` decodes it by pointwise operations, which fuse into the loading of a product of
+// few rows; for many rows, on the host, the weight is decoded into memory for the time of the
+// product. A pair of codes of 4 bits lies in a byte, 32 neighbours of a row in 16 bytes
+// (weight_packing.h); longer codes take a byte each.
 #pragma once
 
 #include <optional>
