@@ -23,7 +23,7 @@ struct Point {
   float below, above;  // its neighbours
 };
 
-// Of 2^14 draws the share of those that round upwards is within 5 deviations of the expected one.
+// The share of 2^14 draws that round upwards is within 5 deviations of the expected one.
 void expect_shares(const std::vector<Point>& points, DType dtype) {
   constexpr std::int64_t draws = 1 << 14;
   const Generator generator(7);
