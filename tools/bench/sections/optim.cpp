@@ -1,6 +1,7 @@
 // The section optim: one step of AdamW on all parameters of a model, as one compiled function that
 // writes parameters and moments in place.
 #include <deque>
+#include <functional>
 
 #include "models/optimizers/rules/adam.h"
 #include "tools/bench/adamw.h"
@@ -11,6 +12,24 @@
 
 namespace tilewright::tools {
 namespace {
+
+// A step on parameters of these shapes: beside peers and the limit of copying on a host.
+nlohmann::json timed_step(const std::function<void()>& action, double bytes,
+                          const std::vector<Shape>& shapes, const BenchSettings& settings) {
+  nlohmann::json row;
+  if (is_host(settings)) {
+    nlohmann::json question = {{"op", "adamw"}, {"shapes", nlohmann::json::array()}};
+    for (const Shape& shape : shapes)
+      question["shapes"].push_back(std::vector(shape.begin(), shape.end()));
+    time_beside(row,
+                {.ours = action, .work = bytes, .question = question, .limit = HostLimit::copy},
+                settings);
+  } else {
+    const Timing time = device_times(settings.device, {action}, settings.rounds).front();
+    row = {{"seconds", time.median}, {"least", time.least}, {"p90", time.p90}};
+  }
+  return row;
+}
 
 using State = AdamwState;
 
@@ -49,18 +68,7 @@ nlohmann::json measure(const std::vector<Shape>& shapes, const BenchSettings& se
                            relative_error(states.back().second, expected.second)});
   double bytes = 28 * elements;  // reads p, g, m, v; writes p, m, v
   auto action = [&] { step(corrections); };
-  nlohmann::json row;
-  if (is_host(settings)) {
-    nlohmann::json question = {{"op", "adamw"}, {"shapes", nlohmann::json::array()}};
-    for (const Shape& shape : shapes)
-      question["shapes"].push_back(std::vector(shape.begin(), shape.end()));
-    time_beside(row,
-                {.ours = action, .work = bytes, .question = question, .limit = HostLimit::copy},
-                settings);
-  } else {
-    Timing time = device_times(settings.device, {action}, settings.rounds).front();
-    row = {{"seconds", time.median}, {"least", time.least}, {"p90", time.p90}};
-  }
+  nlohmann::json row = timed_step(action, bytes, shapes, settings);
   row.update({{"bytes", bytes},
               {"rate", bytes / 1e9 / row["seconds"].get<double>()},
               {"unit", "GB/s"},
@@ -97,18 +105,7 @@ nlohmann::json measure_optimizer(const std::vector<Shape>& shapes, const BenchSe
   settings.device.synchronize();
   const double first_call_s = now_s() - start, bytes = 28 * elements;
   auto action = [&] { step(one); };
-  nlohmann::json row;
-  if (is_host(settings)) {
-    nlohmann::json question = {{"op", "adamw"}, {"shapes", nlohmann::json::array()}};
-    for (const Shape& shape : shapes)
-      question["shapes"].push_back(std::vector(shape.begin(), shape.end()));
-    time_beside(row,
-                {.ours = action, .work = bytes, .question = question, .limit = HostLimit::copy},
-                settings);
-  } else {
-    const Timing time = device_times(settings.device, {action}, settings.rounds).front();
-    row = {{"seconds", time.median}, {"least", time.least}, {"p90", time.p90}};
-  }
+  nlohmann::json row = timed_step(action, bytes, shapes, settings);
   row.update({{"tensors", shapes.size()},
               {"bytes", bytes},
               {"rate", bytes / 1e9 / row["seconds"].get<double>()},
