@@ -38,15 +38,7 @@ TEST_P(PublishedAdapter, GivesTheLogitsAndTheIdsOfPeft) {
   auto model = load_model(testing::models_root() / expected.at("base").get<std::string>());
   load_adapter(*model, folder, {.merge = merge});
   GreedyReader text(std::move(model), {.fullgraph = true});
-  double worst = 0;
-  for (const json& example : testing::cases_of(folder)) {
-    const testing::Comparison found = testing::compare(text, example);
-    EXPECT_LE(found.distance, 1e-4) << example["prompt"];
-    EXPECT_EQ(found.ids, example["ids"].get<Ids>())
-        << example["prompt"] << ", smallest lead " << example["smallest_lead"];
-    worst = std::max(worst, found.distance);
-  }
-  testing::report(folder, "distance of logits", worst);
+  testing::expect_cases(text, folder);
 }
 
 TEST(PublishedAdapters, AreThere) {

@@ -1,6 +1,8 @@
 // Small models in published forms for tests: which there are, and a reader of greedy texts.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -126,6 +128,19 @@ inline Comparison compare(GreedyReader& text, const nlohmann::json& example) {
   while (result.ids.size() < example["ids"].size())
     result.ids.push_back(best(text.append(result.ids.back())));
   return result;
+}
+
+// The reader gives the logits and the ids that stand beside the model, for all of its prompts.
+inline void expect_cases(GreedyReader& text, const std::filesystem::path& folder) {
+  double worst = 0;
+  for (const nlohmann::json& example : cases_of(folder)) {
+    const Comparison found = compare(text, example);
+    EXPECT_LE(found.distance, 1e-4) << example["prompt"];
+    EXPECT_EQ(found.ids, example["ids"].get<Ids>())
+        << example["prompt"] << ", smallest lead " << example["smallest_lead"];
+    worst = std::max(worst, found.distance);
+  }
+  report(folder, "distance of logits", worst);
 }
 
 }  // namespace tilewright::testing

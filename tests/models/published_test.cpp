@@ -78,15 +78,7 @@ TEST_P(PublishedModel, CutsPromptsAsItsTokenizerDoes) {
 TEST_P(PublishedModel, GivesTheLogitsAndTheIdsOfTransformers) {
   const auto& folder = GetParam();
   GreedyReader text(testing::load_published(folder), {.fullgraph = true});
-  double worst = 0;
-  for (const json& example : testing::cases_of(folder)) {
-    const testing::Comparison found = testing::compare(text, example);
-    EXPECT_LE(found.distance, 1e-4) << example["prompt"];
-    EXPECT_EQ(found.ids, example["ids"].get<Ids>())
-        << example["prompt"] << ", smallest lead " << example["smallest_lead"];
-    worst = std::max(worst, found.distance);
-  }
-  testing::report(folder, "distance of logits", worst);
+  testing::expect_cases(text, folder);
 }
 
 TEST(PublishedModels, AreThere) {
