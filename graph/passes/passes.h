@@ -35,7 +35,7 @@ Graph common_subexpressions(const Graph& graph);
 // Numbers that follow from places alone are computed by each gather of single elements by them.
 Graph repeat_numbers(const Graph& graph);
 // Nodes that no output and no mutation needs go; inputs stay, and what one of several results
-// needs.
+// needs. A scan stacks no result that nothing reads.
 Graph dead_code(const Graph& graph);
 
 }  // namespace tilewright::graph

@@ -62,6 +62,10 @@ class Rewriter {
     to_.nodes.push_back(std::move(node));
     return static_cast<NodeId>(to_.nodes.size() - 1);
   }
+  // Which result of its operand a projection of the new graph reads.
+  void set_index(NodeId projection, std::int64_t index) {
+    to_.nodes[projection].attributes.index = index;
+  }
   Graph finish() {
     for (NodeId id : from_.inputs) to_.inputs.push_back(at(id));
     for (NodeId id : from_.outputs) to_.outputs.push_back(at(id));
