@@ -47,6 +47,8 @@ class ReverseSweep {
   Graph run(const GradientRequest& request) {
     for (std::size_t i : request.inputs) active_[body_.inputs[i]] = true;
     for (NodeId id = 0; id < body_.nodes.size(); ++id) copy(id);
+    // A loop's inputs need not be in the order of their nodes.
+    std::ranges::transform(body_.inputs, to_.inputs.begin(), [&](NodeId id) { return ids_[id]; });
     for (std::size_t i : request.outputs) {
       const NodeId output = body_.outputs[i];
       const Node& node = body_.node(output);
@@ -98,10 +100,10 @@ class ReverseSweep {
     std::vector<NodeId> operands;
     for (NodeId operand : node.operands) operands.push_back(ids_[operand]);
     if (is_gone_back && node.op == Op::scan)
-      return builder_.append(Op::scan, std::move(operands), with_saved_states(node.attributes));
+      return builder_.append(Op::scan, std::move(operands), with_saved_values(node.attributes));
     if (is_gone_back && node.op == Op::while_loop)
       if (auto scan = as_scan(body_, node))
-        return builder_.append(Op::scan, std::move(operands), with_saved_states(*scan));
+        return builder_.append(Op::scan, std::move(operands), with_saved_values(*scan));
     return append_like(builder_, node, std::move(operands));
   }
 

@@ -13,6 +13,16 @@ void Differential::raise(std::string_view reason) const {
   raise_error(concat("[derivative] ", word_of(node.origin), " at ", At{node.where}, " ", reason));
 }
 
+std::vector<Term> appended(Op op, const std::vector<Term>& operands, const Attributes& attributes) {
+  GraphBuilder& builder = *operands[0].builder;
+  std::vector<NodeId> ids;
+  for (const Term& operand : operands) ids.push_back(operand.id);
+  std::vector<Term> results;
+  for (NodeId id : builder.results_of(builder.append(op, std::move(ids), attributes)))
+    results.push_back({&builder, id});
+  return results;
+}
+
 Cotangents by_nodes(const Differential& d, const AppendNodes& append) {
   Graph formula;
   GraphBuilder builder(formula);

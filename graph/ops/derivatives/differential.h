@@ -59,8 +59,11 @@ struct Differential {
 // Appends the nodes of `graph` with these for its inputs; gives its outputs.
 std::vector<Term> spliced(const Graph& graph, GraphBuilder& builder,
                           const std::vector<Term>& inputs);
-// A scan that gives its carried values before each turn as its last results; its rule needs them.
-Attributes with_saved_states(const Attributes& scan);
+// Appends a node of these operands, of which there is one at least; gives all of its results.
+std::vector<Term> appended(Op op, const std::vector<Term>& operands, const Attributes& attributes);
+// A scan whose last results are its carried values before each turn and the products that each turn
+// forms; its rule needs them.
+Attributes with_saved_values(const Attributes& scan);
 
 // Differentiates `formula` in place of the node: its inputs are the node's operands, its outputs
 // the node's results.
