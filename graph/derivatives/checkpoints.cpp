@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "graph/custom/definition.h"
+#include "graph/derivatives/recorded_loops.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/splice.h"
 
@@ -48,7 +49,8 @@ class CheckpointInliner {
 
   std::vector<NodeId> call(const Node& node, const std::vector<NodeId>& operands) {
     const auto count = [&] { return static_cast<NodeId>(result_.graph.nodes.size()); };
-    const Graph function = expand_gradients(*node.attributes.custom->recomputed(target_), target_);
+    const Graph function = with_recorded_loops(
+        expand_gradients(*node.attributes.custom->recomputed(target_), target_), target_);
     const NodeId begin = count();
     std::vector<NodeId> outputs = add(function, operands);
     if (count() > begin) result_.segments.push_back({begin, count()});

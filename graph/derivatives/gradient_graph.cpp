@@ -10,6 +10,7 @@
 #include "graph/derivatives/bounded_loops.h"
 #include "graph/derivatives/checkpoints.h"
 #include "graph/derivatives/joined_slices.h"
+#include "graph/derivatives/recorded_loops.h"
 #include "graph/ops/derivatives/differential.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/splice.h"
@@ -214,7 +215,8 @@ class ReverseSweep {
 // Gradients within the body are expanded first: composites in them have rules.
 Graph gradient_graph(const Graph& body, const GradientRequest& request, const dsl::Target& target) {
   const CapturesForDerivatives captures;
-  const CheckpointedGraph expanded = with_checkpoints(expand_gradients(body, target), target);
+  const CheckpointedGraph expanded =
+      with_checkpoints(with_recorded_loops(expand_gradients(body, target), target), target);
   return ReverseSweep(expanded, target).run(request);
 }
 
