@@ -23,7 +23,7 @@ set(left_out
   "^graph/tune/plan_lock\\."            # choices as a file
   "^(runtime/package|graph/compile/packages)/" # plans as files
   "^runtime/(trace|nvtx)\\."            # what profilers hear
-  "^runtime/(cache_folder|kept/entry_store)\\." # where things are kept
+  "^runtime/(cache_folder|kept/entry_(store|turn))\\." # where things are kept
   "^runtime/base/(env|error)\\."         # settings, messages
   "^runtime/files/atomic_file\\."        # how files are written
 )

@@ -57,12 +57,12 @@ class KernelTable {
       auto start = std::chrono::steady_clock::now();
       const double ran = processor_seconds();
       std::shared_ptr<const Artifact> loaded;
+      std::optional<EntryTurn> turn;
       if (!target.is_gpu()) {
-        loaded = kept_kernel(identity);
-        if (!loaded && tier == CodeTier::quick && has_quick_code(function, target) &&
-            runs_all_passes_unseen()) {
-          identity.tier = CodeTier::quick;
-          loaded = kept_kernel(identity);
+        loaded = kept_kernel_of_either(identity, tier);
+        if (!loaded) {
+          turn.emplace(object_turn(identity));
+          loaded = kept_kernel_of_either(identity, tier);
         }
         if (!loaded) log_missing_object(identity);
       }
@@ -156,6 +156,19 @@ class KernelTable {
                            return nullptr;
                          }
                        });
+  }
+
+  // Where quick code is asked for and possible, and there is no full code, the identity is that of
+  // quick code then.
+  static std::shared_ptr<const Artifact> kept_kernel_of_either(ObjectIdentity& identity,
+                                                               CodeTier tier) {
+    identity.tier = CodeTier::full;
+    std::shared_ptr<const Artifact> kept = kept_kernel(identity);
+    if (kept || tier != CodeTier::quick || !has_quick_code(identity.function, identity.target) ||
+        !runs_all_passes_unseen())
+      return kept;
+    identity.tier = CodeTier::quick;
+    return kept_kernel(identity);
   }
 
   // Quick code where it can be, as the identity says then.

@@ -25,26 +25,41 @@ struct Waiting {
   bool is_over = false;
 
   // Once; a second thread waits for the first.
-  void finish() {
+  void finish(Ground ground) {
+    // In the background the turn is waited for outside of the library, where no fork waits for it.
+    std::optional<EntryTurn> turn;
+    if (ground == Ground::back) turn.emplace(object_turn(identity(), ground));
     InsideLibrary inside;
     std::lock_guard lock(mutex);
     if (is_over) return;
     is_over = true;
-    if (const std::shared_ptr<Artifact> owned = kernel.lock()) give_code(*owned);
+    const std::shared_ptr<Artifact> owned = kernel.lock();
+    if (!owned) return;
+    if (!turn) turn.emplace(object_turn(identity(), ground));
+    give_code(*owned);
   }
 
  private:
-  void give_code(Artifact& owned) const {
-    const Hash program = ir::content_hash(function);
+  ObjectIdentity identity() const { return {function, ir::content_hash(function), target}; }
+
+  // Another process may have generated it meanwhile.
+  HostObject full_object() const {
+    const ObjectIdentity full = identity();
+    if (std::optional<HostObject> kept = kept_object(full)) return *std::move(kept);
     ir::Function passed = function;
+    run_passes(passed, {.target = target});
+    HostObject object = generate_host_object(passed, target);
+    keep_object(full, object);
+    forget_object({function, full.program, target, false, CodeTier::quick});
+    return object;
+  }
+
+  void give_code(Artifact& owned) const {
     TraceSpan span("compile", function.name + " (full)");
     while_doing({"compile", "compiling kernel", function.name}, [&] {
-      run_passes(passed, {.target = target});
-      const HostObject object = generate_host_object(passed, target);
+      const HostObject object = full_object();
       check(object.scratch_bytes == owned.scratch_bytes, "quick and full code differ in scratch");
-      keep_object({function, program, target}, object);
-      forget_object({function, program, target, false, CodeTier::quick});
-      const std::shared_ptr<const Artifact> full = load_host_object(passed, object);
+      const std::shared_ptr<const Artifact> full = load_host_object(function, object);
       owned.full_code = full->code;
       owned.host.store(full->host.load());
     });
@@ -74,13 +89,13 @@ class WaitingList {
   }
 
   void finish_all() {
-    while (const std::shared_ptr<Waiting> next = first()) finish(next);
+    while (const std::shared_ptr<Waiting> next = first()) finish(next, Ground::fore);
   }
 
   void finish(const Artifact& kernel) {
     const std::shared_ptr<Waiting> found = find(kernel);
     if (!found) return;
-    found->finish();
+    found->finish(Ground::fore);
     remove(found);
   }
 
@@ -98,9 +113,9 @@ class WaitingList {
 
  private:
   // A kernel whose code cannot be generated, for want of memory, keeps what it has.
-  void finish(const std::shared_ptr<Waiting>& kernel) {
+  void finish(const std::shared_ptr<Waiting>& kernel, Ground ground) {
     try {
-      kernel->finish();
+      kernel->finish(ground);
     } catch (const std::exception&) {
     }
     remove(kernel);
@@ -125,7 +140,7 @@ class WaitingList {
         if (!is_running_) return;
         next = waiting_.front();
       }
-      finish(next);
+      finish(next, Ground::back);
     }
   }
 

@@ -70,6 +70,13 @@ std::optional<HostObject> kept_object(const ObjectIdentity& identity) {
   return object;
 }
 
+EntryTurn object_turn(const ObjectIdentity& identity, Ground ground) {
+  if (!runs_all_passes_unseen()) return EntryTurn({});
+  EntryKey key = entry_key(identity);
+  if (ground == Ground::back) key.add("turn", "in the background");
+  return host_objects.turn(key);
+}
+
 void keep_object(const ObjectIdentity& identity, const HostObject& object) {
   if (!runs_all_passes_unseen()) return;
   std::vector<char> entry(sizeof object.scratch_bytes + object.bytes.size());

@@ -10,6 +10,7 @@
 #include "dsl/codegen/host/codegen.h"
 #include "runtime/base/hash.h"
 #include "runtime/kept/entry_key.h"
+#include "runtime/kept/entry_turn.h"
 
 namespace tilewright::dsl {
 
@@ -26,6 +27,10 @@ struct ObjectIdentity {
 bool runs_all_passes_unseen();
 // Nothing where there is none, or where nothing may be kept. Thread safe.
 std::optional<HostObject> kept_object(const ObjectIdentity& identity);
+// Waits while another process generates the object: ask for it again then. Threads in the
+// background wait only for each other: nobody should have to wait for a thread of low priority.
+enum class Ground : std::uint8_t { fore, back };
+EntryTurn object_turn(const ObjectIdentity& identity, Ground ground = Ground::fore);
 // Where misses are logged, prints how the nearest entry of the same program differs.
 void log_missing_object(const ObjectIdentity& identity);
 void keep_object(const ObjectIdentity& identity, const HostObject& object);

@@ -103,6 +103,14 @@ std::vector<File> files_of(const fs::path& folder, std::string_view extension,
   return files;
 }
 
+// Files of killed writers, and turns that ended so. No turn lasts an hour.
+void remove_left_by_killed(const fs::path& folder) {
+  remove_abandoned(folder, {});
+  const auto now = fs::file_time_type::clock::now();
+  for (const File& file : files_of(folder, EntryTurn::extension))
+    if (now - file.time > std::chrono::hours(1)) ::unlink(file.path.c_str());
+}
+
 // Removes those that were used least recently until the others take at most this many bytes.
 void remove_least_used(std::vector<File> files, std::int64_t most_bytes) {
   std::int64_t all = 0;
@@ -217,10 +225,16 @@ void EntryStore::forget(const EntryKey& key) const {
   if (fs::path path = path_of(key.hash()); !path.empty()) ::unlink(path.c_str());
 }
 
+EntryTurn EntryStore::turn(const EntryKey& key) const {
+  fs::path path = path_of(key.hash());
+  if (!path.empty()) path.replace_extension(EntryTurn::extension);
+  return EntryTurn(std::move(path));
+}
+
 void EntryStore::tidy(std::int64_t most_bytes) const {
   const fs::path folder = cache_folder(folder_);
   if (folder.empty()) return;
-  remove_abandoned(folder, {});
+  remove_left_by_killed(folder);
   remove_least_used(files_of(folder, extension_), most_bytes);
 }
 
@@ -229,7 +243,7 @@ void EntryStore::tidy_a_share(const Hash& key) const {
   const fs::path folder = cache_folder(folder_);
   if (folder.empty()) return;
   const std::size_t share = key.low / bytes_for_each_tidying % shares.size();
-  if (share == 0) remove_abandoned(folder, {});
+  if (share == 0) remove_left_by_killed(folder);
   remove_least_used(files_of(folder, extension_, shares.substr(share, 1)),
                     most_kept_bytes / static_cast<std::int64_t>(shares.size()));
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "runtime/kept/entry_key.h"
+#include "runtime/kept/entry_turn.h"
 
 namespace tilewright {
 
@@ -45,6 +46,9 @@ class EntryStore {
   // Where the file cannot be written, nothing is kept. Some calls also tidy up.
   void keep(const EntryKey& key, std::string_view label, std::span<const char> content) const;
   void forget(const EntryKey& key) const;
+  // Waits while another process, or thread, makes this entry: look for it again then, and make it
+  // if it is still missing.
+  EntryTurn turn(const EntryKey& key) const;
   // Keeps the bytes of an entry's file, which another folder had.
   enum class Kept : std::uint8_t { yes, damaged, not_written };
   Kept keep_file(std::span<const char> file) const;
