@@ -23,6 +23,7 @@ NodeUses::NodeUses(const Graph& graph)
   find_scattered(graph);
   find_wholes(graph);
   find_in_place(graph);
+  find_loops(graph);
 }
 
 void NodeUses::find_last_uses(const Graph& graph) {
@@ -64,6 +65,25 @@ void NodeUses::find_in_place(const Graph& graph) {
     }
     if (!legal) continue;
     for (NodeId link : chain) in_place_[link] = true;
+  }
+}
+
+// Inputs that a scan carries and that are to hold what it leaves, if nothing else reads them from
+// its first turn on.
+void NodeUses::find_loops(const Graph& graph) {
+  for (const Mutation& m : graph.mutations) {
+    const Node& value = graph.node(m.value);
+    const bool is_first = value.op != Op::result;
+    const NodeId loop = is_first ? m.value : value.operands[0];
+    const Node& scan = graph.node(loop);
+    const auto number = static_cast<std::size_t>(is_first ? 0 : value.attributes.index);
+    if (scan.op != Op::scan || std::cmp_greater_equal(number, scan.attributes.carried)) continue;
+    bool legal = scan.operands[number] == m.input && last_use_[m.input] <= loop;
+    for (std::size_t i = 0; i < scan.operands.size(); ++i)
+      legal = legal && (i == number || !is_read_as_written(graph, scan.operands[i], m.input));
+    if (!legal) continue;
+    in_place_[m.value] = true;
+    updated_.emplace(loop, number);
   }
 }
 

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "graph/ir/ir.h"
@@ -21,14 +23,20 @@ class NodeUses {
   // For a cat: the first one that it is a part of, if all its users are cats and slices; it may
   // then lie in that one's memory from the beginning.
   std::optional<NodeId> whole_of(NodeId cat) const { return whole_[cat]; }
-  // A scatter that writes the memory of a mutated input directly; its value is that memory.
+  // A scatter or a loop's result that is written to the memory of a mutated input directly; its
+  // value is that memory.
   bool is_in_place(NodeId id) const { return in_place_[id]; }
+  // True if this value that a loop carries may lie in its operand, a mutated input, all the time.
+  bool is_updated_by_loop(NodeId loop, std::size_t carried) const {
+    return updated_.contains({loop, carried});
+  }
   bool is_mutated(NodeId input) const { return mutation_[input].has_value(); }
   NodeId mutation_of(NodeId input) const { return *mutation_[input]; }
 
  private:
   void find_last_uses(const Graph& graph);
   void find_in_place(const Graph& graph);
+  void find_loops(const Graph& graph);
   void find_scattered(const Graph& graph);
   void find_wholes(const Graph& graph);
   // True if a scatter into the input's memory would read the value there while it writes.
@@ -40,6 +48,7 @@ class NodeUses {
   std::vector<bool> in_place_, only_scattered_;
   std::vector<std::optional<NodeId>> mutation_;  // of inputs: the value that is left in them
   std::vector<std::optional<NodeId>> whole_;     // of cats
+  std::set<std::pair<NodeId, std::size_t>> updated_;
 };
 
 }  // namespace tilewright::graph

@@ -92,9 +92,8 @@ struct Task {
   }
   // True if it changes a part of its place, where others write all of it.
   bool is_update() const {
-    return kind == TaskKind::scatter ||
-           (is_opaque() && !operands.empty() && !operands[0].number &&
-            operands[0].storage == storage);
+    return kind == TaskKind::scatter || (is_opaque() && !operands.empty() && !operands[0].number &&
+                                         operands[0].storage == storage);
   }
   std::int64_t count() const { return element_count(shape); }
   std::int64_t bytes() const { return count() * size_bytes(dtype); }
@@ -121,7 +120,8 @@ struct TaskList {
   }
 };
 
-// Raises `InternalError` for composite ops.
-TaskList make_tasks(const Graph& graph);
+// `gives_written_inputs`: an output that an input is to hold when the call is over is that input's
+// memory; otherwise it has memory of its own. Raises `InternalError` for composite ops.
+TaskList make_tasks(const Graph& graph, bool gives_written_inputs = false);
 
 }  // namespace tilewright::graph

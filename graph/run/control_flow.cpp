@@ -25,6 +25,7 @@ PlanOptions options_of_body(const PlanOptions& around, Op op, std::source_locati
   options.tune.reset();
   options.choices.reset();
   options.inputs.clear();
+  options.gives_written_inputs = true;
   options.title = concat(options.title, " inside ", info(op).name);
   return options;
 }
@@ -57,10 +58,14 @@ std::vector<InputMemory> inputs_of(const TaskList& list, const Task& task,
   return result;
 }
 
-// The body reads what is the same in each turn where it lies.
-Graph with_strides(const Graph& body, const Task& task, const ControlFlow& control,
-                   std::size_t first) {
+// The body reads what is the same in each turn where it lies, and writes carried values that the
+// loop updates in place.
+Graph with_memory(const Graph& body, const Task& task, const ControlFlow& control,
+                  std::size_t first) {
   Graph result = body;
+  for (std::size_t i = 0; std::cmp_less(i, control.carried); ++i)
+    if (is_updated_in_place(control, i))
+      result.mutations.push_back({body.inputs[i], body.outputs[i]});
   result.input_strides.resize(result.inputs.size());
   for (auto i = static_cast<std::size_t>(control.carried + control.sliced);
        i < task.operands.size(); ++i)
@@ -124,7 +129,7 @@ ControlFlowCall control_flow_call(const TaskList& list, const Region& region,
   ControlFlowCall result;
   std::vector<std::shared_ptr<const Plan>> plans;
   for (std::size_t i = 0; i < task.attributes.bodies.size(); ++i) {
-    const Graph graph = with_strides(task.attributes.bodies[i], task, *control, first);
+    const Graph graph = with_memory(task.attributes.bodies[i], task, *control, first);
     plans.push_back(make_plan(run_passes(graph, {.target = options.device.target()}), body));
     control->bodies.push_back(
         body_of(*plans.back(), graph.input_strides, task, first, storages.size(), result.packed));

@@ -58,6 +58,9 @@ struct PlanOptions {
   std::optional<TunedChoices> choices = {};
   // As Graph::inputs, of which those beyond the list have what InputMemory says by default.
   std::vector<InputMemory> inputs = {};
+  // An output that an input is to hold when the call is over is that input's memory, as in a body
+  // of a loop that updates what it carries. Otherwise each output has memory of its own.
+  bool gives_written_inputs = false;
   std::shared_ptr<PlanLock> lock = nullptr;  // choices to keep to, or to write down
   std::string title = {};                    // of the plan there
 };

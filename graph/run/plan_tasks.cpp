@@ -21,7 +21,7 @@ constexpr bool verifies = true;
 }  // namespace
 
 FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
-  FusedTasks result{make_tasks(graph), {}};
+  FusedTasks result{make_tasks(graph, options.gives_written_inputs), {}};
   const bool is_gpu = options.device.target().is_gpu();
   if (options.matmul_precision == MatmulPrecision::high) {
     if (is_gpu) result.list.f32_products = ir::InputPrecision::tf32;

@@ -102,10 +102,11 @@ std::int64_t arena_bytes(const ControlFlow& control) {
   return aligned(most);
 }
 
-std::int64_t carried_bytes(const ControlFlow& control) {
+// Of carried values, in as many places.
+std::int64_t carried_bytes(const ControlFlow& control, std::int64_t places) {
   std::int64_t bytes = 0;
-  for (std::int64_t i = 0; i < control.carried; ++i)
-    bytes += 2 * aligned(control.operands[static_cast<std::size_t>(i)].bytes);
+  for (std::size_t i = 0; std::cmp_less(i, control.carried); ++i)
+    if (!is_updated_in_place(control, i)) bytes += places * aligned(control.operands[i].bytes);
   return bytes;
 }
 // One slice of each result behind the carried ones.
@@ -193,12 +194,22 @@ void run_while(const ControlFlow& control, const Argument* arguments) {
          control.results[i].bytes);
 }
 
+// The second place of each carried value that is not updated in place: the first is the result's,
+// where the last turn writes it.
+std::vector<Address> second_places(const ControlFlow& control, CallMemory& memory) {
+  std::vector<Address> places;
+  for (std::size_t i = 0; std::cmp_less(i, control.carried); ++i)
+    places.push_back(is_updated_in_place(control, i) ? nullptr
+                                                     : memory.take(control.operands[i].bytes));
+  return places;
+}
+
 // A slice that does not begin where programs may write is written beside and copied.
 void run_scan(const ControlFlow& control, const Argument* arguments) {
   BodyRunner body(control.bodies[0]);
   const auto count = static_cast<std::size_t>(control.carried);
   CallMemory memory(control);
-  Carried carried = carried_in(control, memory);
+  const std::vector<Address> second = second_places(control, memory);
   Address arena = memory.take(arena_bytes(control));
   std::vector<Address> beside(control.results.size());
   for (std::size_t i = count; i < beside.size(); ++i) beside[i] = memory.take(body.bytes(i));
@@ -211,10 +222,10 @@ void run_scan(const ControlFlow& control, const Argument* arguments) {
     const std::int64_t at = control.descending ? control.turns - 1 - turn : turn;
     for (std::size_t i = count; i < count + static_cast<std::size_t>(control.sliced); ++i)
       inputs[i] = first[i] + at * (control.operands[i].bytes / control.turns);
-    const bool is_last = turn == control.turns - 1;
+    const bool is_first_place = (control.turns - 1 - turn) % 2 == 0;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       if (i < count)
-        outputs[i] = is_last ? results[i] : carried.next[i];
+        outputs[i] = is_first_place || second[i] == nullptr ? results[i] : second[i];
       else
         outputs[i] =
             body.bytes(i) % value_alignment == 0 ? results[i] + at * body.bytes(i) : beside[i];
@@ -223,19 +234,22 @@ void run_scan(const ControlFlow& control, const Argument* arguments) {
     for (std::size_t i = count; i < outputs.size(); ++i)
       if (outputs[i] == beside[i])
         copy(control.memory, results[i] + at * body.bytes(i), beside[i], body.bytes(i));
-    carried.turn();
-    std::ranges::copy(carried.now, inputs.begin());
+    std::copy_n(outputs.begin(), count, inputs.begin());
   }
 }
 
 }  // namespace
 
+bool is_updated_in_place(const ControlFlow& control, std::size_t carried) {
+  return control.kind == ControlKind::scan && control.operands[carried] == control.results[carried];
+}
+
 std::int64_t bytes_of_run(const ControlFlow& control) {
   std::int64_t bytes = arena_bytes(control);
   switch (control.kind) {
     case ControlKind::cond: break;
-    case ControlKind::while_loop: bytes += carried_bytes(control) + value_alignment; break;
-    case ControlKind::scan: bytes += carried_bytes(control) + slice_bytes(control); break;
+    case ControlKind::while_loop: bytes += carried_bytes(control, 2) + value_alignment; break;
+    case ControlKind::scan: bytes += carried_bytes(control, 1) + slice_bytes(control); break;
   }
   return std::max<std::int64_t>(bytes, 1);
 }

@@ -1,9 +1,10 @@
 // Control flow as plain data: a loop or a choice that is one step of an executable, and whose
 // bodies are executables themselves.
 //
-// Carried values lie in two buffers in turn, sliced values are read and written in place, and
-// nothing is planned or looked up between two turns. A condition is read by the host: on a GPU each
-// turn of a while loop waits for it, and a choice waits once.
+// Carried values lie in two buffers in turn, of which one is the result's, or in one that the body
+// updates in place, where operand and result are the same. Sliced values are read and written in
+// place, and nothing is planned or looked up between two turns. A condition is read by the host: on
+// a GPU each turn of a while loop waits for it, and a choice waits once.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,7 @@ enum class ControlKind : std::uint8_t { cond, while_loop, scan };
 struct ControlPiece {
   std::uint32_t argument = 0;
   std::int64_t offset = 0, bytes = 0;
+  bool operator==(const ControlPiece&) const = default;
 };
 
 struct ControlBody {
@@ -51,6 +53,9 @@ struct ControlFlow {
   std::int64_t carried = 0, sliced = 0, turns = 0;
   bool descending = false;
 };
+
+// True if this carried value of a scan lies in one place from the first turn to the last.
+bool is_updated_in_place(const ControlFlow& control, std::size_t carried);
 
 // The size of the one block of memory that a run of the step takes, besides those of control flow
 // in its bodies.

@@ -68,8 +68,9 @@ struct ScanOptions {
   // that kernels reach over their borders.
   std::int64_t few_turns = 0;
   // The function may write in place and draw random numbers: what one turn writes the next one
-  // reads, as in a loop of C++. In a captured function written tensors are carried, and written
-  // once, after the last turn.
+  // reads, as in a loop of C++. In a captured function written tensors are carried, and updated in
+  // place if the function reads them nowhere else: a loop that is stopped leaves what its turns
+  // have written. Otherwise they are written once, after the last turn.
   bool writes = false;
 };
 // An iteration for each element along the first axis of all `sliced` tensors; it takes the carried

@@ -16,12 +16,10 @@
 namespace tilewright::graph {
 namespace {
 
-// Sums of this many elements to this few results are cut into parts.
-constexpr std::int64_t long_run = 1 << 16, few_results = 16, most_parts = 256, least_parts = 8;
-
 class TaskMaker : TaskListBuilder {
  public:
-  explicit TaskMaker(const Graph& graph) : graph_(graph), uses_(graph) {}
+  TaskMaker(const Graph& graph, bool gives_written_inputs)
+      : graph_(graph), gives_written_inputs_(gives_written_inputs), uses_(graph) {}
 
   TaskList run() {
     values_.resize(graph_.nodes.size());
@@ -160,35 +158,6 @@ class TaskMaker : TaskListBuilder {
     value.view.strides = row_major_strides(n.shape);
     values_[id] = value;
   }
-  Task reduction_task(NodeId id, const Node& n, const TaskOperand& value, int begin, int end,
-                      DType dtype) {
-    Shape shape = value.view.shape;
-    for (int axis = begin; axis < end; ++axis) shape[axis] = 1;
-    Task task = new_task(TaskKind::reduction, id, dtype, shape);
-    task.reduce = kind_of_reduction(n.op);
-    task.axis_begin = begin;
-    task.axis_end = end;
-    task.operands = {value};
-    return task;
-  }
-  // A long sum that gives few results is made of partial sums, for which there are programs enough
-  // to occupy all threads. Returns what is left to reduce, over the axes [begin, end).
-  TaskOperand cut_long_run(NodeId id, const Node& n, TaskOperand value, int begin, int& end) {
-    std::int64_t length = 1, parts = 0;
-    for (int axis = begin; axis < end; ++axis) length *= value.view.shape[axis];
-    if (element_count(value.view.shape) / length < few_results && length >= long_run)
-      for (parts = most_parts; parts > 1 && length % parts != 0;) --parts;
-    if (parts < least_parts) return value;
-    IndexMap run = index_map(value.view, begin, end);
-    StridedView& view = value.view;
-    std::int64_t stride = run.is_constant() ? 0 : run.modes()[0].stride;
-    view.shape.erase(view.shape.begin() + begin, view.shape.begin() + end);
-    view.strides.erase(view.strides.begin() + begin, view.strides.begin() + end);
-    view.shape.insert(view.shape.begin() + begin, {parts, length / parts});
-    view.strides.insert(view.strides.begin() + begin, {stride * (length / parts), stride});
-    end = begin + 1;
-    return add(reduction_task(id, n, value, begin + 1, begin + 2, accumulator(n.dtype)));
-  }
 
   void contraction(NodeId id, const Node& n) {
     if (graph_.node(n.operands[0]).shape[-1] == 0) return zeros(id, n);
@@ -250,8 +219,8 @@ class TaskMaker : TaskListBuilder {
     if (is_row_major(value.view.shape, value.view.strides)) return value;
     return add(copy_of(id, value, graph_.node(id).dtype));
   }
-  // Bodies read operands that change in each turn row-major, and the rest where it lies; each
-  // result lies alone.
+  // Bodies read operands that change in each turn row-major, and the rest where it lies. Each
+  // result lies alone, or in the input that the loop updates.
   void control(NodeId id, const Node& n) {
     Task task = opaque_task(id, n, n.type());
     const std::int64_t of_turns = n.attributes.carried + n.attributes.sliced;
@@ -260,11 +229,30 @@ class TaskMaker : TaskListBuilder {
                                                                    : in_memory(operand));
     std::vector<TaskOperand>& results = results_[id];
     for (const ValueType& type : n.others) {
-      const StorageId storage = new_storage(type.dtype, element_count(type.shape));
+      const std::optional<StorageId> updated = updated_input(id, task, results.size() + 1);
+      const StorageId storage =
+          updated ? *updated : new_storage(type.dtype, element_count(type.shape));
       task.others.push_back({storage, type.dtype, type.shape});
       results.push_back({std::nullopt, storage, row_major(type.shape), {}});
     }
-    values_[id] = add(std::move(task));
+    const std::optional<StorageId> updated = updated_input(id, task, 0);
+    if (!updated) {
+      values_[id] = add(std::move(task));
+      return;
+    }
+    task.storage = *updated;
+    task.place = row_major(n.shape);
+    values_[id] = {std::nullopt, *updated, task.place, {}};
+    add_into(std::move(task), next_task());
+  }
+  // The storage of the input that the loop leaves this result in, from its first turn on.
+  std::optional<StorageId> updated_input(NodeId loop, const Task& task, std::size_t result) const {
+    if (!uses_.is_updated_by_loop(loop, result)) return std::nullopt;
+    const TaskOperand& operand = task.operands[result];
+    const bool is_input = !operand.number &&
+                          list_.storages[operand.storage].kind == StorageKind::input &&
+                          operand.view == row_major(operand.view.shape);
+    return is_input ? std::optional(operand.storage) : std::nullopt;
   }
   // A part of what the node before it left in memory: of a custom op, which leaves all its results
   // in one storage, where it begins there.
@@ -421,6 +409,11 @@ class TaskMaker : TaskListBuilder {
   void output(NodeId id) {
     TaskOperand value = values_[id];
     TaskList::Output result;
+    if (const auto written = written_input(id)) {
+      result.input = *written;
+      list_.outputs.push_back(result);
+      return;
+    }
     if (is_memory_of_input(value, result.input)) {
       NodeId node = graph_.inputs[static_cast<std::size_t>(*result.input)];
       // An input that is written later must be handed out as it was.
@@ -440,6 +433,14 @@ class TaskMaker : TaskListBuilder {
     result.storage = value.storage;
     list_.storages[value.storage].is_output = true;
     list_.outputs.push_back(result);
+  }
+
+  // The input that holds the value when the call is over, if that is where it is to be given.
+  std::optional<int> written_input(NodeId value) const {
+    if (!gives_written_inputs_) return std::nullopt;
+    const auto found = std::ranges::find(graph_.mutations, value, &Mutation::value);
+    if (found == graph_.mutations.end()) return std::nullopt;
+    return static_cast<int>(std::ranges::find(graph_.inputs, found->input) - graph_.inputs.begin());
   }
 
   // All new values exist before the first input is overwritten, since they may be each other.
@@ -464,6 +465,7 @@ class TaskMaker : TaskListBuilder {
   }
 
   const Graph& graph_;
+  const bool gives_written_inputs_;
   NodeUses uses_;
   std::vector<TaskOperand> values_;
   std::map<NodeId, TaskOperand> places_;                // of cats
@@ -472,6 +474,8 @@ class TaskMaker : TaskListBuilder {
 
 }  // namespace
 
-TaskList make_tasks(const Graph& graph) { return TaskMaker(graph).run(); }
+TaskList make_tasks(const Graph& graph, bool gives_written_inputs) {
+  return TaskMaker(graph, gives_written_inputs).run();
+}
 
 }  // namespace tilewright::graph

@@ -19,6 +19,12 @@ class TaskListBuilder {
   static Task new_task(TaskKind kind, NodeId id, DType dtype, const Shape& shape);
   // A task whose result is the operand in a place of its own.
   static Task copy_of(NodeId id, const TaskOperand& operand, DType dtype);
+  // The node's reduction of the operand over the axes [begin, end), to this dtype.
+  static Task reduction_task(NodeId id, const Node& n, const TaskOperand& value, int begin, int end,
+                             DType dtype);
+  // A long sum that gives few results is made of partial sums, for which there are programs enough
+  // to occupy all threads. Returns what is left to reduce, over the axes [begin, end).
+  TaskOperand cut_long_run(NodeId id, const Node& n, TaskOperand value, int begin, int& end);
   // The number of the task that is added next.
   TaskId next_task() const { return static_cast<TaskId>(list_.tasks.size()); }
   // Adds the task; its value gets a storage of its own.

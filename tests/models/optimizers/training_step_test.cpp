@@ -138,6 +138,35 @@ TEST(TrainingStep, RepeatedInOneCallIsAsManyCalls) {
   EXPECT_EQ(repeated.optimizer->steps().item<double>(), 10);
 }
 
+// A loop of steps has weights and states where they lie, so that it takes what a step takes besides
+// the slices of a turn.
+TEST(TrainingStep, RepeatedUpdatesInPlace) {
+  struct Wide : Module {
+    Linear first{256, 512}, second{512, 4};
+    Wide() {
+      register_module("first", first);
+      register_module("second", second);
+    }
+  } net;
+  AdamW optimizer(net, {.lr = 0.01});
+  auto loss_of = [&](const Tensor& x, const Tensor& y) {
+    return mse_loss(net.second(tanh(net.first(x))), y);
+  };
+  auto step = training_step(net, loss_of, optimizer);
+  auto one = compile([&](const Tensor& x, const Tensor& y) { return step(x, y); });
+  auto many = compile([&](const Tensor& x, const Tensor& y) { return step.repeat(x, y); });
+  const Tensor x = ramp({3, 8, 256}, 1e-4F), y = ramp({3, 8, 4});
+  const std::int64_t weights = 4 * net.parameter_count();
+  const MemoryReport of_one = one.memory(x.select(0, 0).clone(), y.select(0, 0).clone()),
+                     of_many = many.memory(x, y);
+  EXPECT_GE(of_many.captured, 3 * weights);
+  EXPECT_LE(of_many.loops, of_one.intermediate + weights / 4);
+  const auto before = net.first.weight.to_vector<float>();
+  const auto losses = many(x, y).to_vector<float>();
+  EXPECT_NE(net.first.weight.to_vector<float>(), before);
+  EXPECT_EQ(losses.size(), 3U);
+}
+
 TEST(TrainingStep, SettingsChangeWithoutCompiling) {
   Training calls, repeated;
   auto one = calls.step(2), many = repeated.step(2);
