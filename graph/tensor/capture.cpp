@@ -5,6 +5,7 @@
 #include <atomic>
 #include <iterator>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "graph/ir/location.h"
@@ -239,7 +240,10 @@ Tensor Capture::append(Op op, std::span<const Tensor> operands, Attributes attri
     result.body()->base = operands[0].body();
     result.body()->base_version = base.version;
     result.body()->compared = latest_write();
-    if (!base.buffer) ++base.views;
+    if (!base.buffer)
+      ++base.views;
+    else if (spare_ != nullptr)
+      views_of_memory_.push_back(result.body().get());
   }
   break_after_exposed(info(op).name, where);
   return result;
@@ -284,13 +288,12 @@ void Capture::write(const Tensor& target, const Tensor& value, std::string_view 
 }
 
 // Views of other tensors of the same elements: each counts the writes that went through itself.
-static void outdate_views(const std::vector<std::shared_ptr<TensorBody>>& bodies,
-                          const TensorBody& written) {
-  for (const std::shared_ptr<TensorBody>& body : bodies) {
-    const TensorBody* base = body->base.get();
-    if (base != nullptr && base != &written && base->buffer == written.buffer &&
-        base->dtype == written.dtype && base->view == written.view)
-      body->base_version = base->version - 1;
+static void outdate_views(std::span<TensorBody* const> views, const TensorBody& written) {
+  for (TensorBody* view : views) {
+    const TensorBody& base = *view->base;
+    if (&base != &written && base.buffer == written.buffer && base.dtype == written.dtype &&
+        base.view == written.view)
+      view->base_version = base.version - 1;
   }
 }
 
@@ -309,7 +312,7 @@ void Capture::record_write(const Tensor& target, const Tensor& value, std::strin
     ++written_;
     ++body.version;
     count_write();
-    if (body.buffer.use_count() > 1) outdate_views(bodies_, body);
+    if (body.buffer.use_count() > 1) outdate_views(views_of_memory_, body);
     return;
   }
   node_of(target, operation, where);  // it must be usable
@@ -486,6 +489,7 @@ void Capture::take(Recorded& recorded) {
   placeholders_ = written_ = 0;
   arguments_.clear();
   bodies_.clear();
+  views_of_memory_.clear();
   inputs_.clear();
   memory_of_inputs_.clear();
   segment_serial_ = ++last_serial;

@@ -274,6 +274,7 @@ class Capture {
   std::size_t placeholders_ = 0;                          // of `bodies_`, the first
   std::vector<std::shared_ptr<TensorBody>> arguments_;    // that they stand for, if it may break
   std::vector<std::shared_ptr<TensorBody>> bodies_;       // that were made since the last break
+  std::vector<TensorBody*> views_of_memory_;              // of these, views of concrete tensors
   std::vector<Input> inputs_;                             // captured tensors in order
   std::vector<const Buffer*> memory_of_inputs_;           // of these
   std::uint64_t first_buffer_ = Buffer::latest_serial();  // later ones are made by the function
