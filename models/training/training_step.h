@@ -26,6 +26,7 @@
 #include "graph/functions/dynamic_scalar.h"
 #include "models/layers/gradients.h"
 #include "models/optimizers/clipping.h"
+#include "models/optimizers/loss_scale.h"
 #include "models/optimizers/optimizer.h"
 #include "models/optimizers/schedules/lr_scheduler.h"
 #include "models/training/weight_average.h"
@@ -52,6 +53,26 @@ Tensor loss_of_list(const F& loss, const std::vector<Tensor>& batch, std::index_
   return loss(batch[I]...);
 }
 
+// The mean loss of a batch in `parts`, and the gradients of it or, with a scaler, of it scaled.
+template <typename F>
+std::pair<Tensor, NamedTensors> gradients_of_parts(Module& module, const F& loss,
+                                                   std::int64_t parts, const GradScaler* scaler,
+                                                   std::source_location w,
+                                                   const std::convertible_to<Tensor> auto&... x) {
+  const NamedTensors parameters = differentiable_parameters(module);
+  auto of_batch = [&](const std::vector<Tensor>& batch) {
+    auto of_list = [&](const std::vector<Tensor>& list) {
+      const Tensor value = loss_of_list(loss, list, std::make_index_sequence<sizeof...(x)>());
+      return std::pair{scaler != nullptr ? scaler->scale(value) : value, value};
+    };
+    auto [values, gradients] = value_and_grad(module, of_list, w)(batch);
+    return std::pair{values.second.reshape({}), tensors_in(gradients)};
+  };
+  auto [value, gradients] =
+      mean_of_parts(of_batch, tensors_in(parameters), micro_batches({Tensor(x)...}, parts, w), w);
+  return {value, named_like(parameters, gradients)};
+}
+
 }  // namespace detail
 
 // value_and_grad of a module (models/layers/gradients.h), for losses that are a mean over the
@@ -62,18 +83,7 @@ template <typename F>
 auto accumulated_value_and_grad(Module& module, F loss, std::int64_t parts,
                                 std::source_location w = std::source_location::current()) {
   return [&module, loss = std::move(loss), parts, w](const std::convertible_to<Tensor> auto&... x) {
-    const NamedTensors parameters = differentiable_parameters(module);
-    auto of_batch = [&](const std::vector<Tensor>& batch) {
-      auto of_list = [&](const std::vector<Tensor>& list) {
-        return detail::loss_of_list(loss, list, std::make_index_sequence<sizeof...(x)>());
-      };
-      auto [value, gradients] = value_and_grad(module, of_list, w)(batch);
-      return std::pair{value.reshape({}), detail::tensors_in(gradients)};
-    };
-    auto [value, gradients] =
-        detail::mean_of_parts(of_batch, detail::tensors_in(parameters),
-                              detail::micro_batches({Tensor(x)...}, parts, w), w);
-    return std::pair{value, detail::named_like(parameters, gradients)};
+    return detail::gradients_of_parts(module, loss, parts, nullptr, w, x...);
   };
 }
 
@@ -83,6 +93,9 @@ struct TrainingStepOptions {
   std::optional<DynamicScalar> clip = {};  // the limit of the gradients' global norm
   LrScheduler* scheduler = nullptr;        // goes on with each step
   AveragedWeights* average = nullptr;      // is updated after each step
+  // Scales the loss, for gradients of f16 (loss_scale.h). A step by infinite gradients changes
+  // nothing but the scale: neither weights and states, nor the schedule, nor the average.
+  GradScaler* scaler = nullptr;
 };
 
 // Called on tensors, within a captured function or at once.
@@ -99,12 +112,9 @@ class TrainingStep {
 
   // One step; gives the loss before it.
   Tensor operator()(const std::convertible_to<Tensor> auto&... batch) const {
-    auto [loss, gradients] =
-        accumulated_value_and_grad(module_, loss_, options_.accumulate, where_)(batch...);
-    if (options_.clip) gradients = clip_by_global_norm(gradients, *options_.clip).gradients;
-    optimizer_.step(gradients, where_);
-    if (options_.scheduler != nullptr) options_.scheduler->step(where_);
-    if (options_.average != nullptr) options_.average->update(where_);
+    auto [loss, gradients] = detail::gradients_of_parts(module_, loss_, options_.accumulate,
+                                                        options_.scaler, where_, batch...);
+    apply(std::move(gradients));
     return loss;
   }
 
@@ -118,6 +128,27 @@ class TrainingStep {
   }
 
  private:
+  // A step by these gradients, which with a scaler are those of the scaled loss.
+  void apply(NamedTensors gradients) const {
+    Tensor skip;
+    if (options_.scaler != nullptr) {
+      auto unscaled = options_.scaler->unscale(gradients, where_);
+      gradients = std::move(unscaled.gradients);
+      skip = unscaled.is_infinite;
+    }
+    if (options_.clip) gradients = clip_by_global_norm(gradients, *options_.clip).gradients;
+    if (!skip.defined()) {
+      optimizer_.step(gradients, where_);
+      if (options_.scheduler != nullptr) options_.scheduler->step(where_);
+      if (options_.average != nullptr) options_.average->update(where_);
+      return;
+    }
+    optimizer_.step_unless(skip, gradients, where_);
+    options_.scaler->update(where_);
+    if (options_.scheduler != nullptr) options_.scheduler->step_unless(skip, where_);
+    if (options_.average != nullptr) options_.average->update_unless(skip, where_);
+  }
+
   Module& module_;
   F loss_;
   Optimizer& optimizer_;

@@ -72,19 +72,32 @@ Tensor AveragedWeights::averaged(const Entry& entry) const {
   return where(share < 0.5, before + share * (weight - before), weight - (weight - before) * decay);
 }
 
-void AveragedWeights::update(std::source_location w) {
-  graph::of_user_call("average_update", w, [&] {
-    const Tensor is_first = updates_ == 0;
-    for (Entry& entry : entries_) {
-      if (entry.is_buffer && !use_buffers_) {
-        entry.average.copy_from(*entry.source);
-        continue;
-      }
-      const Tensor next = averaged(entry).to(entry.average.dtype());
-      entry.average.copy_from(where(is_first, *entry.source, next));
+// `skip`: bool, where all stays as it is; or undefined.
+void AveragedWeights::take_in(const Tensor& skip) {
+  auto write = [&](Tensor kept, const Tensor& value) {
+    kept.copy_from(skip.defined() ? where(skip, kept, value) : value);
+  };
+  const Tensor is_first = updates_ == 0;
+  for (const Entry& entry : entries_) {
+    if (entry.is_buffer && !use_buffers_) {
+      write(entry.average, *entry.source);
+      continue;
     }
-    updates_.copy_from(updates_ + 1);
-  });
+    const Tensor next = averaged(entry).to(entry.average.dtype());
+    write(entry.average, where(is_first, *entry.source, next));
+  }
+  write(updates_, updates_ + 1);
+}
+
+void AveragedWeights::update(std::source_location w) {
+  graph::of_user_call("average_update", w, [&] { take_in({}); });
+}
+void AveragedWeights::update_unless(const Tensor& skip, std::source_location w) {
+  require(skip.defined() && is_boolean(skip.dtype()) && skip.count() == 1,
+          "[average] the condition of an update is ",
+          skip.defined() ? concat(skip.dtype(), " ", skip.shape()) : std::string("undefined"),
+          " (at ", describe(w), "); it must be bool, of one element");
+  graph::of_user_call("average_update", w, [&] { take_in(skip.reshape({}, w)); });
 }
 
 void AveragedWeights::exchange(std::source_location w) {

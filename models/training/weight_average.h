@@ -46,6 +46,9 @@ class AveragedWeights {
 
   // Takes in the weights as they are now, within a captured function or at once.
   void update(std::source_location w = std::source_location::current());
+  // An update that changes nothing where `skip` (bool, one element) is true, as
+  // Optimizer::step_unless.
+  void update_unless(const Tensor& skip, std::source_location w = std::source_location::current());
   // Swaps the averages with the weights of the module, in place.
   void exchange(std::source_location w = std::source_location::current());
 
@@ -76,6 +79,7 @@ class AveragedWeights {
   };
   void add(const std::vector<NamedParameter>& tensors, bool are_buffers);
   Tensor averaged(const Entry& entry) const;
+  void take_in(const Tensor& skip);
 
   std::vector<Entry> entries_;
   bool use_buffers_;

@@ -14,9 +14,13 @@ const char* momentum_of(const Optimizer& optimizer, std::size_t group) {
   return nullptr;
 }
 
+// `skip`: bool, where the number stays as it is; or undefined.
+void write(Tensor& kept, const Tensor& value, const Tensor& skip) {
+  kept.copy_from(skip.defined() ? where(skip, kept, value.to(kept.dtype())) : value);
+}
 // Schedules that leave a setting alone give the setting itself.
-void change(Tensor& setting, const Tensor& rate) {
-  if (rate.body() != setting.body()) setting.copy_from(rate);
+void change(Tensor& setting, const Tensor& rate, const Tensor& skip) {
+  if (rate.body() != setting.body()) write(setting, rate, skip);
 }
 
 }  // namespace
@@ -26,18 +30,31 @@ LrScheduler::LrScheduler(Optimizer& optimizer, LrSchedule schedule, std::source_
   for (std::size_t group = 0; group < optimizer.group_count(); ++group)
     initial_lrs_.emplace_back(optimizer.value("lr", group, w), f64);
   to(optimizer.steps().device());
-  graph::of_user_call("scheduler", w, [&] { set_rates(true); });
+  graph::of_user_call("scheduler", w, [&] { set_rates(true, {}); });
 }
 
 void LrScheduler::step(std::source_location w) {
   graph::of_user_call("scheduler_step", w, [&] {
     Tensor steps = steps_.tensor();
     steps.copy_from(steps + 1.0);
-    set_rates(false);
+    set_rates(false, {});
   });
 }
 
-void LrScheduler::set_rates(bool is_first) {
+void LrScheduler::step_unless(const Tensor& skip, std::source_location w) {
+  require(skip.defined() && is_boolean(skip.dtype()) && skip.count() == 1,
+          "[scheduler] the condition of a step is ",
+          skip.defined() ? concat(skip.dtype(), " ", skip.shape()) : std::string("undefined"),
+          " (at ", describe(w), "); it must be bool, of one element");
+  graph::of_user_call("scheduler_step", w, [&] {
+    const Tensor is_skipped = skip.reshape({}, w);
+    Tensor steps = steps_.tensor();
+    write(steps, steps + 1.0, is_skipped);
+    set_rates(false, is_skipped);
+  });
+}
+
+void LrScheduler::set_rates(bool is_first, const Tensor& skip) {
   for (std::size_t group = 0; group < optimizer_.group_count(); ++group) {
     Tensor lr = optimizer_.setting("lr", group), momentum;
     const char* name = momentum_of(optimizer_, group);
@@ -48,8 +65,8 @@ void LrScheduler::set_rates(bool is_first) {
             optimizer_.name(),
             " has no momentum to be moved; set cycle_momentum to false, or make "
             "the optimizer with a momentum");
-    change(lr, rates.lr);
-    if (name != nullptr) change(momentum, rates.momentum);
+    change(lr, rates.lr, skip);
+    if (name != nullptr) change(momentum, rates.momentum, skip);
   }
 }
 

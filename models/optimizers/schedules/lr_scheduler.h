@@ -35,6 +35,9 @@ class LrScheduler {
 
   // To the next step, within a captured function or at once.
   void step(std::source_location w = std::source_location::current());
+  // A step that changes nothing where `skip` (bool, one element) is true, as
+  // Optimizer::step_unless: the schedule stays behind with the optimizer.
+  void step_unless(const Tensor& skip, std::source_location w = std::source_location::current());
   // How often step() was called: f64, without axes.
   const Tensor& steps() const { return steps_.tensor(); }
 
@@ -47,7 +50,7 @@ class LrScheduler {
   void to(const Device& device);
 
  private:
-  void set_rates(bool is_first);
+  void set_rates(bool is_first, const Tensor& skip);
 
   Optimizer& optimizer_;
   LrSchedule schedule_;

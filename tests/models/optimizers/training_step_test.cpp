@@ -30,6 +30,7 @@ struct Training : Module {
   std::unique_ptr<AdamW> optimizer;
   std::unique_ptr<LrScheduler> scheduler;
   std::unique_ptr<AveragedWeights> average;
+  GradScaler scaler{{.init_scale = 0x1p60, .growth_interval = 3}};
 
   explicit Training(double momentum_of_average = 0.9) {
     register_module("first", first);
@@ -49,13 +50,14 @@ struct Training : Module {
   Tensor loss(const Tensor& x, const Tensor& y) const {
     return mse_loss(second(drop(norm(tanh(first(x))))), y);
   }
-  auto step(std::int64_t accumulate = 1) {
+  auto step(std::int64_t accumulate = 1, bool is_scaled = false) {
     return training_step(*this, [this](const Tensor& x, const Tensor& y) { return loss(x, y); },
                          *optimizer,
                          {.accumulate = accumulate,
                           .clip = limit,
                           .scheduler = scheduler.get(),
-                          .average = average.get()});
+                          .average = average.get(),
+                          .scaler = is_scaled ? &scaler : nullptr});
   }
   // All that training has written.
   NamedTensors all() {
@@ -64,6 +66,7 @@ struct Training : Module {
       tensors.emplace("optimizer." + name, tensor);
     for (const auto& [name, tensor] : average->state()) tensors.emplace("average." + name, tensor);
     for (const auto& [name, tensor] : scheduler->state()) tensors.emplace("rates." + name, tensor);
+    for (const auto& [name, tensor] : scaler.state()) tensors.emplace("scaler." + name, tensor);
     return tensors;
   }
 };
@@ -191,6 +194,61 @@ TEST(TrainingStep, SettingsChangeWithoutCompiling) {
   }
 }
 
+// Some rows have targets whose scaled gradients are infinite, although those of the loss are not.
+Tensor far_targets(std::int64_t steps) {
+  std::vector<float> all = targets(steps).to_vector<float>();
+  for (std::size_t k = 0; k < all.size(); k += 12) all[k] = 1e25F;
+  return Tensor::from(all, {steps, 4, 1});
+}
+
+// A step of the parts, in which the host decides, as a program of PyTorch does.
+bool step_by_the_host(Training& training, const Tensor& x, const Tensor& y) {
+  auto loss_of = [&](const Tensor& a, const Tensor& b) { return training.loss(a, b); };
+  std::vector<NamedTensors> parts;
+  for (std::int64_t part = 0; part < 2; ++part) {
+    auto scaled_of = [&](const Tensor& a, const Tensor& b) {
+      return training.scaler.scale(loss_of(a, b) / 2.0);
+    };
+    parts.push_back(value_and_grad(training, scaled_of)(x.slice(0, 2 * part, 2 * part + 2),
+                                                        y.slice(0, 2 * part, 2 * part + 2))
+                        .second);
+  }
+  for (auto& [name, tensor] : parts[0]) tensor = tensor + parts[1].at(name);
+  auto [gradients, is_infinite] = training.scaler.unscale(parts[0]);
+  const bool is_left_out = is_infinite.item<bool>();
+  if (!is_left_out) {
+    training.optimizer->step(clip_by_global_norm(gradients, training.limit).gradients);
+    training.scheduler->step();
+    training.average->update();
+  }
+  training.scaler.update();
+  return is_left_out;
+}
+
+TEST(TrainingStep, ByInfiniteScaledGradientsChangesTheScaleAlone) {
+  Training by_host, calls, repeated;
+  auto one = calls.step(2, true), many = repeated.step(2, true);
+  auto step =
+      compile([&](const Tensor& x, const Tensor& y) { return one(x, y); }, {.fullgraph = true});
+  auto epoch = compile([&](const Tensor& x, const Tensor& y) { return many.repeat(x, y); },
+                       {.fullgraph = true});
+  const Tensor x = inputs(8), y = far_targets(8);
+  std::int64_t left_out = 0;
+  for (std::int64_t i = 0; i < 8; ++i) {
+    left_out += step_by_the_host(by_host, x.select(0, i), y.select(0, i));
+    step(x.select(0, i).clone(), y.select(0, i).clone());
+    ASSERT_EQ(calls.scaler.scale().item<double>(), by_host.scaler.scale().item<double>()) << i;
+  }
+  epoch(x, y);
+  EXPECT_EQ(left_out, 3);  // of rows 0, 12 and 24, four in a step
+  expect_same(calls, repeated, 0);
+  expect_same(by_host, calls, 2e-5);
+  EXPECT_EQ(calls.optimizer->steps().item<double>(), 5);
+  EXPECT_EQ(calls.scheduler->steps().item<double>(), 5);
+  EXPECT_EQ(calls.average->updates().item<std::int64_t>(), 5);
+  EXPECT_EQ(step.report().size(), 1U);
+}
+
 TEST(TrainingStep, MisuseIsNamed) {
   Training training;
   auto step = training.step(3);
@@ -207,6 +265,10 @@ TEST(TrainingStep, MisuseIsNamed) {
                 step.repeat(ramp({2, 6, 6}), ramp({3, 6, 1}));
               }),
               HasSubstr("[scan] a sliced tensor is 3x6x1"));
+  EXPECT_THAT(error_of([&] { training.scheduler->step_unless(ones({})); }),
+              HasSubstr("[scheduler] the condition of a step is f32 scalar (at "));
+  EXPECT_THAT(error_of([&] { training.average->update_unless({}); }),
+              HasSubstr("[average] the condition of an update is undefined (at "));
 }
 
 }  // namespace
