@@ -7,6 +7,7 @@
 
 #include "graph/functions/random/generator_state.h"
 #include "graph/ir/user_call.h"
+#include "models/optimizers/block_states.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -27,8 +28,25 @@ Tensor kept_tensor(const Tensor& parameter, const Shape& shape, double initial, 
 }
 void require_precision(const UpdateRule& rule, std::source_location w) {
   const DType dtype = rule.precision.state.value_or(f32);
-  require(is_floating(dtype) && !is_float8(dtype), "[", rule.optimizer, "] states are to be of ",
-          dtype, " (at ", describe(w), "); they may be floats of 16 bits or more");
+  require(dtype == i8 || (is_floating(dtype) && !is_float8(dtype)), "[", rule.optimizer,
+          "] states are to be of ", dtype, " (at ", describe(w),
+          "); they may be floats of 16 bits or more, or i8, codes by blocks");
+}
+
+// The tensors of a state in the dtype of a precision, of which `wide` is the one without any.
+void add_state(NamedScalars& states, const StateTensor& state, const Tensor& parameter,
+               const std::optional<DType>& precision, DType wide) {
+  const Shape shape = state.shape.value_or(parameter.shape());
+  const bool is_coded =
+      precision == i8 && state.initial == 0 && element_count(shape) >= detail::least_blocked_state;
+  if (!is_coded) {
+    const DType dtype = precision == i8 ? wide : precision.value_or(wide);
+    states.emplace(state.name, kept_tensor(parameter, shape, state.initial, dtype));
+    return;
+  }
+  const detail::BlockCodes zero = detail::zero_state(shape, state.is_positive ? u8 : i8);
+  states.emplace(state.name, zero.codes.to(parameter.device()));
+  states.emplace(detail::name_of_greatest(state.name), zero.greatest.to(parameter.device()));
 }
 
 void require_setting(const UpdateRule& rule, const OptimizerSetting& setting, double value,
@@ -94,9 +112,7 @@ void Optimizer::add_member(const NamedParameter& parameter, std::size_t group,
   const UpdateRule& rule = groups_[group].rule;
   const DType dtype = state_dtype(tensor);
   for (const StateTensor& state : rule.states(parameter.name, tensor))
-    member.states.emplace(state.name,
-                          kept_tensor(tensor, state.shape.value_or(tensor.shape()), state.initial,
-                                      rule.precision.state.value_or(dtype)));
+    add_state(member.states, state, tensor, rule.precision.state, dtype);
   if (has_master(tensor, rule)) {
     Tensor master = kept_tensor(tensor, tensor.shape(), 0, dtype);
     master.copy_from(tensor.to(master.dtype()));

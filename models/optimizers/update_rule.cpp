@@ -1,6 +1,7 @@
 #include "models/optimizers/update_rule.h"
 
 #include "graph/functions/random/random.h"
+#include "models/optimizers/block_states.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -31,10 +32,21 @@ void StepWrites::write_stochastically(Tensor kept, const Tensor& value) const {
 }
 
 Tensor ParameterUpdate::state(std::string_view name) const {
-  return named(state_, name).to(parameter.dtype());
+  const Tensor& kept = named(state_, name);
+  if (is_floating(kept.dtype())) return kept.to(parameter.dtype());
+  return detail::decode_state({kept, named(state_, detail::name_of_greatest(name))})
+      .to(parameter.dtype());
 }
 Tensor ParameterUpdate::store(std::string_view name, const Tensor& value) const {
-  group_.writes().write_stochastically(named(state_, name), value);
+  const Tensor& kept = named(state_, name);
+  const StepWrites& writes = group_.writes();
+  if (is_floating(kept.dtype())) {
+    writes.write_stochastically(kept, value);
+    return value;
+  }
+  const detail::BlockCodes coded = detail::encode_state(value, kept.dtype());
+  writes.write(kept, coded.codes);
+  writes.write(named(state_, detail::name_of_greatest(name)), coded.greatest);
   return value;
 }
 

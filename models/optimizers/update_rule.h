@@ -43,6 +43,7 @@ struct StateTensor {
   std::string name;
   double initial = 0;
   std::optional<Shape> shape = {};
+  bool is_positive = false;  // never below 0: its 8 bits have no sign
 };
 
 // A number that is kept for each group, in f32, as PyTorch keeps it for each parameter.
@@ -55,7 +56,8 @@ struct StateScalar {
 // (round_stochastically), so that small changes add up. Draws begin at the seed, and a saved state
 // has their place.
 struct StatePrecision {
-  // The dtype of states, as moments. None: f32, or f64 with parameters of f64.
+  // The dtype of states, as moments. None: f32, or f64 with parameters of f64. i8: codes of 8 bits
+  // by blocks of 256 numbers (block_states.h), for states of 4,096 numbers or more; others are f32.
   std::optional<DType> state = {};
   // A parameter of 16 bits has a copy of itself in f32. False: it has none, and is itself rounded
   // stochastically.
@@ -112,7 +114,7 @@ class ParameterUpdate {
   const Tensor parameter, gradient;
   const Tensor& step() const { return group_.step(); }
   const Tensor& operator[](std::string_view name) const { return group_[name]; }
-  // A tensor of the state, as it is before this step.
+  // A tensor of the state, as it is before this step, decoded where it is kept as codes.
   Tensor state(std::string_view name) const;
   // Writes it, and returns the value.
   Tensor store(std::string_view name, const Tensor& value) const;

@@ -43,8 +43,9 @@ inline Tensor next_square(const ParameterUpdate& at, const Tensor& gradient) {
                   at["beta2"] * at.state("exp_avg_sq") + (1 - at["beta2"]) * (gradient * gradient));
 }
 inline std::vector<StateTensor> adam_states(bool amsgrad) {
-  if (amsgrad) return {{"exp_avg"}, {"exp_avg_sq"}, {"max_exp_avg_sq"}};
-  return {{"exp_avg"}, {"exp_avg_sq"}};
+  std::vector<StateTensor> states = {{"exp_avg"}, {.name = "exp_avg_sq", .is_positive = true}};
+  if (amsgrad) states.push_back({.name = "max_exp_avg_sq", .is_positive = true});
+  return states;
 }
 inline Tensor update_adam(const ParameterUpdate& at, bool is_decoupled, bool amsgrad) {
   const auto [parameter, gradient] = decayed(at, is_decoupled);
