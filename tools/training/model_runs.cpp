@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <deque>
 #include <functional>
 
 #include "graph/compile/compile.h"
 #include "graph/functions/indexing/gathering.h"
-#include "graph/functions/pointwise/elementary.h"
 #include "graph/tensor/precision/autocast.h"
 #include "models/layers/containers.h"
 #include "models/layers/convolutions.h"
@@ -21,6 +19,7 @@
 #include "models/optimizers/schedules/lr_scheduler.h"
 #include "models/weights/safetensors.h"
 #include "runtime/base/error.h"
+#include "tools/training/character_gpt.h"
 
 namespace tilewright::tools {
 namespace {
@@ -53,50 +52,6 @@ struct DigitsCnn : Module {
   Tensor forward(const Tensor& images) {
     const Tensor first = pool(relu(norm1(conv1(images))));
     return output(pool(relu(norm2(conv2(first)))).reshape({-1, 64}));
-  }
-};
-
-constexpr std::int64_t width = 128, heads = 4;
-
-struct GptBlock : Module {
-  Norm attention_norm{NormKind::layer_no_bias, width, 1e-5},
-      mlp_norm{NormKind::layer_no_bias, width, 1e-5};
-  Linear qkv{width, 3 * width, false}, attention_out{width, width, false},
-      mlp_in{width, 4 * width, false}, mlp_out{4 * width, width, false};
-  GptBlock() {
-    register_module("attention_norm", attention_norm);
-    register_module("qkv", qkv);
-    register_module("attention_out", attention_out);
-    register_module("mlp_norm", mlp_norm);
-    register_module("mlp_in", mlp_in);
-    register_module("mlp_out", mlp_out);
-  }
-  Tensor forward(const Tensor& x) const {
-    const std::int64_t rows = x.size(0), length = x.size(1);
-    const Tensor split = qkv(attention_norm(x)).reshape({rows, length, 3, heads, width / heads});
-    auto part = [&](int i) { return split.select(2, i).permute({0, 2, 1, 3}); };
-    const Tensor mixed = scaled_dot_product_attention(part(0), part(1), part(2), {.causal = true});
-    const Tensor y = x + attention_out(mixed.permute({0, 2, 1, 3}).reshape({rows, length, width}));
-    return y + mlp_out(gelu(mlp_in(mlp_norm(y))));
-  }
-};
-
-struct Gpt : Module {
-  Embedding token_embedding{65, width}, position_embedding{64, width};
-  std::deque<GptBlock> blocks{4};
-  Norm final_norm{NormKind::layer_no_bias, width, 1e-5};
-  Gpt() {
-    register_module("token_embedding", token_embedding);
-    register_module("position_embedding", position_embedding);
-    for (std::size_t i = 0; i < blocks.size(); ++i)
-      register_module(concat("blocks.", i), blocks[i]);
-    register_module("final_norm", final_norm);
-  }
-  // Logits [rows of all texts, 65]; the head is the table of tokens.
-  Tensor forward(const Tensor& tokens) const {
-    Tensor x = token_embedding(tokens) + position_embedding.weight.slice(0, 0, tokens.size(1));
-    for (const GptBlock& block : blocks) x = block.forward(x);
-    return linear(final_norm(x), token_embedding.weight).reshape({-1, 65});
   }
 };
 
@@ -223,20 +178,12 @@ ModelRun trained_cnn(const std::filesystem::path& folder, const RunDtypes& dtype
   return train("cnn", digits_run(folder, "cnn", model, optimizer, scaler, dtypes), most_steps);
 }
 
-// (step + 1) / 101 for 100 steps, then half a cosine from 1 to 0.1 at step 2,000.
-Tensor gpt_rate(const Tensor& step) {
-  const Tensor done = minimum((step - 100.0) / 1900.0, 1.0);
-  const Tensor later = 0.1 + 0.45 * (1 + cos(std::acos(-1.0) * done));
-  return where(step < 100.0, (step + 1.0) / 101.0, later);
-}
-
 ModelRun trained_gpt(const std::filesystem::path& folder, const RunDtypes& dtypes, int most_steps) {
-  Gpt model;
+  CharacterGpt model;
   load_initial(model, folder / "initial.safetensors", dtypes.parameters);
-  auto is_vector = [](std::string_view, const Tensor& parameter) { return parameter.rank() < 2; };
-  AdamW optimizer(model, {.lr = 1e-3, .betas = {0.9, 0.99}, .weight_decay = 0.1},
-                  {{is_vector, [](AdamWOptions& options) { options.weight_decay = 0; }}});
-  LrScheduler scheduler(optimizer, schedules::lambda(gpt_rate));
+  const auto optimizer_of_model = character_optimizer(model);
+  AdamW& optimizer = *optimizer_of_model;
+  LrScheduler scheduler(optimizer, schedules::lambda(character_rate));
   GradScaler scaler;
   auto step = [&](const Tensor& x, const Tensor& y) -> std::pair<Tensor, Tensor> {
     auto [loss, scaled] = differentiated(model, dtypes, scaler, x, y);
@@ -250,7 +197,7 @@ ModelRun trained_gpt(const std::filesystem::path& folder, const RunDtypes& dtype
     }
     auto [clipped, norm] = clip_by_global_norm(gradients, 1.0);
     optimizer.step_unless(is_infinite, clipped);
-    scheduler.step();
+    scheduler.step_unless(is_infinite);
     return {loss, norm};
   };
   const Tensor windows = Safetensors::open(folder / "batches.safetensors").tensor("train").to(i64);
