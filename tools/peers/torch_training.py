@@ -38,6 +38,19 @@ class Gpt(nn.Module):
         return F.linear(self.final_norm(x), self.tokens.weight).view(-1, self.tokens.weight.shape[0])
 
 
+class LowRankUpdate(nn.Module):
+    """A frozen linear layer and its update of low rank, as PEFT's LoRA."""
+
+    def __init__(self, base, rank):
+        super().__init__()
+        self.base = base
+        self.a, self.b = nn.Linear(base.in_features, rank, bias=False), nn.Linear(rank, base.out_features, bias=False)
+        nn.init.zeros_(self.b.weight)
+
+    def forward(self, x):
+        return self.base(x) + self.b(self.a(x)) * 2.0
+
+
 class Recurrent(nn.Module):
     def __init__(self, q):
         super().__init__()
@@ -78,7 +91,12 @@ def network(q):
     if kind == "gpt":
         module, count = Gpt(q), q["batch"] * q["positions"]
         ids = labels(count, q["vocabulary"])
-        optimizer = torch.optim.AdamW(module.parameters(), lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1, fused=True)
+        if q.get("rank"):
+            module.requires_grad_(False)
+            for layer in module.layers:
+                layer.attn = LowRankUpdate(layer.attn, q["rank"])
+        trained = [p for p in module.parameters() if p.requires_grad]
+        optimizer = torch.optim.AdamW(trained, lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1, fused=True)
         return module, ids.view(q["batch"], q["positions"]), ids, optimizer
     if kind == "lstm":
         module = Recurrent(q)

@@ -44,9 +44,11 @@ struct GptLayer : Module {
   static NormKind norm_of(const GptSizes& s) {
     return s.bias ? NormKind::layer : NormKind::layer_no_bias;
   }
-  Tensor forward(const Tensor& x) const {
+  // `added`: to the projection to queries, keys and values, of the same rows.
+  Tensor forward(const Tensor& x, const std::function<Tensor(const Tensor&)>& added = {}) const {
     const std::int64_t rows = x.size(0), length = x.size(1), width = sizes.width;
-    const Tensor split = attn(ln_1(x)).reshape({rows, length, 3, sizes.heads, width / sizes.heads});
+    const Tensor normed = ln_1(x), own = attn(normed), all = added ? own + added(normed) : own;
+    const Tensor split = all.reshape({rows, length, 3, sizes.heads, width / sizes.heads});
     auto part = [&](int i) { return split.select(2, i).permute({0, 2, 1, 3}); };
     const Tensor mixed = scaled_dot_product_attention(part(0), part(1), part(2), {.causal = true});
     const Tensor y = x + proj(mixed.permute({0, 2, 1, 3}).reshape({rows, length, width}));
@@ -71,9 +73,46 @@ struct Gpt : Module {
     positions.weight.copy_from(positions.weight * s.deviation);
   }
   Tensor forward(const Tensor& ids) const {
+    return forward(
+        ids, [](const GptLayer& layer, std::size_t, const Tensor& x) { return layer.forward(x); });
+  }
+  // `apply(layer, number, x)` is the output of a layer.
+  template <typename Apply>
+  Tensor forward(const Tensor& ids, const Apply& apply) const {
     Tensor x = tokens(ids) + positions.weight.slice(0, 0, ids.size(1));
-    for (const GptLayer& layer : layers) x = layer.forward(x);
+    for (std::size_t i = 0; i < layers.size(); ++i) x = apply(layers[i], i, x);
     return linear(final_norm(x), tokens.weight).reshape({-1, tokens.weight.size(0)});
+  }
+};
+
+// An update of low rank (LoRA, Hu et al., 2021): scale * B A x, where B begins as 0.
+struct LowRankUpdate : Module {
+  Linear a, b;
+  double scale;
+  LowRankUpdate(std::int64_t in, std::int64_t out, std::int64_t rank, double scale)
+      : a(in, rank, false), b(rank, out, false), scale(scale) {
+    register_module("a", a);
+    register_module("b", b);
+    b.weight.copy_from(zeros({out, rank}));
+  }
+  Tensor operator()(const Tensor& x) const { return b(a(x)) * scale; }
+};
+
+// A GPT of which only updates of its attention's first projections are trained, as PEFT's LoRA of
+// rank 8 does for GPT-2. The GPT's own weights are buffers.
+struct AdaptedGpt : Module {
+  Gpt gpt;
+  std::vector<NamedParameter> frozen = gpt.named_parameters();
+  std::deque<LowRankUpdate> updates;
+  explicit AdaptedGpt(const GptSizes& s, std::int64_t rank) : gpt(s) {
+    for (const NamedParameter& weight : frozen) register_buffer(weight.tensor);
+    for (std::int64_t i = 0; i < s.layers; ++i)
+      register_module(concat("updates.", i), updates.emplace_back(s.width, 3 * s.width, rank, 2.0));
+  }
+  Tensor forward(const Tensor& ids) const {
+    return gpt.forward(ids, [&](const GptLayer& layer, std::size_t i, const Tensor& x) {
+      return layer.forward(x, [&](const Tensor& normed) { return updates[i](normed); });
+    });
   }
 };
 
@@ -145,9 +184,20 @@ Tensor labels(std::int64_t count, std::int64_t classes) {
 
 Tensor images(const Shape& shape) { return randn(shape, f32, Generator(7)).clone(); }
 
-TrainedNetwork gpt_network(const std::string& name, const GptSizes& s, double clip) {
-  auto module = std::make_shared<Gpt>(s);
-  TrainedNetwork network{.name = name, .module = module, .clip = clip};
+// `rank`: of updates that alone are trained; 0: all weights are.
+TrainedNetwork gpt_network(const std::string& name, const GptSizes& s, double clip,
+                           std::int64_t rank = 0) {
+  TrainedNetwork network{.name = name, .clip = clip};
+  auto train = [&](auto module) {
+    network.module = module;
+    network.loss = [net = module.get()](const Tensor& x, const Tensor& y) {
+      return cross_entropy(net->forward(x), y);
+    };
+  };
+  if (rank > 0)
+    train(std::make_shared<AdaptedGpt>(s, rank));
+  else
+    train(std::make_shared<Gpt>(s));
   network.question = {{"network", "gpt"},
                       {"layers", s.layers},
                       {"hidden", s.width},
@@ -157,15 +207,13 @@ TrainedNetwork gpt_network(const std::string& name, const GptSizes& s, double cl
                       {"batch", s.batch},
                       {"bias", s.bias},
                       {"tanh", s.tanh},
+                      {"rank", rank},
                       {"clip", clip}};
-  network.loss = [net = module.get()](const Tensor& x, const Tensor& y) {
-    return cross_entropy(net->forward(x), y);
-  };
   const std::int64_t count = s.batch * s.positions;
   network.x = labels(count, s.vocabulary).reshape({s.batch, s.positions});
   network.y = labels(count, s.vocabulary);
   network.optimizer = std::make_unique<AdamW>(
-      *module, AdamWOptions{.lr = 1e-3, .betas = {0.9, 0.99}, .weight_decay = 0.1});
+      *network.module, AdamWOptions{.lr = 1e-3, .betas = {0.9, 0.99}, .weight_decay = 0.1});
   return network;
 }
 
@@ -226,6 +274,7 @@ std::vector<std::pair<std::string, NetworkMaker>> training_networks(bool tiny) {
   const GptSizes small{1, 16, 2, 20, 8, 2, true, true};
   if (tiny)
     return {{"GPT tiny", [=] { return gpt_network("GPT tiny", small, 1); }},
+            {"GPT tiny adapters", [=] { return gpt_network("GPT tiny adapters", small, 1, 2); }},
             {"digits MLP", [] { return mlp_network(4); }},
             {"LSTM 3 turns", [] { return lstm_network(3, 2, 4, 8); }}};
   const GptSizes characters{4, 128, 4, 65, 64, 12, false, false},
@@ -234,7 +283,9 @@ std::vector<std::pair<std::string, NetworkMaker>> training_networks(bool tiny) {
           {"character GPT 12x64", [=] { return gpt_network("character GPT", characters, 1); }},
           {"LSTM 128 turns", [] { return lstm_network(128, 16, 64, 128); }},
           {"ResNet-18 batch 8", [] { return resnet_network(64, 8, 224); }},
-          {"GPT-2 124M 1x256", [=] { return gpt_network("GPT-2 124M", gpt2, 1); }}};
+          {"GPT-2 124M 1x256", [=] { return gpt_network("GPT-2 124M", gpt2, 1); }},
+          {"GPT-2 124M adapters 1x256",
+           [=] { return gpt_network("GPT-2 124M adapters", gpt2, 1, 8); }}};
 }
 
 }  // namespace tilewright::tools
