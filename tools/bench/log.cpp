@@ -28,6 +28,7 @@ constexpr Section sections[] = {
     {"graphs", "The device's cost of a launch in a graph", bench_graphs},
     {"optim", "An AdamW step on the parameters of GPT-2", bench_optim},
     {"training", "Whole steps of training, from digits to GPT-2", bench_training},
+    {"saving", "Steps of training that keep a share of the values for gradients", bench_saving},
     {"tune", "Block sizes chosen by the clock against those chosen by rule", bench_tune},
     {"database", "Look-ups and merges of tuning databases with a million rows", bench_database},
     {"profile", "The kernels of a decode step, one by one", bench_profile},

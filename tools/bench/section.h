@@ -93,6 +93,7 @@ void bench_launch(BenchLog& log);
 void bench_graphs(BenchLog& log);
 void bench_optim(BenchLog& log);
 void bench_training(BenchLog& log);
+void bench_saving(BenchLog& log);
 void bench_profile(BenchLog& log);
 void bench_tune(BenchLog& log);
 void bench_database(BenchLog& log);
