@@ -10,8 +10,8 @@
 
 namespace tilewright::graph {
 
-// The graph with such calls replaced by what they record, composites whole. Of calls that record
-// no loop nothing is replaced: they are cheap to share.
+// The graph with such calls replaced by what they record, composites whole. Calls that record no
+// loop stay: what they compute twice is found to be equal.
 Graph with_recorded_loops(const Graph& graph, const dsl::Target& target);
 
 }  // namespace tilewright::graph

@@ -102,7 +102,7 @@ std::int64_t arena_bytes(const ControlFlow& control) {
   return aligned(most);
 }
 
-// Of carried values, in as many places.
+// The bytes of carried values, in as many places.
 std::int64_t carried_bytes(const ControlFlow& control, std::int64_t places) {
   std::int64_t bytes = 0;
   for (std::size_t i = 0; std::cmp_less(i, control.carried); ++i)

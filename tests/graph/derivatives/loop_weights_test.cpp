@@ -12,6 +12,7 @@
 #include "graph/compile/compile.h"
 #include "graph/differentiating/differentiate.h"
 #include "graph/functions/control/control_flow.h"
+#include "graph/functions/recurrent/recurrent.h"
 #include "graph/ir/text.h"
 #include "tests/graph/captured.h"
 #include "tests/graph/derivatives/doubles.h"
@@ -134,7 +135,7 @@ TEST(LoopWeights, AreSummedAfterTheLoopWhereThatMovesLess) {
   }
 }
 
-// What a turn writes becomes an input in front of those that its function captured before.
+// A tensor that turns write becomes an input in front of those that were captured before it.
 TEST(LoopWeights, HaveGradientsWhereTurnsWrite) {
   Tensor total = zeros({3, 4}, f64);
   auto loss_by = [&](std::int64_t few_turns) {
@@ -155,6 +156,19 @@ TEST(LoopWeights, HaveGradientsWhereTurnsWrite) {
   const std::vector<double> sums = values(total);
   EXPECT_NE(sums[0], 0);
   EXPECT_EQ(sums[0], sums[11]);
+}
+
+TEST(LoopWeights, OfAFunctionOfTheLibraryTakeTwoLoops) {
+  const graph::Graph graph = graph::captured({{20, 2, 6}, {24, 6}, {24, 6}}, [](auto& t) {
+    auto loss = [&](const Tensor& input, const Tensor& hidden) {
+      const LstmResult result = lstm(t[0], {}, {{.input = input, .hidden = hidden}});
+      return sum(result.output * result.output) + sum(result.cell);
+    };
+    auto [value, gradients] = value_and_grad<0, 1>(loss)(t[1], t[2]);
+    return std::vector<Tensor>{value, std::get<0>(gradients), std::get<1>(gradients)};
+  });
+  EXPECT_EQ(std::ranges::count(graph.nodes, graph::Op::scan, &graph::Node::op), 2)
+      << graph::print(graph);
 }
 
 // Nothing is left for a loop backwards.
