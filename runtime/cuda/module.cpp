@@ -134,6 +134,8 @@ ModuleTable::MachineCode ModuleTable::machine_code(const GpuCode& code, const st
       .add("gpu", concat("sm_", facts.major, facts.minor))
       .add("driver", facts.driver_version);
   if (std::vector<char> kept = gpu_machine_code.find(key); !kept.empty()) return {kept, key, true};
+  const EntryTurn turn = gpu_machine_code.turn(key);
+  if (std::vector<char> kept = gpu_machine_code.find(key); !kept.empty()) return {kept, key, true};
   auto begin = std::chrono::steady_clock::now();
   std::vector<char> image = compile(code, text);
   seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
