@@ -22,7 +22,7 @@ bool is_intermediate(const Storage& storage) {
 
 RegionGraph::RegionGraph(const TaskList& list) : list_(list), marks_(list.tasks.size(), 0) {
   for (TaskId id = 0; id < list.tasks.size(); ++id) {
-    regions_.push_back({{id}, {}, id});
+    regions_.push_back({{id}, {}, id, list.tasks[id].after.size()});
     region_of_.push_back(id);
     by_rank_.push_back(id);
     for (TaskId before : list.tasks[id].after) regions_[before].after.push_back(id);
@@ -33,29 +33,39 @@ bool RegionGraph::may_join(RegionId a, RegionId b) {
   auto [first, last] = std::minmax(
       a, b, [&](RegionId x, RegionId y) { return regions_[x].rank < regions_[y].rank; });
   ++mark_;
-  std::vector<RegionId> stack;
-  auto reach = [&](RegionId from, RegionId target) {
-    for (TaskId task : regions_[from].after) {
-      RegionId next = region_of_[task];
-      if (next == target && from != first) return false;
-      if (marks_[next] == mark_ || regions_[next].rank >= regions_[target].rank) continue;
-      marks_[next] = mark_;
-      stack.push_back(next);
-    }
+  is_forward_ = regions_[first].after.size() <= regions_[last].befores;
+  const RegionId start = is_forward_ ? first : last, target = is_forward_ ? last : first;
+  std::vector<RegionId> stack = {start};
+  marks_[start] = mark_;
+  // False: there is a path.
+  auto visit = [&](RegionId from, TaskId task) {
+    const RegionId next = region_of_[task];
+    if (next == target) return from == start;
+    const bool is_between = is_forward_ ? regions_[next].rank < regions_[target].rank
+                                        : regions_[next].rank > regions_[target].rank;
+    if (!is_between || marks_[next] == mark_) return true;
+    marks_[next] = mark_;
+    stack.push_back(next);
     return true;
   };
-  marks_[first] = mark_;
-  bool apart = reach(first, last);
-  while (apart && !stack.empty()) {
-    RegionId from = stack.back();
+  while (!stack.empty()) {
+    const RegionId from = stack.back();
     stack.pop_back();
-    apart = reach(from, last);
+    if (is_forward_) {
+      for (TaskId task : regions_[from].after)
+        if (!visit(from, task)) return false;
+      continue;
+    }
+    for (TaskId task : regions_[from].tasks)
+      for (TaskId before : list_.get().tasks[task].after)
+        if (!visit(from, before)) return false;
   }
-  return apart;
+  return true;
 }
 
-// Between the two stand regions that the first one reaches, which the search has marked and which
-// now follow both, and others, which now precede both.
+// Between the two stand regions that the search has marked: those that the first one reaches, which
+// now follow both, or those that reach the last one, which now precede both. The others go to the
+// other side.
 void RegionGraph::join(RegionId a, RegionId b, std::vector<TaskId> tasks) {
   std::uint32_t from = std::min(regions_[a].rank, regions_[b].rank);
   std::uint32_t end = std::max(regions_[a].rank, regions_[b].rank) + 1;
@@ -69,7 +79,7 @@ void RegionGraph::join(RegionId a, RegionId b, std::vector<TaskId> tasks) {
   for (std::uint32_t i = from; i < end; ++i) {
     RegionId id = by_rank_[i];
     if (id == a || id == b || id == nobody) continue;
-    if (marks_[id] == mark_)
+    if ((marks_[id] == mark_) == is_forward_)
       later.push_back(id);
     else
       place(id);
@@ -81,6 +91,7 @@ void RegionGraph::join(RegionId a, RegionId b, std::vector<TaskId> tasks) {
   regions_[a].tasks = std::move(tasks);
   regions_[a].after.insert(regions_[a].after.end(), regions_[b].after.begin(),
                            regions_[b].after.end());
+  regions_[a].befores += regions_[b].befores;
   regions_[b] = {};
 }
 

@@ -37,13 +37,15 @@ class RegionGraph {
   struct JoinedTasks {
     std::vector<TaskId> tasks, after;  // `after`: tasks that follow one of `tasks`
     std::uint32_t rank;
+    std::size_t befores;  // how many tasks its tasks follow
   };
 
   std::reference_wrapper<const TaskList> list_;
   std::vector<JoinedTasks> regions_;
   std::vector<RegionId> region_of_, by_rank_;
-  std::vector<std::uint32_t> marks_;  // of the last search: the regions it reached
+  std::vector<std::uint32_t> marks_;  // of the last search: the regions that it found
   std::uint32_t mark_ = 0;
+  bool is_forward_ = true;  // the direction of the last search: from the end with fewer neighbours
 };
 
 }  // namespace tilewright::graph
