@@ -234,5 +234,46 @@ TEST(ControlFlow, AScanThatWritesIsALoopThatWrites) {
     }
 }
 
+// Three tensors that the function writes with what a scan leaves of them: two change places, the
+// third goes over from one to the next, and one of them is also read as it was. The loop gives the
+// values before each turn, and some as they are after it.
+TEST(ControlFlow, AScanThatUpdatesItsOperandsReadsThemAsTheyWere) {
+  struct State {
+    Tensor a = ramp({2, 8}).clone(), b = (ramp({2, 8}) * -1).clone(), c = ones({2, 8}).clone();
+    Tensor counted = zeros({}, i64).clone();
+    std::vector<Floats> values() const { return values_of({a, b, c, counted}); }
+  };
+  auto updated = [](State& s, const Tensor& rows, bool reads_after, bool keeps, bool is_at_once) {
+    auto turn = [&](const Tensors& x, const Tensors& row) -> Turn {
+      const Tensor next = x[0] * 0.5 + row[0];
+      return {{x[1], keeps ? x[0] : next, x[2] + next, x[3] + 1}, {x[0], x[1], next, x[2] + next}};
+    };
+    const Tensor before = reads_after ? s.b * 3.0 : rows;
+    auto [last, all] = scan(turn, {s.a, s.b, s.c, s.counted}, {rows});
+    if (is_at_once)  // a turn may give one of the tensors themselves
+      for (Tensor& tensor : last) tensor = tensor.clone();
+    const Tensor after = reads_after ? s.b - s.a : rows;
+    s.a.copy_from(last[0]);
+    s.b.copy_from(last[1]);
+    s.c.copy_from(last[2]);
+    s.counted.copy_from(last[3]);
+    return Tensors{all[0], all[1], all[2], all[3], before + after, s.a + s.b, last[2]};
+  };
+  const Tensor rows = ramp({5, 2, 8}, 0.03F);
+  for (bool reads_after : {false, true})
+    for (bool keeps : {false, true})
+      for (Mode mode : {Mode::default_, Mode::reduce_overhead}) {
+        State at_once, compiled;
+        auto fast = compile(
+            [&](const Tensors& t) { return updated(compiled, t[0], reads_after, keeps, false); },
+            {.mode = mode, .fullgraph = true});
+        for (int call = 0; call < 3; ++call) {
+          const auto wanted = values_of(updated(at_once, rows, reads_after, keeps, true));
+          expect_near(values_of(fast({rows})), wanted);
+          expect_near(compiled.values(), at_once.values());
+        }
+      }
+}
+
 }  // namespace
 }  // namespace tilewright::control_flow_test
