@@ -227,7 +227,9 @@ class ControlRules {
     require_number(own_.bodies[number], contents_.executables.size(), "executable");
     const PackageExecutable& executable = contents_.executables[own_.bodies[number]];
     const ControlBody& body = control_.bodies[number];
-    const std::vector<InputRule> inputs(body.inputs + body.packed.size(), InputRule{true});
+    std::vector<InputRule> inputs(body.inputs + body.packed.size(), InputRule{true});
+    for (std::size_t i = 0; std::cmp_less(i, control_.carried) && i < control_.results.size(); ++i)
+      if (is_updated_in_place(control_, i)) inputs[i] = {true, true, control_.operands[i].bytes};
     check_executable(contents_, executable, inputs);
     require(executable.run.results.size() == body.results.size(), "a body has ",
             executable.run.results.size(), " results, and must have ", body.results.size());

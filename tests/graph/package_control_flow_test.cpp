@@ -75,6 +75,29 @@ TEST_F(PackagedLoops, ScanWithWeightsOfTheBody) {
   for (bool freezing : {false, true}) expect_same(function, {{ramp({7, 32, 24})}}, freezing);
 }
 
+TEST_F(PackagedLoops, UpdateAnArgumentInPlace) {
+  auto fast = compile(
+      [](const Tensors& a) {
+        auto [last, all] = scan(
+            [](const Tensors& state, const Tensors& x) {
+              return Turn{{state[0] * 0.5 + x[0]}, {state[0]}};
+            },
+            {a[0]}, {a[1]});
+        Tensor(a[0]).copy_from(last[0]);
+        return Tensors{all[0], last[0] * 2};
+      },
+      {.fullgraph = true});
+  const Tensor state = ramp({6, 16}), rows = ramp({5, 6, 16}, 0.02F);
+  const Tensors expected_of = {state.clone(), rows}, got_of = {state.clone(), rows};
+  const Tensors expected = fast(expected_of);
+  fast.save_package(file());
+  const Tensors got = load_package(file()).run(got_of);
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(got[i].to_vector<float>(), expected[i].to_vector<float>()) << i;
+  EXPECT_EQ(got_of[0].to_vector<float>(), expected_of[0].to_vector<float>());
+  EXPECT_NE(got_of[0].to_vector<float>(), state.to_vector<float>());
+}
+
 TEST_F(PackagedLoops, LieInEachOther) {
   auto function = [](const Tensors& a) {
     auto inner = [](const Tensors& x) {
