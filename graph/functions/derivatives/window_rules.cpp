@@ -22,21 +22,34 @@ struct DoneConvolution {
   std::int64_t groups;
 };
 
-// The gradient of x: windows are put back to where they were, and the padding is cut off. Elements
-// that no window meets have 0.
+// The gradient of x: windows are put back to where they were, in the padding too, which is not
+// computed where a transposed convolution can leave it out. Elements that no window meets have 0.
 Tensor gradient_of_input(const Tensor& gradient, const Tensor& weight, const Shape& x,
                          const DoneConvolution& of, std::source_location w) {
-  const TransposedConvolutionOptions options{
-      .stride = of.stride, .dilation = of.dilation, .groups = of.groups};
+  Shape padding, further, first;
+  for (int i = 0; i < of.stride.rank(); ++i) {
+    const std::int64_t all =
+        (gradient.size(2 + i) - 1) * of.stride[i] + of.dilation[i] * (weight.size(2 + i) - 1) + 1;
+    const std::int64_t more = x[2 + i] + 2 * of.before[i] - all;
+    const bool is_left_out = more >= 0 && more < std::max(of.stride[i], of.dilation[i]);
+    padding.push_back(is_left_out ? of.before[i] : 0);
+    further.push_back(is_left_out ? more : 0);
+    first.push_back(is_left_out ? 0 : of.before[i]);
+  }
+  const TransposedConvolutionOptions options{.stride = of.stride,
+                                             .padding = padding,
+                                             .output_padding = further,
+                                             .dilation = of.dilation,
+                                             .groups = of.groups};
   Tensor all = weight.rank() == 3   ? conv_transpose1d({gradient, w}, weight, {}, options)
                : weight.rank() == 4 ? conv_transpose2d({gradient, w}, weight, {}, options)
                                     : conv_transpose3d({gradient, w}, weight, {}, options);
   Shape behind;
   for (int i = 0; i < of.stride.rank(); ++i) {
-    const std::int64_t size = all.size(2 + i), first = std::min(of.before[i], size);
-    const std::int64_t end = std::min(size, first + x[2 + i]);
-    all = all.slice(2 + i, first, end, 1, w);
-    behind.push_back(x[2 + i] - (end - first));
+    const std::int64_t size = all.size(2 + i), begin = std::min(first[i], size);
+    const std::int64_t end = std::min(size, begin + x[2 + i]);
+    all = all.slice(2 + i, begin, end, 1, w);
+    behind.push_back(x[2 + i] - (end - begin));
   }
   return graph::padded(all, graph::pads(Shape(behind.size(), 0), behind), 0.0, w);
 }
