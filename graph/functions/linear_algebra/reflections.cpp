@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/functions/control/control_flow.h"
+#include "graph/functions/differentiating/differentiated_function.h"
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/linear_algebra/complex_matrices.h"
 #include "graph/functions/linear_algebra/host_matrices.h"
@@ -70,14 +71,11 @@ Tensors geqrf_body(const FunctionCall& call) {
   return {m.restored(last[0]), m.restored(tau[0].transpose(0, 1))};
 }
 
-Tensors reflected_body(const FunctionCall& call) {
+// A reflection a turn, which has a derivative.
+Tensors reflected_in_turns(const FunctionCall& call) {
   const TensorOperand vectors(call[0], call.where);
   const Tensor &tau = call[1], &matrices = call[2];
   const bool undone = call.settings.flag("undone");
-  if (!call.target.is_gpu())
-    return {reflected(real_operand(vectors, "reflected"), real_operand(tau, "reflected"),
-                      real_operand(matrices, "reflected"), undone, vectors.where)
-                .real()};
   const Matrices v(vectors, "reflected"), x(matrices, "reflected");
   const std::int64_t count = tau.size(-1);
   require(v.batch == x.batch && v.rows() == x.rows() && count <= v.columns(), "[reflected] ", count,
@@ -94,17 +92,49 @@ Tensors reflected_body(const FunctionCall& call) {
       scan(turn, {x.all}, {all, factors}, {.reverse = !undone, .few_turns = few_turns}).first[0])};
 }
 
-Tensors householder_product_body(const FunctionCall& call) {
-  const TensorOperand vectors(call[0], call.where);
+Tensors reflected_body(const FunctionCall& call) {
+  if (call.target.is_gpu()) return reflected_in_turns(call);
+  return {reflected(real_operand({call[0], call.where}, "reflected"),
+                    real_operand({call[1], call.where}, "reflected"),
+                    real_operand({call[2], call.where}, "reflected"), call.settings.flag("undone"),
+                    call.where)
+              .real()};
+}
+
+Tensors householder_product_by_reflections(const FunctionCall& call) {
+  const Matrices v({call[0], call.where}, "householder_product");
   const Tensor& tau = call[1];
-  if (!call.target.is_gpu())
-    return {householder_product(real_operand(vectors, "householder_product"),
-                                real_operand(tau, "householder_product"), vectors.where)
-                .real()};
-  const Matrices v(vectors, "householder_product");
   Tensor whole = graph::identities(v.all.size(0), v.rows()).slice(2, 0, v.columns());
   Tensor product = reflected(v.all, tau.to(f64).reshape({v.all.size(0), tau.size(-1)}), whole);
   return {v.restored(product)};
+}
+
+Tensors householder_product_body(const FunctionCall& call) {
+  if (call.target.is_gpu()) return householder_product_by_reflections(call);
+  return {householder_product(real_operand({call[0], call.where}, "householder_product"),
+                              real_operand({call[1], call.where}, "householder_product"),
+                              call.where)
+              .real()};
+}
+
+// The derivative of a function that computes the same from tensors.
+template <NamedFunction::Body formula>
+Tensors derivative_of(const graph::DerivativeCall& call) {
+  const Tensors operands(call.operands.begin(), call.operands.end());
+  const graph::DifferentiatedFunction function(
+      "reflections",
+      [&](const Tensors& of) {
+        return formula({of, call.settings, call.target, call.where});
+      },
+      operands, call.where);
+  std::vector<std::size_t> wanted;
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (call.wants(i)) wanted.push_back(i);
+  const Tensors found =
+      function.gradients(wanted, {call.cotangents.begin(), call.cotangents.end()}).gradients;
+  Tensors all(operands.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) all[wanted[i]] = found[i];
+  return all;
 }
 
 Tensors qr_body(const FunctionCall& call) {
@@ -130,9 +160,11 @@ namespace graph::named {
 extern const NamedFunction geqrf_function;
 const NamedFunction geqrf_function("geqrf", geqrf_body);
 extern const NamedFunction reflected_function;
-const NamedFunction reflected_function("reflected", reflected_body);
+const NamedFunction reflected_function("reflected", reflected_body,
+                                       derivative_of<reflected_in_turns>);
 extern const NamedFunction householder_product_function;
-const NamedFunction householder_product_function("householder_product", householder_product_body);
+const NamedFunction householder_product_function("householder_product", householder_product_body,
+                                                 derivative_of<householder_product_by_reflections>);
 extern const NamedFunction qr_function;
 const NamedFunction qr_function("qr", qr_body, qr_derivative);
 }  // namespace graph::named
