@@ -14,5 +14,6 @@ std::span<const Rule> of_reductions();    // over axes
 std::span<const Rule> of_complex_numbers();
 std::span<const Rule> of_windows();
 std::span<const Rule> of_losses();
+std::span<const Rule> of_spectra();  // of matrices that are not symmetric
 
 }  // namespace tilewright::graph::rules

@@ -7,6 +7,8 @@
 #include "graph/functions/linear_algebra/host_matrices.h"
 #include "graph/functions/linear_algebra/matrices.h"
 #include "graph/functions/shaping/axes.h"
+#include "graph/ops/derivatives/gradient_graph.h"
+#include "graph/tensor/ruled_functions.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -163,14 +165,22 @@ std::pair<ComplexTensor, ComplexTensor> qr(const ComplexTensor& a, bool complete
 }
 
 std::pair<ComplexTensor, ComplexTensor> eig(const ComplexTensor& a, source_location w) {
-  HostMatrices m("eig", {a.parts()}, w);
-  m.require_square();
-  m.call(dense::spectrum(m.is_complex(), 0));
-  ComplexTensor values = m.next_complex();
-  return {values, m.next_complex()};
+  std::vector<Tensor> parts = {a.real()};
+  if (!a.is_real()) parts.push_back(a.imag());
+  auto found = [&](std::span<const Tensor> given) -> std::vector<Tensor> {
+    HostMatrices m("eig", {{given[0], given.size() > 1 ? given[1] : Tensor()}}, w);
+    m.require_square();
+    m.call(dense::spectrum(m.is_complex(), 0));
+    const ComplexParts values = m.next_complex(), vectors = m.next_complex();
+    return {values.real, values.imaginary, vectors.real, vectors.imaginary};
+  };
+  const std::vector<Tensor> all = graph::with_rule("eig", parts, {}, found, w);
+  return {ComplexTensor(all[0], all[1]), ComplexTensor(all[2], all[3])};
 }
 
 ComplexTensor eigvals(const ComplexTensor& a, source_location w) {
+  // Their derivative needs the vectors.
+  if (graph::CapturesForDerivatives::is_active()) return eig(a, w).first;
   HostMatrices m("eigvals", {a.parts()}, w);
   m.require_square();
   m.call(dense::spectrum(m.is_complex(), dense::values_only));

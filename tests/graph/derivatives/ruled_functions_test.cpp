@@ -9,9 +9,13 @@
 #include "graph/compile/compile.h"
 #include "graph/differentiating/check_gradients.h"
 #include "graph/differentiating/differentiate.h"
+#include "graph/functions/complex/arithmetic.h"
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/creation.h"
+#include "graph/functions/indexing/arranging.h"
+#include "graph/functions/linear_algebra/complex_matrices.h"
 #include "graph/functions/linear_algebra/factored_solving.h"
+#include "graph/functions/linear_algebra/reflections.h"
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/pointwise/arithmetic.h"
@@ -205,6 +209,45 @@ TEST(RuledFunctions, LuFactorsHavePyTorchsGradients) {
                  1.399712743321965, -1.928512730468764, -0.6399264669972315, -1.2342754964242493});
   // Far from where other rows would be taken.
   check_gradients(grad(loss), waves({3, 3}, 0.7) + eye(3, {}, f64) * 3);
+}
+
+// Products of reflections, whose factors may be any numbers.
+TEST(RuledFunctions, ReflectionsHaveDerivativesByAllOperands) {
+  const Tensor vectors = waves({2, 4, 3}, 0.3), tau = waves({2, 3}, 0.8);
+  for (const bool left : {false, true})
+    for (const bool transpose : {false, true}) {
+      const auto product = [=](const Tensor& v, const Tensor& t, const Tensor& x) {
+        return ormqr(v, t, x, {.left = left, .transpose = transpose});
+      };
+      const Tensor x = waves(left ? Shape{2, 4, 2} : Shape{2, 2, 4}, 1.3);
+      check_gradients(product, std::tuple(vectors, tau, x));
+    }
+  const auto of_vectors = grad([&](const Tensor& v, const Tensor& t) {
+    return sum(square(householder_product(v, t)) * waves({2, 4, 3}, 1.7));
+  });
+  check_gradients(of_vectors, std::tuple(vectors, tau));
+}
+
+// The phases of vectors are free: a function of them may not depend on these.
+TEST(RuledFunctions, SpectraHaveDerivatives) {
+  const auto of_values = [](const ComplexTensor& values) {
+    return sum(values.real() * waves({2, 4}, 0.4)) +
+           sum(square(values.imag()) * waves({2, 4}, 1.1));
+  };
+  const auto by_both = [&](const Tensor& a) {
+    const auto [values, vectors] = eig(ComplexTensor(a));
+    return of_values(values) + sum(square(abs(vectors)) * waves({2, 4, 4}, 0.6));
+  };
+  const auto by_values = [&](const Tensor& a) { return of_values(eigvals(ComplexTensor(a))); };
+  const Tensor a = waves({2, 4, 4}, 0.7) + diag_embed(vector({-3, -1, 2, 4}));
+  const auto by_parts = [&](const Tensor& real, const Tensor& imaginary) {
+    const auto [values, vectors] = eig(ComplexTensor(real, imaginary));
+    return of_values(values) + sum(square(abs(vectors)) * waves({2, 4, 4}, 0.6));
+  };
+  check_gradients(by_values, a);
+  check_gradients(by_both, a);
+  check_gradients(by_parts, std::tuple(a, waves({2, 4, 4}, 0.9)));
+  check_gradients(grad(by_both), a);
 }
 
 }  // namespace
