@@ -1,6 +1,8 @@
 #include "models/programs/program_gradients.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "graph/functions/creation.h"
 #include "graph/functions/differentiating/differentiated_function.h"
@@ -71,6 +73,56 @@ std::vector<Tensor> all_cotangents(const DifferentiatedFunction& function,
   return all;
 }
 
+using Call = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+// The program as a function of the variables. Inputs are copied, as it may write them.
+Call function_of_variables(const ProgramModule& model, const std::vector<Tensor>& inputs,
+                           const ProgramVariables& variables) {
+  return [&](const std::vector<Tensor>& tensors) {
+    std::vector<Tensor> all;
+    for (const Tensor& input : inputs) all.push_back(input.clone());
+    std::map<std::string, Tensor> parameters;
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      if (i < variables.inputs.size())
+        all[variables.inputs[i]] = tensors[i].clone();
+      else
+        parameters.emplace(variables.parameters[i - variables.inputs.size()], tensors[i]);
+    return model.forward_with(parameters, all);
+  };
+}
+
+// The results of a function of the variables with its gradients by all of them.
+DifferentiatedFunction::Gradients gradients_by_all(const Call& call, const std::vector<Tensor>& of,
+                                                   const std::vector<Tensor>& cotangents,
+                                                   source_location w) {
+  const DifferentiatedFunction function("program_gradients", call, of, w);
+  std::vector<std::size_t> wanted(of.size());
+  std::iota(wanted.begin(), wanted.end(), 0);
+  return function.gradients(wanted, all_cotangents(function, cotangents, w));
+}
+
+ProgramGradients named_gradients(std::vector<Tensor> outputs, const std::vector<Tensor>& gradients,
+                                 const ProgramVariables& variables) {
+  ProgramGradients result{std::move(outputs), {}, {}};
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    if (i < variables.inputs.size())
+      result.inputs.emplace(variables.inputs[i], gradients[i]);
+    else
+      result.parameters.emplace(variables.parameters[i - variables.inputs.size()], gradients[i]);
+  return result;
+}
+
+// Checks the inputs, and gives the tensors of the variables.
+std::vector<Tensor> checked_variables(ProgramModule& model, const std::vector<Tensor>& inputs,
+                                      const ProgramVariables& variables, source_location w) {
+  require(inputs.size() == model.inputs().size(), "[program_gradients] there are ", inputs.size(),
+          " inputs (at ", At{w}, "); the program takes ", model.inputs().size());
+  std::vector<Tensor> of = variable_tensors(model, inputs, variables, w);
+  require(!of.empty(), "[program_gradients] there is no variable (at ", At{w},
+          "); name a floating input or parameter");
+  return of;
+}
+
 }  // namespace
 
 ProgramVariables differentiable_variables(ProgramModule& model) {
@@ -85,35 +137,31 @@ ProgramVariables differentiable_variables(ProgramModule& model) {
 ProgramGradients program_gradients(ProgramModule& model, const std::vector<Tensor>& inputs,
                                    const std::vector<Tensor>& cotangents,
                                    const ProgramVariables& variables, source_location w) {
-  require(inputs.size() == model.inputs().size(), "[program_gradients] there are ", inputs.size(),
-          " inputs (at ", At{w}, "); the program takes ", model.inputs().size());
-  const std::vector<Tensor> of = variable_tensors(model, inputs, variables, w);
-  require(!of.empty(), "[program_gradients] there is no variable (at ", At{w},
-          "); name a floating input or parameter");
-  // Copies, as the program may write its inputs.
-  auto outputs_of = [&](const std::vector<Tensor>& tensors) {
-    std::vector<Tensor> all;
-    for (const Tensor& input : inputs) all.push_back(input.clone());
-    std::map<std::string, Tensor> parameters;
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      if (i < variables.inputs.size())
-        all[variables.inputs[i]] = tensors[i].clone();
-      else
-        parameters.emplace(variables.parameters[i - variables.inputs.size()], tensors[i]);
-    return model.forward_with(parameters, all);
+  const std::vector<Tensor> of = checked_variables(model, inputs, variables, w);
+  auto found = gradients_by_all(function_of_variables(model, inputs, variables), of, cotangents, w);
+  return named_gradients(std::move(found.results), found.gradients, variables);
+}
+
+ProgramGradients program_second_gradients(ProgramModule& model, const std::vector<Tensor>& inputs,
+                                          const std::vector<Tensor>& cotangents,
+                                          const ProgramVariables& variables,
+                                          const std::vector<Tensor>& directions,
+                                          source_location w) {
+  const std::vector<Tensor> of = checked_variables(model, inputs, variables, w);
+  require(directions.size() <= of.size(), "[program_gradients] there are ", directions.size(),
+          " directions (at ", At{w}, "); there are ", of.size(), " variables");
+  for (std::size_t i = 0; i < directions.size(); ++i)
+    require(!directions[i].defined() ||
+                (directions[i].dtype() == of[i].dtype() && directions[i].shape() == of[i].shape()),
+            "[program_gradients] direction ", i, " is ", directions[i].dtype(), " [",
+            directions[i].shape(), "] (at ", At{w}, "); its variable is ", of[i].dtype(), " [",
+            of[i].shape(), "]");
+  const Call function = function_of_variables(model, inputs, variables);
+  const Call slopes = [&](const std::vector<Tensor>& tensors) {
+    return gradients_by_all(function, tensors, cotangents, w).gradients;
   };
-  const DifferentiatedFunction function("program_gradients", outputs_of, of, w);
-  std::vector<std::size_t> wanted;
-  for (std::size_t i = 0; i < of.size(); ++i) wanted.push_back(i);
-  auto found = function.gradients(wanted, all_cotangents(function, cotangents, w));
-  ProgramGradients result{std::move(found.results), {}, {}};
-  for (std::size_t i = 0; i < of.size(); ++i)
-    if (i < variables.inputs.size())
-      result.inputs.emplace(variables.inputs[i], found.gradients[i]);
-    else
-      result.parameters.emplace(variables.parameters[i - variables.inputs.size()],
-                                found.gradients[i]);
-  return result;
+  auto found = gradients_by_all(slopes, of, directions, w);
+  return named_gradients(std::move(found.results), found.gradients, variables);
 }
 
 }  // namespace tilewright

@@ -50,4 +50,15 @@ ProgramGradients program_gradients(ProgramModule& model, const std::vector<Tenso
                                    const ProgramVariables& variables,
                                    std::source_location w = std::source_location::current());
 
+// The gradients, by the same variables, of the sum of those gradients times `directions`: the
+// product of the second derivative with a direction. `directions` are by the variables, inputs
+// first, each like its variable; one that is undefined or left out at the end is 1 for each
+// element. `outputs` are the first gradients, in the order of the variables. Raises `Error` as
+// above, and where an operation's gradient has no gradient itself.
+ProgramGradients program_second_gradients(ProgramModule& model, const std::vector<Tensor>& inputs,
+                                          const std::vector<Tensor>& cotangents,
+                                          const ProgramVariables& variables,
+                                          const std::vector<Tensor>& directions,
+                                          std::source_location w = std::source_location::current());
+
 }  // namespace tilewright

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "graph/compile/compile.h"
+#include "graph/differentiating/differentiate.h"
 #include "graph/functions/reducing/element_losses.h"
 #include "models/exported/exported_module.h"
 #include "models/layers/gradients.h"
@@ -128,6 +129,41 @@ TEST(ProgramGradients, AreOfTheSumWhereNoCotangentIsGiven) {
   expect_like(alone.inputs.at(0) * scale, c.gradients.tensor("grad.in.0"), "grad.in.0");
 }
 
+// The product of the second derivative with a direction, at once and compiled.
+TEST(ProgramGradients, HaveSecondOnesInADirection) {
+  const Case c("perceptron");
+  auto model = c.load();
+  const std::vector<Tensor> inputs = c.inputs(*model);
+  const std::map<std::string, Tensor> p = differentiable_parameters(*model);
+  ProgramVariables of;
+  std::vector<Tensor> directions;
+  std::map<std::string, Tensor> along;
+  for (const auto& [name, parameter] : p) {
+    of.parameters.push_back(name);
+    directions.push_back(cos(parameter * 3.0));
+    along.emplace(name, directions.back());
+  }
+  const Tensor cotangent = c.cotangents(*model)[0];
+  const auto expected = hessian_vector_product(
+      [&](const std::map<std::string, Tensor>& at) {
+        return sum(model->forward_with(at, inputs)[0] * cotangent);
+      },
+      p, along);
+  const auto first = program_gradients(*model, inputs, {cotangent}, of);
+  auto second = [&](const std::vector<Tensor>& x) {
+    const auto found = program_second_gradients(*model, x, {cotangent}, of, directions);
+    std::vector<Tensor> all = found.outputs;
+    for (const std::string& name : of.parameters) all.push_back(found.parameters.at(name));
+    return all;
+  };
+  for (const std::vector<Tensor>& found : {second(inputs), compile(second)(inputs)})
+    for (std::size_t i = 0; i < of.parameters.size(); ++i) {
+      const std::string& name = of.parameters[i];
+      expect_like(found.at(i), first.parameters.at(name), name);
+      expect_like(found.at(of.parameters.size() + i), expected.at(name), name);
+    }
+}
+
 // The programs leave their inputs, and write their buffers once a call.
 TEST(ProgramGradients, LeaveInputsAndWriteBuffersOnce) {
   const Case c("loss");
@@ -205,6 +241,11 @@ TEST(ProgramGradients, RefuseWhatHasNone) {
   EXPECT_THAT(said(x, {ones({3, 4})}), HasSubstr("the cotangent of output 0 is f32 [3x4]"));
   EXPECT_THAT(said(x, {Tensor(), ones({3, 4})}), HasSubstr("output 1 is i64"));
   EXPECT_THAT(said(x, {Tensor(), Tensor(), ones({3})}), HasSubstr("there are 3 cotangents"));
+  auto said_second = [&](const std::vector<Tensor>& directions) {
+    return error_of([&] { program_second_gradients(*model, inputs, {}, x, directions); });
+  };
+  EXPECT_THAT(said_second({ones({3, 4})}), HasSubstr("direction 0 is f32 [3x4]"));
+  EXPECT_THAT(said_second({Tensor(), ones({3})}), HasSubstr("there are 2 directions"));
   auto given = [&](const Parameters& p) {
     return error_of([&] { model->forward_with(p, inputs); });
   };
