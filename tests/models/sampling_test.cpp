@@ -53,6 +53,54 @@ TEST(Sampler, DrawsInProportionToProbability) {
                       {{0, 0.5}, {1, 0.2}, {2, 0.2}, {3, 0.1}});
 }
 
+TEST(Sampler, MinPLeavesTokensWithAShareOfTheGreatestProbability) {
+  expect_distribution(
+      histogram({.temperature = 1, .min_p = 0.4, .seed = 3}, log_of({0.5, 0.1, 0.25, 0.15})),
+      {{0, 2.0 / 3}, {2, 1.0 / 3}});
+}
+
+TEST(Sampler, PenaltiesAndBiasesChangeLogits) {
+  const Logits logits = {2, 1.5, -1, 1.25};
+  auto after = [&](const SamplingOptions& options, const std::vector<TokenId>& prompt,
+                   const std::vector<TokenId>& behind) {
+    Sampler sampler(options);
+    sampler.see_prompt(prompt);
+    for (TokenId id : behind) sampler.see(id);
+    return sampler.choose(logits);
+  };
+  EXPECT_EQ(after({.repetition_penalty = 1.5}, {}, {}), 0);
+  EXPECT_EQ(after({.repetition_penalty = 1.5}, {0}, {}), 1) << "2 / 1.5 is less than 1.5";
+  EXPECT_EQ(after({.repetition_penalty = 1.5}, {}, {0, 0, 1}), 0) << "2 / 1.5, 1.5 / 1.5, 1.25";
+  EXPECT_EQ(after({.presence_penalty = 0.6}, {0}, {}), 0) << "of new tokens alone";
+  EXPECT_EQ(after({.presence_penalty = 0.6}, {}, {0, 0}), 1);
+  EXPECT_EQ(after({.frequency_penalty = 0.2}, {}, {0, 0}), 0) << "1.6 and 1.5";
+  EXPECT_EQ(after({.frequency_penalty = 0.2}, {}, {0, 0, 0, 1}), 0) << "1.4, 1.3, 1.25";
+  EXPECT_EQ(after({.frequency_penalty = 0.2}, {}, {0, 0, 0}), 1);
+  EXPECT_EQ(after({.logit_bias = {{2, 4}, {9, 100}}}, {}, {}), 2);
+  EXPECT_EQ(after({.repetition_penalty = 2, .logit_bias = {{2, 2.5}}}, {2, 0}, {}), 1)
+      << "the bias comes first: 1.5 / 2 and 2 / 2 are less than 1.5";
+}
+
+TEST(Sampler, StreamsOfASeedDiffer) {
+  const Logits logits = log_of(std::vector<double>(64, 1.0 / 64));
+  auto drawn = [&](std::uint64_t stream) {
+    Sampler sampler({.temperature = 1, .seed = 5}, stream);
+    std::vector<TokenId> ids;
+    for (int i = 0; i < 8; ++i) ids.push_back(sampler.choose(logits));
+    return ids;
+  };
+  EXPECT_EQ(drawn(1), drawn(1));
+  EXPECT_NE(drawn(0), drawn(1));
+}
+
+TEST(Sampler, RefusesMinPPenaltiesAndBiasesThatAreNone) {
+  auto error = [](const SamplingOptions& options) { return error_of([&] { Sampler{options}; }); };
+  EXPECT_THAT(error({.min_p = 1.5}), HasSubstr("[sample] min_p is 1.5; from 0"));
+  EXPECT_THAT(error({.repetition_penalty = 0}), HasSubstr("repetition_penalty is 0; a number"));
+  EXPECT_THAT(error({.presence_penalty = INFINITY}), HasSubstr("presence_penalty is inf"));
+  EXPECT_THAT(error({.logit_bias = {{-1, 2}}}), HasSubstr("the bias of token -1 is 2"));
+}
+
 TEST(Sampler, TemperatureSharpensOrFlattens) {
   auto powers = [](double exponent) {
     std::map<TokenId, double> result{{0, 0.6}, {1, 0.3}, {2, 0.1}};
