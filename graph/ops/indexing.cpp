@@ -21,10 +21,12 @@ ValueType index_copy(const Application& a) {
   const Shape &self = a.shape(0), &index = a.shape(1), &source = a.shape(2);
   a.need(a.dtype_of(0) == a.dtype_of(2), "self is ", a.dtype_of(0), ", the source is ",
          a.dtype_of(2), "; they must have one dtype");
-  a.need(index.rank() == 1, "the index is ", index, "; it must have one axis");
+  const bool is_by_batch = index.rank() == 2 && axis > 0 && index[0] == self[0];
+  a.need(index.rank() == 1 || is_by_batch, "the index is ", index, ", self ", self,
+         "; it must have one axis, or rows for each element of an axis 0 before axis ", axis);
   Shape wanted = self;
-  wanted[axis] = index[0];
-  a.need(source == wanted, "self is ", self, ", the index has ", index[0],
+  wanted[axis] = index[-1];
+  a.need(source == wanted, "self is ", self, ", the index has ", index[-1],
          " elements, the source is ", source, "; the source must be ", wanted);
   return a.operands[0];
 }
@@ -83,7 +85,8 @@ HostTensor meaning(The<Op::index_copy>, const Node& node, const Operands& x) {
   auto axis = static_cast<std::size_t>(node.attributes.axes[0]);
   for_each_index(source.shape, [&](const Index& at, std::int64_t i) {
     Index to = at;
-    to[axis] = index.integer[static_cast<std::size_t>(at[axis])];
+    const std::int64_t before = index.shape.rank() == 2 ? at[0] * index.shape[1] : 0;
+    to[axis] = index.integer[static_cast<std::size_t>(before + at[axis])];
     if (to[axis] >= 0 && to[axis] < self.shape[static_cast<int>(axis)])
       result.set(offset_in(self.shape, to), source.get(i));
   });

@@ -74,7 +74,8 @@ struct Task {
   StorageId storage = 0;  // where the value goes
   StridedView place;      // and how it lies there
   // Scatter: element (.., row i, ..) goes to place + operand1[i] * scatter_stride, if
-  // 0 <= operand1[i] < scatter_size. The row axis has stride 0 in `place`.
+  // 0 <= operand1[i] < scatter_size. The row axis has stride 0 in `place`. Operand 1 may differ
+  // along axis 0, too.
   int scatter_axis = 0;
   std::int64_t scatter_stride = 0, scatter_size = 0;
   // Opaque: the computation. The lowering of the op (lower/lowering.h) sees nothing of the graph.

@@ -183,6 +183,11 @@ TEST(ShapeRules, RefuseGathersAndScattersThatDoNotFit) {
   expect_contains(
       error_of_op(Op::index_copy, {{f32, {8}}, {i32, {2, 1}}, {f32, {2}}}, with_axes({0})),
       "it must have one axis");
+  expect_contains(
+      error_of_op(Op::index_copy, {{f32, {3, 8}}, {i32, {2, 1}}, {f32, {3, 1}}}, with_axes({1})),
+      "rows for each element of an axis 0 before axis 1");
+  EXPECT_EQ(shape_of(Op::index_copy, {{f32, {3, 8}}, {i32, {3, 1}}, {f32, {3, 1}}}, with_axes({1})),
+            (Shape{3, 8}));
   const ValueType self{f32, {8, 4}}, ids{i32, {2, 4}}, source{f32, {2, 4}};
   expect_contains(error_of_op(Op::scatter_reduce, {self, ids, {f16, {2, 4}}}, with_axes({0})),
                   "they must have one dtype");

@@ -158,6 +158,29 @@ TEST(TensorOps, CopyRowsInPlace) {
   EXPECT_EQ(columns.to_vector<float>(), (Floats{1, 0, 0, 0, 3, 0, 2, 0}));
 }
 
+// Rows for each element of axis 0, before the axis or at it, at once and compiled.
+TEST(TensorOps, IndexCopyTakesRowsForEachOfABatch) {
+  const Tensor rows = Tensor::from(Integers{1, 0, 2, 1}, {2, 2});
+  auto copied = [&](bool is_compiled) {
+    Tensor texts = zeros({2, 2, 3}), turned = zeros({2, 3});
+    auto copy = [&](const Tensor& index, const Tensor& source) {
+      turned.index_copy_(1, index, source.select(1, 0));
+      return texts.index_copy_(2, index, source) + 0;
+    };
+    const Tensor source = counted({2, 2, 2});
+    if (is_compiled)
+      compile(copy, {.fullgraph = true})(rows, source);
+    else
+      copy(rows, source);
+    std::vector<float> all = texts.to_vector<float>(), more = turned.to_vector<float>();
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  const Floats wanted = {1, 0, 0, 3, 2, 0, 0, 5, 4, 0, 7, 6, 1, 0, 0, 0, 5, 4};
+  EXPECT_EQ(copied(false), wanted);
+  EXPECT_EQ(copied(true), wanted);
+}
+
 TEST(TensorOps, AttendToWhatTheMaskShows) {
   // One key is so much closer that it takes all the weight.
   Tensor q = Tensor::from(Floats{0, 100, 100, 0}, {1, 1, 2, 2});

@@ -37,6 +37,7 @@ Cotangents derivative(The<Op::index_copy>, const Differential& d) {
   if (d.wants(2)) {
     Shape aligned(source.size(), 1);
     aligned[axis] = source[axis];
+    if (index.shape().size() == 2) aligned[0] = source[0];
     all[2] = elements_at(g, index.reshape(aligned).expand(source), axis);
   }
   return all;

@@ -387,10 +387,11 @@ class TaskMaker : TaskListBuilder {
     task.scatter_stride = place.strides[axis];
     task.scatter_size = n.shape[axis];
     place.strides[axis] = 0;
-    std::int64_t stride = index.view.strides[0];
+    const Strides own = index.view.strides;
     index.view.shape = place.shape;
     index.view.strides = Strides(std::vector<std::int64_t>(place.shape.size(), 0));
-    index.view.strides[axis] = stride;
+    if (own.size() == 2) index.view.strides[0] = own[0];
+    index.view.strides[axis] = own[own.size() - 1];
     task.operands = {source, index};
     task.storage = target.storage;
     task.place = place;

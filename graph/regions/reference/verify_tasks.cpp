@@ -253,7 +253,7 @@ class TaskVerifier {
     expect(t.place.strides[t.scatter_axis] == 0, "the scattered axis has the stride ",
            t.place.strides[t.scatter_axis], " in its place");
     for (int axis = 0; axis < t.shape.rank(); ++axis)
-      expect(axis == t.scatter_axis || t.operands[1].view.strides[axis] == 0,
+      expect(axis == 0 || axis == t.scatter_axis || t.operands[1].view.strides[axis] == 0,
              "row numbers differ along the axis ", axis);
     StridedView last = t.place;
     if (t.scatter_size > 0) last.offset += (t.scatter_size - 1) * t.scatter_stride;

@@ -226,9 +226,10 @@ class Tensor {
   void move_to(const Device& device, std::source_location w = std::source_location::current());
 
   // Copies row i of `source` (along `axis`) to row index[i] of this tensor, in place. `index` is
-  // i32 or i64 [n]; rows outside are an Error, inside a compiled function as far as
-  // Options::index_checks says; unchecked, they are ignored there. If several rows go to the same
-  // row, it is undefined which one stays, as in PyTorch.
+  // i32 or i64 [n], or [B, n] with rows for each of the B elements of axis 0; rows outside are an
+  // Error, inside a compiled function as far as Options::index_checks says; unchecked, they are
+  // ignored there. If several rows go to the same row, it is undefined which one stays, as in
+  // PyTorch.
   Tensor& index_copy_(int axis, const Tensor& index, const Tensor& source,
                       std::source_location w = std::source_location::current());
 
