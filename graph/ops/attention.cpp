@@ -74,8 +74,8 @@ ValueType attention(const Application& a) {
   if (position != 0) {
     a.need(a.dtype_of(position) == DType::i32 || a.dtype_of(position) == DType::i64, "position is ",
            a.dtype_of(position), "; it must be i32 or i64");
-    a.need(a.shape(position) == Shape{1}, "position is ", a.shape(position),
-           "; it must have one element");
+    a.need(a.shape(position) == Shape{1} || a.shape(position) == Shape{q[0]}, "position is ",
+           a.shape(position), "; it must have one element, or one for each of the batch of ", q[0]);
     a.need(a.attributes.causal, "a position was given without causal; it needs causal");
   }
   if (mask != 0) {
@@ -140,8 +140,12 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
   std::int64_t columns = k.shape[2];
   const AttentionOperands given(node.attributes, operands.size(),
                                 operands.size() > 3 ? operands[3]->shape.size() : 0);
-  std::int64_t position =
-      given.position != 0 ? operands[given.position]->integer[0] : node.attributes.start;
+  const HostTensor* places = given.position != 0 ? operands[given.position] : nullptr;
+  auto position_of = [&](std::int64_t line) {
+    if (places == nullptr) return node.attributes.start;
+    return places
+        ->integer[places->count() == 1 ? 0 : static_cast<std::size_t>(line / rows / heads)];
+  };
   const HostTensor* mask = given.mask != 0 ? operands[given.mask] : nullptr;
   // Without keys the result is a product over nothing.
   const double unseen =
@@ -166,7 +170,7 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
   HostTensor result(node.dtype, node.shape);
   std::vector<double> weights;
   for (std::int64_t line = 0; line < lines; ++line) {
-    const std::int64_t row = line % rows, keys = first_key(line);
+    const std::int64_t row = line % rows, keys = first_key(line), position = position_of(line);
     std::int64_t visible = columns, hidden = 0;
     if (node.attributes.causal) visible = std::clamp<std::int64_t>(row + position + 1, 0, columns);
     if (node.attributes.window != 0)

@@ -72,6 +72,15 @@ TEST(AttentionPanels, AreMadeOfWhatIsSeenOfACache) {
   }
 }
 
+TEST(AttentionPanels, AreMadeOfWhatEachTextOfABatchSees) {
+  expect_as_in_f32(
+      [](const std::vector<Tensor>& a) {
+        return scaled_dot_product_attention(a[0], a[1], a[2], {.causal = true, .position = a[3]});
+      },
+      {noise({2, 4, 65, 64}, 1), noise({2, 2, 256, 64}, 2), noise({2, 2, 256, 64}, 3),
+       Tensor::from(std::vector<std::int64_t>{100, 7}, {2})});
+}
+
 TEST(AttentionPanels, AreSeenThroughAWindow) {
   for (std::int64_t window : {1, 70, 500}) {
     SCOPED_TRACE(window);

@@ -229,7 +229,8 @@ class AttentionProgram {
       return all_scores.of(scaled(products), row(), column, is_inside);
     };
     Tile first;
-    if (is_causal()) first = has_position(task_) ? position_of(task_, parameters_) : Tile(start());
+    if (is_causal())
+      first = has_position(task_) ? position_of(task_, parameters_, batch_) : Tile(start());
     Range range = columns(first);
     Var highest = dsl::full({block_.rows, 1}, -infinity, carried());
     Var total = dsl::zeros({block_.rows, 1}, carried());
@@ -450,10 +451,14 @@ std::vector<WorkElement> position_of_attention(const TaskList& list, const Regio
   if (position.number) return {};
   AttentionShape shape(task);
   std::int64_t last = shape.keys() - shape.q.shape[2];
-  WorkElement element{position.storage, position.view.offset, {}};
-  for (int sixteenth : {13, 8, 4, 2, 1})
-    element.values.push_back(last * sixteenth * 15 / (16 * 16));
-  return {element};
+  std::vector<WorkElement> elements;
+  for (std::int64_t i = 0; i < position.view.shape[0]; ++i) {
+    WorkElement element{position.storage, position.view.offset + i * position.view.strides[0], {}};
+    for (int sixteenth : {13, 8, 4, 2, 1})
+      element.values.push_back(last * sixteenth * 15 / (16 * 16));
+    elements.push_back(std::move(element));
+  }
+  return elements;
 }
 
 }  // namespace

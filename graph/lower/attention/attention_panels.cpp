@@ -110,7 +110,7 @@ LoweredProgram AttentionPanels::pack(const TaskList& list, const Region& region,
   };
   if (task.attributes.causal && has_position(task)) {
     // Keys behind the last row's are read by no program: as good as none of a large cache.
-    Tile end = position_of(task, parameters) + shape_.rows;
+    Tile end = position_of(task, parameters, programs.index[2]) + shape_.rows;
     for ([[maybe_unused]] Tile at :
          dsl::range(column, dsl::minimum(end, column + columns_), columns_))
       pack_block();

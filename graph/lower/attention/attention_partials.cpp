@@ -7,12 +7,13 @@ namespace tilewright::graph {
 using dsl::Operand;
 using dsl::Tile;
 
-Tile position_of(const Task& task, const Parameters& parameters) {
+Tile position_of(const Task& task, const Parameters& parameters, const Tile& batch) {
   if (!has_position(task))
     return dsl::constant(ir::Scalar::of_integer(DType::i64, task.attributes.start));
   const TaskOperand& operand = task.operands[operands_of_attention(task).position];
-  return dsl::cast(dsl::load(parameters.pointer(operand.storage) + Offset(operand.view.offset)),
-                   DType::i64);
+  Offset offset(operand.view.offset);
+  if (operand.view.shape[0] > 1 && batch.defined()) offset.add(batch, operand.view.strides[0]);
+  return dsl::cast(dsl::load(parameters.pointer(operand.storage) + offset), DType::i64);
 }
 
 std::vector<Scratch> AttentionPartials::scratch() const {

@@ -45,8 +45,9 @@ inline bool has_position(const Task& task) { return operands_of_attention(task).
 inline bool has_mask(const Task& task) { return operands_of_attention(task).mask != 0; }
 // True if a function changes scores.
 inline bool has_function(const Task& task) { return !task.attributes.bodies.empty(); }
-// The column that row 0 is at, in a program that traces.
-dsl::Tile position_of(const Task& task, const Parameters& parameters);
+// The column that row 0 of this element of the batch is at, in a program that traces; `batch` is
+// undefined where there is one.
+dsl::Tile position_of(const Task& task, const Parameters& parameters, const dsl::Tile& batch);
 
 // The scratch memory of programs that share keys, as one of them sees it.
 struct AttentionPartials {

@@ -103,7 +103,8 @@ class WrittenAttention {
       GraphBuilder& builder = *like.builder;
       return {&builder, builder.full(DType::i64, sizes_, static_cast<double>(at_.start))};
     }
-    return operands_[position_].to(DType::i64).reshape({1, 1, 1, 1}).expand(sizes_);
+    const Term position = operands_[position_].to(DType::i64);
+    return position.reshape({element_count(position.shape()), 1, 1, 1}).expand(sizes_);
   }
 
   const Attributes& at_;
