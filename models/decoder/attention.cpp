@@ -17,7 +17,7 @@ Tensor zeroed(const Shape& shape, DType dtype, const Device& device) {
 }
 
 // Attention whose weights have a part for the sink: by tensor operations, several kernels. Rows are
-// at `places`, i64 [rows].
+// at `places`, i64 [rows] or [batch, rows].
 Tensor attend_with_sinks(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& places,
                          const Scores& scores) {
   const std::int64_t batch = q.size(0), heads = q.size(1), rows = q.size(2), size = q.size(3);
@@ -28,7 +28,8 @@ Tensor attend_with_sinks(const Tensor& q, const Tensor& k, const Tensor& v, cons
   };
   const double scale = scores.scale.value_or(1 / std::sqrt(static_cast<double>(size)));
   const Tensor products = matmul(q.to(f32), of_heads(k).transpose(2, 3)) * scale;
-  const Tensor at = arange(0, keys).reshape({1, keys}), row = places.reshape({rows, 1});
+  const Tensor at = arange(0, keys).reshape({1, keys}),
+               row = places.reshape({places.count() / rows, 1, rows, 1});
   Tensor sees = at <= row;
   if (scores.window > 0) sees = logical_and(sees, at > row - scores.window);
   const Tensor seen = where(sees, products, -std::numeric_limits<double>::infinity());
@@ -47,29 +48,36 @@ Tensor elements_of(const Tensor& x, std::int64_t first, std::int64_t end, std::i
 }  // namespace
 
 RowPositions::RowPositions(const Tensor& first, std::int64_t rows, const Tensor& text_rows)
-    : first(first), text_rows(text_rows), positions(first + arange(0, rows)) {}
+    : first(first),
+      text_rows(text_rows),
+      positions((first.count() == 1 ? first : first.unsqueeze(1)) + arange(0, rows)) {}
 
 RowPositions::RowPositions(const Tensor& first, std::int64_t rows, const RotaryTable& table,
                            const Tensor& text_rows)
     : RowPositions(RowPositions(first, rows, text_rows).with(table)) {}
 
 RowPositions RowPositions::with(const RotaryTable& table) const {
+  auto turns = [&](const Tensor& angles) {
+    const Tensor rows = embedding(positions, angles);
+    return rows.rank() == 2 ? rows : rows.unsqueeze(1);  // the same for all heads of a text
+  };
   RowPositions placed = *this;
   placed.pairs = table.pairs;
-  placed.cos = embedding(positions, table.cos);
-  placed.sin = embedding(positions, table.sin);
+  placed.cos = turns(table.cos);
+  placed.sin = turns(table.sin);
   if (!table.has_long()) return placed;
-  Tensor so_far = first + positions.size(0);
+  Tensor so_far = first + positions.size(-1);
   Tensor is_long = (text_rows.defined() ? maximum(text_rows, so_far) : so_far) > table.short_rows;
-  placed.cos = where(is_long, embedding(positions, table.long_cos), placed.cos);
-  placed.sin = where(is_long, embedding(positions, table.long_sin), placed.sin);
+  if (is_long.count() > 1) is_long = is_long.reshape({is_long.count(), 1, 1, 1});
+  placed.cos = where(is_long, turns(table.long_cos), placed.cos);
+  placed.sin = where(is_long, turns(table.long_sin), placed.sin);
   return placed;
 }
 
 Tensor rotate(const Tensor& x, const RowPositions& row_positions) {
   const Tensor &cos = row_positions.cos, &sin = row_positions.sin;
   if (!cos.defined()) return x;
-  std::int64_t half = cos.size(1), size = 2 * half;
+  std::int64_t half = cos.size(-1), size = 2 * half;
   bool halves = row_positions.pairs == RopePairs::halves;
   Tensor a = halves ? elements_of(x, 0, half, 1) : elements_of(x, 0, size, 2);
   Tensor b = halves ? elements_of(x, half, size, 1) : elements_of(x, 1, size, 2);
@@ -99,6 +107,17 @@ void KeyValueCache::allocate(std::int64_t batch, std::int64_t groups, std::int64
                             : Shape{batch, groups, positions, head_size},
                 dtype, device);
   values = zeroed({batch, groups, positions, head_size}, dtype, device);
+}
+
+void KeyValueCache::copy_text(std::int64_t to, const KeyValueCache& other, std::int64_t from,
+                              std::int64_t rows) {
+  if (rows == 0) return;
+  auto copy = [&](const Tensor& target, const Tensor& source, int axis) {
+    Tensor place = target.select(0, to).slice(axis, 0, rows);
+    place.copy_from(source.select(0, from).slice(axis, 0, rows));
+  };
+  copy(keys, other.keys, turns_keys_ ? 2 : 1);
+  copy(values, other.values, 1);
 }
 
 Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const RowPositions& row_positions,

@@ -19,15 +19,17 @@ namespace tilewright {
 
 // The positions in the text that the rows of one call have.
 struct RowPositions {
-  // `first` is i64 [1]; the call's rows follow it. `text_rows` is i64 [1], the announced length of
-  // the text (DecodingState::expect), or undefined.
+  // `first` is i64 [1], or [batch] with one for each text; the call's rows follow it. `text_rows`
+  // is i64 [1] or [batch], the announced lengths of the texts (DecodingState::expect), or
+  // undefined.
   RowPositions(const Tensor& first, std::int64_t rows, const Tensor& text_rows = {});
   RowPositions(const Tensor& first, std::int64_t rows, const RotaryTable& table,
                const Tensor& text_rows = {});
   RowPositions with(const RotaryTable& table) const;  // the same rows, turned by that table
   Tensor first, text_rows;
-  Tensor positions;  // i64 [rows]
-  Tensor cos, sin;   // [rows, rotary size / 2]; undefined without a table
+  Tensor positions;  // i64 [rows], or [batch, rows]
+  // [rows, rotary size / 2], or [batch, 1, rows, ..]; undefined without a table.
+  Tensor cos, sin;
   RopePairs pairs = RopePairs::halves;
 };
 
@@ -55,6 +57,9 @@ class KeyValueCache {
   void allocate(std::int64_t batch, std::int64_t groups, std::int64_t head_size,
                 std::int64_t positions, DType dtype, const Device& device);
   bool is_allocated() const { return keys.defined(); }
+  std::int64_t positions() const { return values.size(2); }
+  // Text `to` of this batch begins as text `from` of the other cache: its first `rows` rows.
+  void copy_text(std::int64_t to, const KeyValueCache& other, std::int64_t from, std::int64_t rows);
 
   // q [batch, heads, rows, D], k and v [batch, groups, rows, D]; returns the attended values of the
   // rows, [batch, rows, heads * D]. An allocated cache takes the rows in, and they see all rows

@@ -1,5 +1,6 @@
 #include "models/decoder/decoding_state.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "graph/functions/dynamic_scalar.h"
@@ -11,7 +12,9 @@ DecodingState::DecodingState(std::vector<KeyValueCache> caches, bool has_length)
     : caches_(std::move(caches)) {
   check(!caches_.empty(), "a state of a model without layers");
   if (!has_length) return;
-  expected_rows_ = Tensor::from<std::int64_t>({0}, {1}).to(device());
+  expected_rows_ =
+      Tensor::from(std::vector<std::int64_t>(static_cast<std::size_t>(batch()), 0), {batch()})
+          .to(device());
   graph::mark_setting(expected_rows_);
 }
 
@@ -32,7 +35,34 @@ void DecodingState::to(const Device& device) {
 }
 
 void DecodingState::expect(std::int64_t rows) {
-  if (expected_rows_.defined()) expected_rows_.copy_from(Tensor::from<std::int64_t>({rows}, {1}));
+  expect(std::vector<std::int64_t>(static_cast<std::size_t>(batch()), rows));
+}
+
+void DecodingState::expect(const std::vector<std::int64_t>& rows) {
+  require(std::ssize(rows) == batch(), "[expect] ", rows.size(),
+          " lengths of texts; the state has ", batch(), " texts");
+  if (expected_rows_.defined()) expected_rows_.copy_from(Tensor::from(rows, {batch()}));
+}
+
+void DecodingState::copy_text(std::int64_t to, const DecodingState& other, std::int64_t from,
+                              std::int64_t rows) {
+  require(to >= 0 && to < batch() && from >= 0 && from < other.batch(), "[copy_text] text ", from,
+          " of ", other.batch(), " to text ", to, " of ", batch(), "; there are none such");
+  require(rows >= 0 && rows <= max_positions() && rows <= other.max_positions(), "[copy_text] ",
+          rows, " rows from ", other.max_positions(), " positions to ", max_positions(),
+          "; both must have as many");
+  const bool is_alike =
+      layers() == other.layers() && device() == other.device() &&
+      std::ranges::equal(caches_, other.caches_, [](const auto& a, const auto& b) {
+        return a.values.dtype() == b.values.dtype() && a.values.size(1) == b.values.size(1) &&
+               a.values.size(3) == b.values.size(3);
+      });
+  require(is_alike,
+          "[copy_text] the states are of different models or devices; they must be alike");
+  if (this == &other && to == from) return;
+  Use use(*this, "copy_text");
+  for (std::size_t i = 0; i < caches_.size(); ++i)
+    caches_[i].copy_text(to, other.caches_[i], from, rows);
 }
 
 DecodingState::Use::Use(DecodingState& state, std::string_view operation) {

@@ -35,10 +35,16 @@ class DecodingState {
 
   // How a text is read may depend on its length (RopeType::longrope). If a text is read in several
   // calls, its number of rows must be announced here before the first of them; a text that is read
-  // in one call need not be announced.
+  // in one call need not be announced. `rows` are those of each text of the batch, or of all.
   void expect(std::int64_t rows);
-  // i64 [1]: the rows announced; undefined where the model reads all lengths alike.
+  void expect(const std::vector<std::int64_t>& rows);
+  // i64 [batch]: the rows announced; undefined where the model reads all lengths alike.
   const Tensor& expected_rows() const { return expected_rows_; }
+
+  // Makes text `to` here begin as text `from` of another state, or of this one: its first `rows`
+  // keys and values. Both states are of one model and on one device. Raises `Error` otherwise, and
+  // for texts or rows that are not there.
+  void copy_text(std::int64_t to, const DecodingState& other, std::int64_t from, std::int64_t rows);
 
   std::size_t layers() const { return caches_.size(); }
   KeyValueCache& cache(std::size_t layer) { return caches_[layer]; }

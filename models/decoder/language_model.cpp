@@ -83,8 +83,9 @@ Tensor LanguageModel::next_rows(const Tensor& ids, const Tensor& position,
                                 DecodingState& state) const {
   DecodingState::Use use(state, model_);
   require_ids(ids, state.batch());
-  require(position.shape() == Shape{1} && position.dtype() == i64, "[", model_, "] position is ",
-          position.dtype(), " ", position.shape(), "; one i64 is needed");
+  const bool fits = position.shape() == Shape{1} || position.shape() == Shape{state.batch()};
+  require(fits && position.dtype() == i64, "[", model_, "] position is ", position.dtype(), " ",
+          position.shape(), "; one i64 is needed, or one for each of ", state.batch(), " texts");
   return hidden_rows(ids, position, &state);
 }
 

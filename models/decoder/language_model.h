@@ -52,10 +52,12 @@ class LanguageModel : public Module {
   // A state for `batch` texts that are read in several calls, at first empty. On the model's
   // device. Raises `Error` for a cache beyond the budget.
   std::unique_ptr<DecodingState> new_state(std::int64_t batch = 1) const;
-  // Reads the next rows of the texts of a state, ids i64 [its batch, rows], which follow
-  // position i64 [1], the first row's. Logits of every row, f32 [batch, rows, vocabulary]. A
-  // position outside the model is an Error eagerly and with IndexChecks::all, and gives some result
-  // otherwise inside a compiled function. Different states may be used on several threads at once.
+  // Reads the next rows of the texts of a state, ids i64 [its batch, rows]. The first row is at
+  // `position`, i64 [1] for all texts, or [batch] with one for each: so texts of different lengths
+  // are read together, and a text that has nothing to read may repeat its last row. Logits of every
+  // row, f32 [batch, rows, vocabulary]. A position outside the model is an Error eagerly and with
+  // IndexChecks::all, and gives some result otherwise inside a compiled function. Different states
+  // may be used on several threads at once.
   Tensor decode(const Tensor& ids, const Tensor& position, DecodingState& state) const;
   // Logits of the last row alone, f32 [batch, vocabulary], as generation needs them.
   Tensor decode_last(const Tensor& ids, const Tensor& position, DecodingState& state) const;

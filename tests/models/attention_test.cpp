@@ -37,6 +37,45 @@ TEST(Attention, StepByStepWithACacheEqualsAllRowsAtOnce) {
   }
 }
 
+// Texts at positions of their own, in caches that lie either way, with windows, caps and sinks:
+// what each is alone.
+TEST(Attention, OfABatchAtDifferentPositionsIsThatOfEachText) {
+  constexpr std::int64_t batch = 3, rows = 2, hidden = 24;
+  for (std::int64_t head_size : {4, 16})
+    for (bool has_sinks : {false, true}) {
+      AttentionForm form{.hidden = hidden, .heads = 4, .kv_heads = 2, .head_size = head_size};
+      form.has_sinks = has_sinks;
+      form.scores.window = 5;
+      Attention attention(form);
+      RotaryTable table(16, head_size, 10000);
+      const std::vector<std::int64_t> begins = {0, 9, 4};
+      KeyValueCache together = attention.new_cache(batch, 16);
+      std::vector<Values> expected;
+      const Tensor next = random_tensor({batch, rows, hidden}, 5);
+      for (std::int64_t text = 0; text < batch; ++text) {
+        const std::int64_t begin = begins[std::size_t(text)];
+        KeyValueCache alone = attention.new_cache(1, 16);
+        if (begin > 0)
+          attention.forward(random_tensor({1, begin, hidden}, 10 + text),
+                            RowPositions(Tensor::from<std::int64_t>({0}, {1}), begin, table),
+                            &alone);
+        together.copy_text(text, alone, 0, begin);
+        expected.push_back(
+            attention
+                .forward(next.slice(0, text, text + 1).contiguous(),
+                         RowPositions(Tensor::from<std::int64_t>({begin}, {1}), rows, table),
+                         &alone)
+                .to_vector<float>());
+      }
+      const RowPositions places(Tensor::from(begins, {batch}), rows, table);
+      const Values all = attention.forward(next, places, &together).to_vector<float>();
+      for (std::size_t text = 0; text < expected.size(); ++text)
+        for (std::size_t i = 0; i < expected[text].size(); ++i)
+          ASSERT_NEAR(all[text * expected[text].size() + i], expected[text][i], 1e-5)
+              << "text " << text << ", heads of " << head_size;
+    }
+}
+
 // softmax(cap(q k^T scale)) v over what a row sees, element by element in double precision.
 Values attended(const Values& q, const Values& k, const Values& v, std::int64_t heads,
                 std::int64_t groups, std::int64_t rows, std::int64_t size, const Scores& scores) {
