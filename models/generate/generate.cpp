@@ -1,238 +1,254 @@
 #include "models/generate/generate.h"
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
+#include "models/generate/stopwatch.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/system_memory.h"
 
 namespace tilewright {
 namespace {
 
-// Sizes in which a prompt is processed, greatest first; each is a program to compile.
-constexpr std::array<std::size_t, 3> piece_sizes = {128, 16, 1};
 constexpr std::int64_t steps_of_gpus = 8;
 
-class Stopwatch {
- public:
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
-
- private:
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
-std::size_t piece_of(std::size_t rest) {
-  return *std::find_if(piece_sizes.begin(), piece_sizes.end(),
-                       [&](std::size_t size) { return size <= rest; });
+void report(Continuation& text, std::size_t index, const GenerateOptions& options) {
+  if (!options.on_token) return;
+  options.on_token({index, text.ids().back(), text.last_logprob()});
 }
 
 }  // namespace
 
-// The generator for the length of a call, with its state where the model is.
-class TextGenerator::Turn {
- public:
-  explicit Turn(TextGenerator& generator) : generator_(generator) {
-    require(!generator.is_generating_.exchange(true, std::memory_order_acquire),
-            "[generate] another generation of this TextGenerator is under way; a text needs one of "
-            "its own (they share the model)");
-    const Device device = generator.model_.device();
-    if (generator.state_->device() != device) generator.state_->to(device);
-  }
-  ~Turn() { generator_.is_generating_.store(false, std::memory_order_release); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  TextGenerator& generator_;
-};
+TextGenerator::Turn::Turn(TextGenerator& generator) : generator_(generator) {
+  require(!generator.is_generating_.exchange(true, std::memory_order_acquire),
+          "[generate] another generation of this TextGenerator is under way; a text needs one of "
+          "its own (they share the model)");
+  const Device device = generator.model_.device();
+  DecodingState& state = generator.reader_.state();
+  if (state.device() != device) state.to(device);
+}
+TextGenerator::Turn::~Turn() { generator_.is_generating_.store(false, std::memory_order_release); }
 
 TextGenerator::TextGenerator(const LanguageModel& model, Tokenizer tokenizer, Options options)
     : model_(model),
       tokenizer_(std::move(tokenizer)),
-      state_(model.new_state()),
-      step_(compile(
-          [&model, state = state_.get()](const Tensor& ids, const Tensor& position) {
-            return model.decode_last(ids, position, *state);
-          },
-          options)),
-      position_(Tensor::scalar<std::int64_t>(0).reshape({1})) {
+      options_(options),
+      reader_(model, tokenizer_.size(), options) {
   require(tokenizer_.size() <= model.vocabulary(), "[generate] the tokenizer has ",
           tokenizer_.size(), " tokens; the model knows ", model.vocabulary());
-  for (std::size_t size : piece_sizes)
-    ids_[size] =
-        Tensor::from(std::vector<std::int64_t>(size, 0), {1, static_cast<std::int64_t>(size)});
 }
 
-std::vector<TokenId> TextGenerator::encode(std::string_view prompt,
-                                           const GenerateOptions& options) const {
-  require(options.max_tokens >= 1, "[generate] max_tokens is ", options.max_tokens,
+void TextGenerator::require_options(const GenerateOptions& o) const {
+  require(o.max_new_tokens >= 1, "[generate] max_new_tokens is ", o.max_new_tokens,
           "; at least 1 new token is allowed");
+  require(o.min_new_tokens >= 0 && o.min_new_tokens <= o.max_new_tokens,
+          "[generate] min_new_tokens is ", o.min_new_tokens, "; from 0 to max_new_tokens, ",
+          o.max_new_tokens, ", is allowed");
+  require(o.n >= 1 && o.max_batch >= 1, "[generate] n is ", o.n, " and max_batch ", o.max_batch,
+          "; both must be at least 1");
+  require(!o.logprobs || *o.logprobs >= 0, "[generate] logprobs is ", o.logprobs.value_or(0),
+          "; 0 or more of the likeliest tokens can be asked for");
+  require(o.num_beams >= 1, "[generate] num_beams is ", o.num_beams, "; it must be at least 1");
+  if (o.num_beams == 1) return;
+  require(o.n <= o.num_beams, "[generate] n is ", o.n, "; a search with ", o.num_beams,
+          " beams finds as many texts at the most");
+  require(o.is_plain_greedy() && o.stop.empty() && !o.on_token, "[generate] num_beams is ",
+          o.num_beams,
+          " together with options of single tokens; a beam search knows no sampling, penalties, "
+          "masks, log-probabilities, stop strings or on_token");
+}
+
+Continuation TextGenerator::text_of(std::string_view prompt, const GenerateOptions& options,
+                                    std::uint64_t stream) const {
   // Lengths in a tokenizer's file are of its training; a prompt is whole, or refused below.
   std::vector<TokenId> ids = tokenizer_.encode(prompt, {.truncate = false, .pad = false});
   require(!ids.empty(), "[generate] the prompt has no tokens; at least one is needed");
   require(std::ssize(ids) < model_.max_positions(), "[generate] the prompt has ", ids.size(),
           " tokens; the model has ", model_.max_positions(),
           " positions, of which a new token needs one");
-  return ids;
+  std::vector<TokenId> stops = options.stop_tokens;
+  std::ranges::copy(model_.stop_ids(), std::back_inserter(stops));
+  const std::int64_t limit = last_token(options, std::ssize(ids));
+  return {tokenizer_, options, std::move(ids), limit, std::move(stops), stream};
 }
 
 std::int64_t TextGenerator::last_token(const GenerateOptions& options,
                                        std::int64_t prompt_size) const {
-  return prompt_size + std::min(options.max_tokens, model_.max_positions() - prompt_size);
-}
-
-std::vector<TokenId> TextGenerator::stops(const GenerateOptions& options) const {
-  std::vector<TokenId> ids = options.stop_tokens;
-  std::ranges::copy(model_.stop_ids(), std::back_inserter(ids));
-  return ids;
+  return prompt_size + std::min(options.max_new_tokens, model_.max_positions() - prompt_size);
 }
 
 std::int64_t TextGenerator::steps_a_round(const GenerateOptions& options) const {
   std::int64_t wanted = options.steps_a_round;
-  bool is_greedy = options.sampling.temperature == 0;
+  const bool is_plain = options.is_plain_greedy();
   require(wanted >= 0 && wanted <= model_.max_positions(), "[generate] steps_a_round is ", wanted,
           "; from 0 (as the device likes it) to the model's ", model_.max_positions(),
           " positions are allowed");
-  require(wanted <= 1 || is_greedy, "[generate] steps_a_round is ", wanted,
+  require(wanted <= 1 || options.sampling.temperature == 0, "[generate] steps_a_round is ", wanted,
           " with a temperature of ", options.sampling.temperature,
           "; several steps need a temperature of 0, for random numbers are drawn on the host");
+  require(wanted <= 1 || is_plain, "[generate] steps_a_round is ", wanted,
+          " together with penalties, biases, masks, log-probabilities or min_new_tokens; these are "
+          "on the host, which takes single steps");
   if (wanted > 0) return wanted;
-  return model_.device().is_cuda() && is_greedy ? steps_of_gpus : 1;
+  return model_.device().is_cuda() && is_plain ? steps_of_gpus : 1;
 }
 
 // The host must notice when a text has to be read again, and takes single steps.
-bool TextGenerator::is_read_again(const GenerateOptions& options, std::int64_t prompt_size) const {
-  std::int64_t last = last_token(options, prompt_size);
-  std::int64_t limit = model_.reread_beyond().value_or(last);
-  return prompt_size <= limit && limit < last;
-}
-
-std::span<const float> TextGenerator::run(std::span<const TokenId> ids, std::size_t begin,
-                                          std::size_t size) {
-  Tensor& input = ids_.at(size);
-  std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(begin), size,
-              static_cast<std::int64_t*>(input.data()));
-  *static_cast<std::int64_t*>(position_.data()) = static_cast<std::int64_t>(begin);
-  logits_ = step_(input, position_);
-  // A model may know more ids than the tokenizer has, for round sizes: those are no tokens.
-  return {static_cast<const float*>(logits_.data()), static_cast<std::size_t>(tokenizer_.size())};
-}
-
-// Runs a size once at position 0. Its leftovers in the cache are overwritten by the prompt, or lie
-// after its end and are overwritten before they are read.
-double TextGenerator::compile_piece(std::size_t size) {
-  if (std::exchange(is_compiled_[size], true)) return 0;
-  Stopwatch watch;
-  run(std::vector<TokenId>(size, 0), 0, size);
-  return watch.seconds();
+bool TextGenerator::is_read_again(const Continuation& text) const {
+  const auto rows = std::ssize(text.ids());
+  const std::int64_t limit = model_.reread_beyond().value_or(text.limit());
+  return rows <= limit && limit < text.limit();
 }
 
 double TextGenerator::compile_rounds(std::int64_t steps) {
   if (greedy_ && greedy_->steps() == steps && greedy_->device() == model_.device()) return 0;
   Stopwatch watch;
   greedy_ =
-      std::make_unique<GreedySteps>(model_, *state_, tokenizer_.size(), steps, step_.options());
+      std::make_unique<GreedySteps>(model_, reader_.state(), tokenizer_.size(), steps, options_);
   greedy_->warm_up();
+  reader_.forget();
   return watch.seconds();
 }
 
-void TextGenerator::compile_for(std::size_t prompt_size, std::int64_t steps, Generation& result) {
-  for (std::size_t done = 0; done < prompt_size; done += piece_of(prompt_size - done))
-    result.compile_s += compile_piece(piece_of(prompt_size - done));
-  if (steps == 1) result.compile_s += compile_piece(1);
-  if (steps > 1) result.compile_s += compile_rounds(steps);
+DecodingBatch& TextGenerator::batch_of(std::int64_t size) {
+  if (!batch_ || batch_->size() != size || batch_->device() != model_.device()) {
+    batch_.reset();  // before the memory of another one is taken
+    batch_ = std::make_unique<DecodingBatch>(model_, size, options_);
+  }
+  return *batch_;
 }
 
 double TextGenerator::warm_up(std::int64_t tokens, const GenerateOptions& options) {
   require(tokens >= 1 && tokens <= model_.max_positions(), "[warm_up] ", tokens,
           " tokens; from 1 to the model's ", model_.max_positions(), " positions are allowed");
   Turn turn(*this);
-  double seconds = 0;
-  for (std::size_t size : piece_sizes)
-    if (size <= static_cast<std::size_t>(tokens)) seconds += compile_piece(size);
-  std::int64_t steps = steps_a_round(options);
+  const double seconds = reader_.compile_up_to(tokens);
+  const std::int64_t steps = steps_a_round(options);
   return steps > 1 ? seconds + compile_rounds(steps) : seconds;
 }
 
-std::span<const float> TextGenerator::prefill(std::span<const TokenId> prompt) {
-  state_->expect(std::ssize(prompt));
-  std::span<const float> logits;
-  for (std::size_t done = 0; done < prompt.size();) {
-    std::size_t size = piece_of(prompt.size() - done);
-    logits = run(prompt, done, size);
-    done += size;
-  }
-  state_->expect(0);  // from here on a row's position says how long the text is
-  return logits;
+std::span<const float> TextGenerator::following(const Continuation& text) {
+  const std::int64_t position = std::ssize(text.ids()) - 1;
+  if (position == model_.reread_beyond()) return reader_.read(text.ids(), false);
+  return reader_.append(text.ids().back(), position);
 }
 
-void TextGenerator::decode(std::span<const float> logits, const GenerateOptions& options,
-                           std::int64_t steps, Generation& result) {
-  Sampler sampler(options.sampling);
-  const std::int64_t limit = last_token(options, std::ssize(result.ids));
-  std::vector<TokenId> stop_ids = stops(options);
-  std::vector<std::int64_t> round;  // of steps, as far as it is not used
-  auto following = [&] {
-    ++result.decode_steps;
-    std::size_t position = result.ids.size() - 1;
-    if (std::ssize(result.ids) - 1 == model_.reread_beyond())
-      return sampler.choose(prefill(result.ids));
-    if (steps == 1) return sampler.choose(run(result.ids, position, 1));
-    if (round.empty()) {
-      if (result.decode_steps == 1)
-        greedy_->start({result.ids.back()}, static_cast<std::int64_t>(position), limit,
-                       {stop_ids.begin(), stop_ids.end()});
-      round = greedy_->run();
-      std::reverse(round.begin(), round.end());
+void TextGenerator::decode_rounds(Continuation& text, std::int64_t steps,
+                                  const GenerateOptions& options) {
+  const std::int64_t position = std::ssize(text.ids()) - 1;
+  greedy_->start({text.ids().back()}, {position}, {text.limit()},
+                 {text.stops().begin(), text.stops().end()});
+  while (!text.has_ended()) {
+    if (options.cancel.stop_requested()) return text.cancel();
+    const std::vector<std::int64_t> round = greedy_->run();
+    for (std::int64_t step = 0; step < steps && !text.has_ended(); ++step) {
+      const std::int64_t id = round[static_cast<std::size_t>(step)];
+      require(id != GreedySteps::not_a_number, "[sample] a logit is NaN after ", text.ids().size(),
+              " tokens");
+      ++text.result.decode_steps;
+      const auto before = text.ids().size();
+      text.push(static_cast<TokenId>(id));
+      if (text.ids().size() > before) report(text, 0, options);
+      if (options.on_text)
+        if (const std::string certain = text.take_text(); !certain.empty())
+          options.on_text(certain);
     }
-    std::int64_t id = round.back();
-    round.pop_back();
-    require(id != GreedySteps::not_a_number, "[sample] a logit is NaN after ", result.ids.size(),
-            " tokens");
-    return static_cast<TokenId>(id);
-  };
-  TextStream stream(tokenizer_);
-  for (TokenId id : result.ids) result.text += stream.push(id);
-  auto emit = [&](const std::string& text) {
-    result.text += text;
-    if (options.on_text && !text.empty()) options.on_text(text);
-  };
-  Stopwatch watch;
-  while (std::ssize(result.ids) < limit) {
-    TokenId next =
-        result.ids.size() == result.prompt_ids.size() ? sampler.choose(logits) : following();
-    if (std::find(stop_ids.begin(), stop_ids.end(), next) != stop_ids.end()) {
-      result.finish = Finish::stop;
-      break;
-    }
-    result.ids.push_back(next);
-    emit(stream.push(next));
   }
-  result.decode_s = watch.seconds();
-  emit(stream.finish());
+}
+
+void TextGenerator::decode(Continuation& text, std::span<const float> logits, std::int64_t steps,
+                           const GenerateOptions& options) {
+  for (;;) {
+    const auto before = text.ids().size();
+    text.advance(logits);
+    if (text.ids().size() > before) report(text, 0, options);
+    if (options.on_text)
+      if (const std::string certain = text.take_text(); !certain.empty()) options.on_text(certain);
+    if (text.has_ended()) return;
+    if (options.cancel.stop_requested()) break;
+    if (steps > 1) return decode_rounds(text, steps, options);
+    logits = following(text);
+    ++text.result.decode_steps;
+  }
+  text.cancel();
 }
 
 Generation TextGenerator::generate(std::string_view prompt, const GenerateOptions& options) {
+  require_options(options);
+  require(options.n == 1, "[generate] n is ", options.n,
+          "; generate gives one text, generate_all gives more");
   Turn turn(*this);
-  Generation result;
-  result.prompt_ids = result.ids = encode(prompt, options);
+  if (options.num_beams > 1) return search(prompt, options).front();
+  Continuation text = text_of(prompt, options);
   // The first token follows from the prompt.
-  const std::int64_t prompt_size = std::ssize(result.ids);
+  const auto prompt_size = std::ssize(text.ids());
   std::int64_t steps = steps_a_round(options);
-  if (is_read_again(options, prompt_size)) steps = 1;
-  if (last_token(options, prompt_size) == prompt_size + 1) steps = 0;
-  compile_for(result.ids.size(), steps, result);
-  Stopwatch watch;
-  std::span<const float> logits = prefill(result.ids);
-  result.prefill_s = watch.seconds();
-  decode(logits, options, steps, result);
+  if (is_read_again(text)) steps = 1;
+  if (text.limit() == prompt_size + 1) steps = 0;
+  Generation& result = text.result;
+  result.compile_s = reader_.compile_for(prompt_size);
+  if (steps == 1) result.compile_s += reader_.compile_step();
+  if (steps > 1) result.compile_s += compile_rounds(steps);
+  Stopwatch prefill;
+  const auto logits = reader_.read(text.ids(), options.reuse_prefix, options.cancel);
+  result.prefill_s = prefill.seconds();
+  result.reused_rows = reader_.reused_rows();
+  Stopwatch decoding;
+  if (logits.empty())
+    text.cancel();
+  else
+    decode(text, logits, steps, options);
+  result.decode_s = decoding.seconds();
   result.peak_memory_bytes = tilewright::peak_memory_bytes();
-  return result;
+  return std::move(text.result);
+}
+
+std::vector<Generation> TextGenerator::search(std::string_view prompt,
+                                              const GenerateOptions& options) {
+  Continuation first = text_of(prompt, options);
+  const auto prompt_size = std::ssize(first.ids());
+  require(!is_read_again(first), "[generate] num_beams is ", options.num_beams,
+          " for a text that has to be read again beyond ", model_.reread_beyond().value_or(0),
+          " tokens; beams are not read again");
+  Generation& shared = first.result;
+  shared.compile_s = reader_.compile_for(prompt_size);
+  DecodingBatch& batch = batch_of(options.num_beams);
+  shared.compile_s += batch.warm_up();
+  Stopwatch prefill;
+  const auto logits = reader_.read(first.ids(), options.reuse_prefix, options.cancel);
+  shared.prefill_s = prefill.seconds();
+  shared.reused_rows = reader_.reused_rows();
+  std::vector<Generation> results;
+  if (logits.empty()) {
+    first.cancel();
+    results.assign(static_cast<std::size_t>(options.n), first.result);
+    return results;
+  }
+  if (options.first_logits) shared.first_logits.assign(logits.begin(), logits.end());
+  batch.put(0, reader_.state(), prompt_size);
+  Stopwatch decoding;
+  BeamSearch beams(batch, options.num_beams, options.length_penalty, tokenizer_.size(), prompt_size,
+                   first.limit(), first.stops());
+  const std::vector<Hypothesis> found = beams.run(logits, options.cancel);
+  shared.decode_s = decoding.seconds();
+  shared.decode_steps = beams.steps();
+  shared.peak_memory_bytes = tilewright::peak_memory_bytes();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(options.n) && i < found.size(); ++i) {
+    Continuation text = text_of(prompt, options);
+    for (TokenId id : found[i].new_ids) text.push(id);
+    if (!text.has_ended() && found[i].has_stopped) text.push(text.stops().front());
+    text.cancel();
+    Generation one = shared;
+    one.ids = text.result.ids;
+    one.text = text.result.text;
+    one.new_text = text.result.new_text;
+    one.finish = text.result.finish;
+    one.score = found[i].score;
+    results.push_back(std::move(one));
+  }
+  if (options.on_text && !results.empty()) options.on_text(results.front().new_text);
+  return results;
 }
 
 }  // namespace tilewright

@@ -24,11 +24,11 @@ GreedySteps::GreedySteps(const LanguageModel& model, DecodingState& state, std::
       steps_(steps),
       device_(model.device()),
       ids_(filled({state.batch(), 1}, 0, device_)),
-      position_(filled({1}, 0, device_)),
+      position_(filled({state.batch()}, 0, device_)),
       has_ended_(filled({state.batch()}, 1, device_)),
       chosen_(filled({steps, state.batch()}, nothing, device_)),
       step_(filled({1}, 0, device_)),
-      limit_(filled({1}, 0, device_)),
+      limit_(filled({state.batch()}, 0, device_)),
       is_stop_(
           Tensor::from(std::vector<std::int32_t>(static_cast<std::size_t>(tokens), 0), {tokens, 1})
               .to(device_)),
@@ -51,24 +51,30 @@ Tensor GreedySteps::step() {
   Tensor chosen = where(has_ended_ == 0, best, nothing);
   chosen_.index_copy_(0, step_, chosen.reshape({1, batch}));
   ids_.copy_from(where(ended.reshape({batch, 1}) == 0, best.reshape({batch, 1}), ids_));
-  position_.copy_from(position_ + 1 - amin(ended, {0}, true));
+  position_.copy_from(position_ + 1 - ended);
   has_ended_.copy_from(ended);
   step_.copy_from(remainder(step_ + 1, steps_));
   return chosen_;
 }
 
-void GreedySteps::start(const std::vector<std::int64_t>& ids, std::int64_t position,
-                        std::int64_t limit, const std::vector<std::int64_t>& stops) {
-  require(std::ssize(ids) == state_.batch(), "[greedy_steps] ", ids.size(),
-          " ids; the state is for a batch of ", state_.batch());
-  require(position >= 0 && position + 1 < limit && limit <= model_.max_positions(),
-          "[greedy_steps] tokens from position ", position + 1, " up to ", limit,
-          "; the model has ", model_.max_positions(), " positions");
+void GreedySteps::start(const std::vector<std::int64_t>& ids,
+                        const std::vector<std::int64_t>& positions,
+                        const std::vector<std::int64_t>& limits,
+                        const std::vector<std::int64_t>& stops) {
+  require(std::ssize(ids) == state_.batch() && positions.size() == ids.size() &&
+              limits.size() == ids.size(),
+          "[greedy_steps] ", ids.size(), " ids, ", positions.size(), " positions and ",
+          limits.size(), " limits; the state is for a batch of ", state_.batch());
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    require(
+        positions[i] >= 0 && positions[i] + 1 < limits[i] && limits[i] <= model_.max_positions(),
+        "[greedy_steps] tokens from position ", positions[i] + 1, " up to ", limits[i],
+        "; the model has ", model_.max_positions(), " positions");
   set(ids_, ids);
-  set(position_, {position});
+  set(position_, positions);
   set(has_ended_, std::vector<std::int64_t>(ids.size(), 0));
   set(step_, {0});
-  set(limit_, {limit});
+  set(limit_, limits);
   if (stops == stops_) return;
   std::vector<std::int32_t> table(static_cast<std::size_t>(tokens_), 0);
   for (std::int64_t stop : stops)
@@ -85,7 +91,7 @@ std::vector<std::int64_t> GreedySteps::run() {
 
 void GreedySteps::warm_up() {
   set(ids_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 0));
-  set(position_, {0});
+  set(position_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 0));
   set(has_ended_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 1));
   run();
 }

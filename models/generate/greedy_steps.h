@@ -6,9 +6,9 @@
 // `CompiledFunction::repeat`, on a GPU one graph, and the host waits once a round. All steps are
 // one program however many there are in a round.
 //
-// A row ends at a stop token or at the last position that is allowed. Once all rows have ended, the
-// remaining steps of the round change nothing: they compute the last step again, with the same
-// tokens at the same position, and choose `nothing`.
+// A row ends at a stop token or at the last position that is allowed. The remaining steps of the
+// round change nothing of it: they compute its last step again, with the same token at the same
+// position, and choose `nothing`.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ class GreedySteps {
   GreedySteps(const LanguageModel& model, DecodingState& state, std::int64_t tokens,
               std::int64_t steps, Options options);
 
-  // Starts from `ids`, one a row of the batch, which are at `position` and have not gone through
-  // the model yet, unlike everything before. Rows get no token at `limit` or after it. `stops` end
-  // a row.
-  void start(const std::vector<std::int64_t>& ids, std::int64_t position, std::int64_t limit,
-             const std::vector<std::int64_t>& stops);
+  // Starts from `ids`, one a row of the batch, which are at `positions` and have not gone through
+  // the model yet, unlike everything before. Rows get no token at their limit or after it. `stops`
+  // end a row.
+  void start(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& positions,
+             const std::vector<std::int64_t>& limits, const std::vector<std::int64_t>& stops);
   // The next round: the tokens that every step chose for every row, [steps * batch].
   std::vector<std::int64_t> run();
   // Compiles before anything is started. The row of the cache at position 0 has no meaning then.
@@ -53,11 +53,11 @@ class GreedySteps {
   Device device_;
   // All of integers, on the model's device.
   Tensor ids_;                       // i64 [batch, 1]: go in next
-  Tensor position_;                  // i64 [1]: of them
+  Tensor position_;                  // i64 [batch]: of them
   Tensor has_ended_;                 // i64 [batch]: 1 or 0
   Tensor chosen_;                    // i64 [steps, batch]
   Tensor step_;                      // i64 [1]: of the round
-  Tensor limit_;                     // i64 [1]
+  Tensor limit_;                     // i64 [batch]
   Tensor is_stop_;                   // i32 [tokens, 1]: 1 or 0
   std::vector<std::int64_t> stops_;  // that `is_stop_` has
   Compiled compiled_;

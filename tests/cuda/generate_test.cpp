@@ -33,7 +33,7 @@ TEST(CudaGenerate, TakesARoundOfStepsForOneWait) {
     FakeDriver fake;
     auto model = random_decoder(small_config(), 8, {.device = Device::cuda()});
     TextGenerator generator(*model, Tokenizer::parse(words, "words"), {.mode = mode});
-    GenerateOptions wanted{.max_tokens = 27};
+    GenerateOptions wanted{.max_new_tokens = 27};
     Generation once = generator.generate("acb", wanted);
     std::int64_t waits = fake.calls("cuStreamSynchronize"), graphs = fake.calls("cuGraphLaunch");
     Generation again = generator.generate("acb", wanted);
@@ -49,8 +49,8 @@ TEST(CudaGenerate, TakesARoundOfStepsForOneWait) {
 }
 
 TEST(CudaGenerate, StopsWithinARound) {
-  Generation free = generated(Device::cpu(), {}, {.max_tokens = 27});
-  GenerateOptions wanted{.max_tokens = 27, .stop_tokens = {free.ids.at(8)}};
+  Generation free = generated(Device::cpu(), {}, {.max_new_tokens = 27});
+  GenerateOptions wanted{.max_new_tokens = 27, .stop_tokens = {free.ids.at(8)}};
   Generation cut = generated(Device::cpu(), {}, wanted);
   ASSERT_EQ(cut.finish, Finish::stop);
   FakeDriver fake;
@@ -65,7 +65,7 @@ TEST(CudaGenerate, FollowsTheModel) {
   FakeDriver fake;
   auto model = random_decoder(small_config(), 8);
   TextGenerator generator(*model, Tokenizer::parse(words, "words"));
-  GenerateOptions wanted{.max_tokens = 9, .steps_a_round = 3};
+  GenerateOptions wanted{.max_new_tokens = 9, .steps_a_round = 3};
   Generation on_host = generator.generate("acb", wanted);
   model->to(Device::cuda());
   EXPECT_EQ(generator.generate("acb", wanted).ids, on_host.ids);

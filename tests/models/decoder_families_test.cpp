@@ -308,7 +308,7 @@ TEST(Generate, ReadsATextAgainWhereItBecomesALongOne) {
     for (std::int64_t steps : {0, 4}) {
       TextGenerator generator(*model, tokenizer);
       Generation result = generator.generate(
-          prompt, {.max_tokens = 28 - std::ssize(prompt), .steps_a_round = steps});
+          prompt, {.max_new_tokens = 28 - std::ssize(prompt), .steps_a_round = steps});
       for (std::size_t i = prompt.size(); i < result.ids.size(); ++i) {
         std::vector<std::int64_t> before(result.ids.begin(),
                                          result.ids.begin() + static_cast<std::ptrdiff_t>(i));

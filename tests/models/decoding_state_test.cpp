@@ -50,7 +50,7 @@ TEST_P(Conversations, OfEightThreadsAreThoseOfOne) {
   const std::size_t threads = is_slow ? 2 : 8;
   const auto turns =
       static_cast<std::size_t>(env::test_turns().value_or(is_slow ? 1 : 8));  // nightly 500
-  const GenerateOptions wanted{.max_tokens = is_slow ? 4 : 24};
+  const GenerateOptions wanted{.max_new_tokens = is_slow ? 4 : 24};
   const auto model = load_model(*folder);
   const Tokenizer tokenizer = Tokenizer::open(*folder / "tokenizer.json");
   const Options options{.mode = GetParam(), .tune_seconds = 0.05};
@@ -82,10 +82,10 @@ TEST(Conversations, OfOneModelShareKernelsAndCostTheirCachesAlone) {
   };
   const Options options{.mode = Mode::reduce_overhead, .freezing = true};
   TextGenerator first(*model, tokenizer, options);
-  first.generate("The dog was very sad because", {.max_tokens = 2});
+  first.generate("The dog was very sad because", {.max_new_tokens = 2});
   const std::int64_t before = pool_statistics().live_bytes;
   TextGenerator second(*model, tokenizer, options);
-  second.generate("The dog was very sad because", {.max_tokens = 2});
+  second.generate("The dog was very sad because", {.max_new_tokens = 2});
   const std::int64_t more = pool_statistics().live_bytes - before;
   EXPECT_EQ(keys(second), keys(first));
   if (default_device() != Device::cpu()) return;  // the host has copies there
@@ -152,12 +152,12 @@ TEST(Conversations, OfOneGeneratorAreNotHeldAtOnce) {
   const auto model = load_model(*folder);
   TextGenerator generator(*model, Tokenizer::open(*folder / "tokenizer.json"));
   const std::string prompt = "Once";
-  GenerateOptions options{.max_tokens = 4};
+  GenerateOptions options{.max_new_tokens = 4};
   const std::string text = generator.generate(prompt, options).text;
   std::string here, elsewhere, warming;
   options.on_text = [&](std::string_view) {
-    here = error_of([&] { generator.generate("b", {.max_tokens = 4}); });
-    elsewhere = error_elsewhere([&] { generator.generate("b", {.max_tokens = 4}); });
+    here = error_of([&] { generator.generate("b", {.max_new_tokens = 4}); });
+    elsewhere = error_elsewhere([&] { generator.generate("b", {.max_new_tokens = 4}); });
     warming = error_elsewhere([&] { generator.warm_up(8); });
   };
   EXPECT_EQ(generator.generate(prompt, options).text, text);

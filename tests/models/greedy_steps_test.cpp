@@ -49,7 +49,7 @@ std::vector<Ids> chosen_on_the_host(const Decoder& model, const Ids& first, std:
 // The rounds until all rows have ended, and one more, in which nothing may happen.
 std::vector<Ids> chosen_on_the_device(GreedySteps& greedy, const Ids& first, std::int64_t limit,
                                       const Ids& stops) {
-  greedy.start(first, 0, limit, stops);
+  greedy.start(first, Ids(first.size(), 0), Ids(first.size(), limit), stops);
   std::vector<Ids> all;
   auto is_nothing = [](const Ids& row) {
     return std::ranges::all_of(row, [](std::int64_t id) { return id == GreedySteps::nothing; });
@@ -102,6 +102,37 @@ TEST_P(GreedyStepsOf, ChooseWhatTheHostWouldChoose) {
   }
 }
 
+// Texts at positions of their own, with limits of their own: each as alone.
+TEST(GreedySteps, OfTextsOfDifferentLengthsAreThoseOfEachAlone) {
+  auto model = random_decoder(decoder_config("tiny"), 3);
+  const Ids first = {5, 17, 44}, begins = {0, 3, 6}, limits = {9, 8, 12};
+  auto read = [&](DecodingState& state, std::int64_t place, std::size_t text) {
+    auto own = model->new_state();
+    for (std::int64_t at = 0; at < begins[text]; ++at)
+      model->decode_last(Tensor::from<std::int64_t>({at + 2}, {1, 1}),
+                         Tensor::from<std::int64_t>({at}, {1}), *own);
+    state.copy_text(place, *own, 0, begins[text]);
+  };
+  constexpr std::int64_t steps = 9;
+  auto state = model->new_state(3);
+  for (std::size_t text = 0; text < 3; ++text) read(*state, std::ssize(first) - 1 - text, text);
+  GreedySteps together(*model, *state, tokens, steps, {});
+  together.start({first[2], first[1], first[0]}, {begins[2], begins[1], begins[0]},
+                 {limits[2], limits[1], limits[0]}, {});
+  const Ids all = together.run();
+  for (std::size_t text = 0; text < 3; ++text) {
+    auto own = model->new_state();
+    read(*own, 0, text);
+    GreedySteps alone(*model, *own, tokens, steps, {});
+    alone.start({first[text]}, {begins[text]}, {limits[text]}, {});
+    Ids found;
+    for (std::size_t step = 0; step < steps; ++step) found.push_back(all[3 * step + 2 - text]);
+    EXPECT_EQ(found, alone.run()) << "text " << text;
+    EXPECT_EQ(std::ranges::count(found, GreedySteps::nothing),
+              steps - (limits[text] - begins[text] - 1));
+  }
+}
+
 // In a step, weights are multiplied by the program of a step whose logits go to the host, so that
 // its sums are the same to the last bit; and a round of many steps has no more programs than one.
 TEST(GreedySteps, HaveTheProgramsOfASingleStep) {
@@ -130,7 +161,7 @@ TEST(GreedySteps, TellOfLogitsThatAreNoNumbers) {
   GreedySteps greedy(*model, *state, tokens, 4, {});
   auto& weights = *static_cast<float*>(model->state().at("model.norm.weight").data());
   weights = std::numeric_limits<float>::quiet_NaN();
-  greedy.start({1}, 0, 10, {});
+  greedy.start({1}, {0}, {10}, {});
   EXPECT_EQ(greedy.run(), (Ids{GreedySteps::not_a_number, GreedySteps::nothing,
                                GreedySteps::nothing, GreedySteps::nothing}));
 }
@@ -143,10 +174,15 @@ TEST(GreedySteps, RefuseWhatDoesNotFit) {
   EXPECT_THAT(error_of([&] { GreedySteps(*model, *state, tokens, 0, {}); }),
               HasSubstr("a round of 0"));
   GreedySteps greedy(*model, *state, tokens, 4, {});
-  EXPECT_THAT(error_of([&] { greedy.start({1, 2}, 0, 9, {}); }), HasSubstr("for a batch of 1"));
-  EXPECT_THAT(error_of([&] { greedy.start({1}, 3, 65, {}); }),
+  EXPECT_THAT(
+      error_of([&] {
+        greedy.start({1, 2}, {0, 0}, {9, 9}, {});
+      }),
+      HasSubstr("[greedy_steps] 2 ids, 2 positions and 2 limits; the state is for a batch of 1"));
+  EXPECT_THAT(error_of([&] { greedy.start({1}, {3}, {65}, {}); }),
               HasSubstr("tokens from position 4 up to 65; the model has 64 positions"));
-  EXPECT_THAT(error_of([&] { greedy.start({1}, 3, 4, {}); }), HasSubstr("from position 4 up to 4"));
+  EXPECT_THAT(error_of([&] { greedy.start({1}, {3}, {4}, {}); }),
+              HasSubstr("from position 4 up to 4"));
 }
 
 }  // namespace

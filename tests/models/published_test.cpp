@@ -14,6 +14,7 @@
 #include "graph/compile/compile.h"
 #include "models/decoder/load_model.h"
 #include "models/decoder/model_weights.h"
+#include "models/generate/generate.h"
 #include "models/gguf/gguf_model.h"
 #include "models/weights/safetensors.h"
 #include "tests/models/published_models.h"
@@ -79,6 +80,40 @@ TEST_P(PublishedModel, GivesTheLogitsAndTheIdsOfTransformers) {
   const auto& folder = GetParam();
   GreedyReader text(testing::load_published(folder), {.fullgraph = true});
   testing::expect_cases(text, folder);
+}
+
+// The greedy ids beside the model, up to the first that ends a text.
+Ids ids_to_the_end(const json& example, const LanguageModel& model) {
+  Ids ids = example["ids"].get<Ids>();
+  const std::vector<std::int64_t> stops = model.stop_ids();
+  ids.erase(std::ranges::find_first_of(ids, stops), ids.end());
+  return ids;
+}
+
+// Five prompts of different lengths at once, more than there are places, so that one takes the
+// place of another.
+TEST_P(PublishedModel, GivesTheSameIdsInARaggedBatch) {
+  const auto& folder = GetParam();
+  const auto model = testing::load_published(folder);
+  const std::vector<json> cases = testing::cases_of(folder);
+  TextGenerator generator(*model, load_tokenizer(testing::tokenizer_path(folder)));
+  std::vector<std::string> prompts;
+  std::int64_t most = 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    const json& example = cases[i % cases.size()];
+    prompts.push_back(example["prompt"].get<std::string>());
+    most = std::max<std::int64_t>(most, std::ssize(example["ids"]));
+  }
+  const auto texts = generator.generate_all(prompts, {.max_new_tokens = most, .max_batch = 4});
+  ASSERT_EQ(texts.size(), prompts.size());
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const json& example = cases[i % cases.size()];
+    EXPECT_EQ(texts[i].prompt_ids.size(), example["prompt_ids"].size());
+    Ids found(texts[i].new_ids().begin(), texts[i].new_ids().end());
+    const Ids wanted = ids_to_the_end(example, *model);
+    found.resize(std::min(found.size(), wanted.size()));
+    EXPECT_EQ(found, wanted) << prompts[i];
+  }
 }
 
 TEST(PublishedModels, AreThere) {

@@ -68,7 +68,7 @@ TEST_P(TrainedLlama, BeginsTwoOfTheReferenceStories) {
     ids.resize(std::min(begun, ids.size()));
     auto prompt = example["prompt"].get<std::string>();
     const std::int64_t new_tokens = std::ssize(ids) - std::ssize(tokenizer.encode(prompt));
-    Generation result = generator.generate(prompt, {.max_tokens = new_tokens});
+    Generation result = generator.generate(prompt, {.max_new_tokens = new_tokens});
     EXPECT_EQ(result.ids, ids) << example["prompt"];
   }
 }
@@ -117,7 +117,7 @@ TEST_P(TrainedLlama, WritesTheReferenceStories) {
     // The reference counts the prompt.
     const std::int64_t new_tokens =
         example["max_tokens"].get<std::int64_t>() - std::ssize(tokenizer.encode(prompt));
-    Generation result = generator.generate(prompt, {.max_tokens = new_tokens});
+    Generation result = generator.generate(prompt, {.max_new_tokens = new_tokens});
     EXPECT_EQ(result.ids, example["ids"].get<std::vector<TokenId>>()) << prompt;
     EXPECT_TRUE(result.text.starts_with(prompt)) << result.text;
   }

@@ -50,7 +50,7 @@ class Clients {
           int count) {
     for (int i = 0; i < count; ++i) {
       generators_.push_back(std::make_unique<TextGenerator>(model, tokenizer, options));
-      generators_.back()->generate(prompt, {.max_tokens = tokens});
+      generators_.back()->generate(prompt, {.max_new_tokens = tokens});
     }
   }
 
@@ -61,7 +61,7 @@ class Clients {
     for (auto& generator : generators_)
       threads.emplace_back([&, begin] {
         while (now_s() < begin + seconds)
-          written += generator->generate(prompt, {.max_tokens = tokens}).decode_steps;
+          written += generator->generate(prompt, {.max_new_tokens = tokens}).decode_steps;
       });
     for (std::thread& thread : threads) thread.join();
     const auto all = static_cast<double>(written.load());

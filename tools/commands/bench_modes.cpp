@@ -55,7 +55,7 @@ MakeTimedWork stories_step() {
   return [=](Options options) {
     auto generator = std::make_shared<TextGenerator>(
         *model, Tokenizer::open(folder / "tokenizer.json"), options);
-    GenerateOptions wanted{.max_tokens = 400};
+    GenerateOptions wanted{.max_new_tokens = 400};
     return TimedWork{[=] { generator->generate("Once upon a time", wanted); }, 400};
   };
 }

@@ -100,7 +100,7 @@ void story(const DemoArguments& a) {
   TextGenerator generator(*model, Tokenizer::open(folder / "tokenizer.json"),
                           {.mode = Mode::reduce_overhead});
   GenerateOptions options;
-  options.max_tokens = 200;
+  options.max_new_tokens = 200;
   options.on_text = [](std::string_view text) {
     for (char c : text) fmt::print("{}", c == '\n' ? std::string("\n  ") : std::string(1, c));
   };

@@ -191,7 +191,7 @@ void generate(const GenerateArguments& a) {
   quantize(*model, a);
   TextGenerator generator(*model, std::move(tokenizer), options);
   GenerateOptions wanted;
-  wanted.max_tokens = most_tokens(a);
+  wanted.max_new_tokens = most_tokens(a);
   wanted.sampling = a.sampling;
   wanted.steps_a_round = a.steps_a_round;
   if (!a.json) {

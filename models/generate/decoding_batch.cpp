@@ -1,0 +1,57 @@
+#include "models/generate/decoding_batch.h"
+
+#include "models/generate/stopwatch.h"
+
+namespace tilewright {
+namespace {
+
+Tensor zeros_of(const Shape& shape) {
+  return Tensor::from(std::vector<std::int64_t>(static_cast<std::size_t>(element_count(shape)), 0),
+                      shape);
+}
+std::int64_t& element(Tensor& tensor, std::int64_t i) {
+  return static_cast<std::int64_t*>(tensor.data())[i];
+}
+
+}  // namespace
+
+DecodingBatch::DecodingBatch(const LanguageModel& model, std::int64_t size, const Options& options)
+    : model_(model),
+      device_(model.device()),
+      state_(model.new_state(size)),
+      ids_(zeros_of({size, 1})),
+      positions_(zeros_of({size})),
+      step_(compile(
+          [this](const Tensor& ids, const Tensor& positions) {
+            return model_.decode_last(ids, positions, *state_);
+          },
+          options)) {}
+
+void DecodingBatch::put(std::int64_t place, const DecodingState& read, std::int64_t rows) {
+  state_->copy_text(place, read, 0, rows);
+}
+
+void DecodingBatch::fork(std::int64_t to, std::int64_t from, std::int64_t rows) {
+  state_->copy_text(to, *state_, from, rows);
+}
+
+void DecodingBatch::set(std::int64_t place, TokenId id, std::int64_t position) {
+  element(ids_, place) = id;
+  element(positions_, place) = position;
+}
+
+double DecodingBatch::warm_up() {
+  if (logits_.defined()) return 0;
+  Stopwatch watch;
+  run();
+  return watch.seconds();
+}
+
+void DecodingBatch::run() { logits_ = step_(ids_, positions_); }
+
+std::span<const float> DecodingBatch::logits(std::int64_t place, std::int64_t tokens) const {
+  return {static_cast<const float*>(logits_.data()) + place * logits_.size(1),
+          static_cast<std::size_t>(tokens)};
+}
+
+}  // namespace tilewright

@@ -1,0 +1,107 @@
+#include "models/generate/prompt_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "models/generate/stopwatch.h"
+
+namespace tilewright {
+namespace {
+
+// Greatest first.
+constexpr std::array<std::size_t, 3> piece_sizes = {128, 16, 1};
+
+std::size_t piece_of(std::size_t rest) {
+  return *std::find_if(piece_sizes.begin(), piece_sizes.end(),
+                       [&](std::size_t size) { return size <= rest; });
+}
+
+// Rows of `text` in whole pieces that `held` began with, too, without the last piece of `text`.
+std::size_t common_rows(std::span<const TokenId> held, std::span<const TokenId> text) {
+  const auto equal = static_cast<std::size_t>(std::ranges::mismatch(held, text).in1 - held.begin());
+  std::size_t rows = 0;
+  while (rows < text.size()) {
+    const std::size_t size = piece_of(text.size() - rows);
+    const bool is_held = rows + size <= equal && piece_of(held.size() - rows) == size;
+    if (!is_held || rows + size == text.size()) break;
+    rows += size;
+  }
+  return rows;
+}
+
+}  // namespace
+
+PromptReader::PromptReader(const LanguageModel& model, std::int64_t tokens, const Options& options)
+    : model_(model),
+      tokens_(tokens),
+      state_(model.new_state()),
+      step_(compile(
+          [&model, state = state_.get()](const Tensor& ids, const Tensor& position) {
+            return model.decode_last(ids, position, *state);
+          },
+          options)),
+      position_(Tensor::scalar<std::int64_t>(0).reshape({1})) {
+  for (std::size_t size : piece_sizes)
+    ids_[size] =
+        Tensor::from(std::vector<std::int64_t>(size, 0), {1, static_cast<std::int64_t>(size)});
+}
+
+std::span<const float> PromptReader::run(std::span<const TokenId> ids, std::int64_t position) {
+  Tensor& input = ids_.at(ids.size());
+  std::ranges::copy(ids, static_cast<std::int64_t*>(input.data()));
+  *static_cast<std::int64_t*>(position_.data()) = position;
+  logits_ = step_(input, position_);
+  // A model may know more ids than the tokenizer has, for round sizes: those are no tokens.
+  return {static_cast<const float*>(logits_.data()), static_cast<std::size_t>(tokens_)};
+}
+
+std::span<const float> PromptReader::read(std::span<const TokenId> text, bool reuses,
+                                          const std::stop_token& cancel) {
+  // Where the length of a text decides how it is read, what is held may be of another length.
+  const bool may_reuse = reuses && !model_.reread_beyond();
+  std::size_t done = may_reuse ? common_rows(held_, text) : 0;
+  reused_rows_ = static_cast<std::int64_t>(done);
+  held_.clear();
+  state_->expect(std::ssize(text));
+  std::span<const float> logits;
+  while (done < text.size()) {
+    if (cancel.stop_requested()) return {};
+    const std::size_t size = piece_of(text.size() - done);
+    logits = run(text.subspan(done, size), static_cast<std::int64_t>(done));
+    done += size;
+  }
+  held_.assign(text.begin(), text.end());
+  state_->expect(0);  // from here on a row's position says how long the text is
+  return logits;
+}
+
+std::span<const float> PromptReader::append(TokenId id, std::int64_t position) {
+  return run(std::span(&id, 1), position);
+}
+
+// Runs a size once at position 0. Its leftovers in the cache are overwritten by the prompt, or lie
+// after its end and are overwritten before they are read.
+double PromptReader::compile_piece(std::size_t size) {
+  if (std::exchange(is_compiled_[size], true)) return 0;
+  held_.clear();
+  Stopwatch watch;
+  run(std::vector<TokenId>(size, 0), 0);
+  return watch.seconds();
+}
+
+double PromptReader::compile_for(std::int64_t text_size) {
+  double seconds = 0;
+  for (auto rest = static_cast<std::size_t>(text_size); rest > 0; rest -= piece_of(rest))
+    seconds += compile_piece(piece_of(rest));
+  return seconds;
+}
+
+double PromptReader::compile_up_to(std::int64_t text_size) {
+  double seconds = 0;
+  for (std::size_t size : piece_sizes)
+    if (size <= static_cast<std::size_t>(text_size)) seconds += compile_piece(size);
+  return seconds;
+}
+
+}  // namespace tilewright

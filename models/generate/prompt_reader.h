@@ -1,0 +1,60 @@
+// Reading a text up to its last logits, in pieces of a few fixed sizes. Each size is a program, so
+// that texts of any length need at most as many as there are sizes; and a text is always cut in the
+// same way, so that its numbers are the same whenever it is read.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "graph/compile/compile.h"
+#include "models/decoder/language_model.h"
+#include "models/tokenizer/tokenizer.h"
+
+namespace tilewright {
+
+class PromptReader {
+ public:
+  // `tokens`: logits are of the first so many of the model's vocabulary. The model must outlive
+  // this.
+  PromptReader(const LanguageModel& model, std::int64_t tokens, const Options& options);
+
+  DecodingState& state() { return *state_; }  // of one text
+  void forget() { held_.clear(); }            // others have written to the state
+  const CompiledFunction& compiled() const { return step_; }
+
+  // Reads the text from its beginning and returns the logits behind it, which stay until the next
+  // call. Where `reuses`, pieces with which the text before began, too, are not read again: the
+  // model must not have changed since. An empty result: `cancel` was asked for between two pieces.
+  std::span<const float> read(std::span<const TokenId> text, bool reuses,
+                              const std::stop_token& cancel = {});
+  // Rows of the last text that were not read again.
+  std::int64_t reused_rows() const { return reused_rows_; }
+  // Reads token `id` at `position`, behind what was read, and returns the logits behind it.
+  std::span<const float> append(TokenId id, std::int64_t position);
+
+  // Compile what is not compiled yet; return the seconds that it took.
+  double compile_for(std::int64_t text_size);
+  double compile_up_to(std::int64_t text_size);  // and for all shorter texts
+  double compile_step() { return compile_piece(1); }
+
+ private:
+  double compile_piece(std::size_t size);
+  std::span<const float> run(std::span<const TokenId> ids, std::int64_t position);
+
+  const LanguageModel& model_;
+  std::int64_t tokens_;
+  std::unique_ptr<DecodingState> state_;
+  Compiled step_;
+  Tensor position_;                          // i64 [1]; where it lies is part of recorded launches
+  std::map<std::size_t, Tensor> ids_;        // by piece size, i64 [1, size]
+  std::map<std::size_t, bool> is_compiled_;  // by piece size
+  Tensor logits_;                            // of the last run
+  std::vector<TokenId> held_;                // the text whose pieces the state holds
+  std::int64_t reused_rows_ = 0;
+};
+
+}  // namespace tilewright
