@@ -131,7 +131,7 @@ Tables load_tables(std::string_view text, std::string_view what) {
   TokenEvents tokens(what, vocabulary);
   MergeEvents merges(what, vocabulary);
   json::Limits limits{
-      .text_bytes = max_file_bytes, .depth = 16, .string_bytes = 1 << 16, .nodes = 1 << 18};
+      .text_bytes = max_file_bytes, .depth = 16, .string_bytes = 1 << 20, .nodes = 1 << 18};
   json::Node root = json::read_tree(text, "load_tokenizer", what, limits,
                                     {{"model/vocab", &tokens}, {"model/merges", &merges}});
   return Loader(what, root, std::move(vocabulary)).load();

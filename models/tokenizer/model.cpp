@@ -22,13 +22,21 @@ Model::Model(Fields fields, Vocabulary vocabulary) {
   bool has_type = fields.find("type") != nullptr;
   fields.expect(has_type || vocabulary.has_merges, "the model has no type and no merges");
   std::string type = has_type ? fields.string("type") : "BPE";
-  bool is_known = type == "BPE" || type == "WordPiece" || type == "WordLevel";
+  bool is_known = type == "BPE" || type == "WordPiece" || type == "WordLevel" || type == "Unigram";
   fields.expect(is_known, "the model is of type \"", json::excerpt(type),
-                "\"; supported are BPE, WordPiece and WordLevel");
+                "\"; supported are BPE, WordPiece, WordLevel and Unigram");
   fields.ignore("vocab");
   fields.expect(vocabulary.has_tokens, "the model has no vocab");
   ids_ = std::move(vocabulary.ids);
-  if (type == "BPE") {
+  const bool is_unigram = type == "Unigram";
+  fields.expect(is_unigram == vocabulary.has_scores, "the model is of type ", type,
+                " and has as vocab ", vocabulary.has_scores ? "a list" : "an object", "; ",
+                is_unigram ? "a list of tokens and scores" : "an object from token to id",
+                " is needed");
+  if (is_unigram) {
+    kind_ = Kind::unigram;
+    unigram_ = Unigram(fields, ids_, std::move(vocabulary.scores));
+  } else if (type == "BPE") {
     read_bpe(fields, vocabulary);
   } else {
     kind_ = type == "WordPiece" ? Kind::word_piece : Kind::word_level;
@@ -185,6 +193,7 @@ void Model::encode_word_piece(std::string_view piece, std::vector<Id>& ids) cons
 }
 
 void Model::encode(std::string_view piece, std::vector<Id>& ids) const {
+  if (kind_ == Kind::unigram) return unigram_.encode(piece, ids_, ids);
   if (kind_ == Kind::word_piece) return encode_word_piece(piece, ids);
   if (kind_ == Kind::word_level || ignore_merges_) {
     std::optional<Id> id = find(piece);

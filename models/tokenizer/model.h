@@ -1,7 +1,8 @@
 // From a piece of text to ids, and the vocabulary that says which token has which id.
 //
 // Byte-pair encoding begins with characters and merges pairs (merge_pairs.cpp); WordPiece takes the
-// longest tokens from left to right; WordLevel knows whole pieces only.
+// longest tokens from left to right; Unigram takes those of the greatest score (unigram/unigram.h);
+// WordLevel knows whole pieces only.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 
 #include "models/tokenizer/fields.h"
 #include "models/tokenizer/token_table.h"
+#include "models/tokenizer/unigram/unigram.h"
 
 namespace tilewright::tokenizer {
 
@@ -22,8 +24,9 @@ inline constexpr std::string_view hostile_table =
 // The tables of a file's model; "merges" is empty where the model has none.
 struct Vocabulary {
   TokenTable ids;
-  Texts merges;  // left, right, left, ...
-  bool has_tokens = false, has_merges = false;
+  Texts merges;                // left, right, left, ...
+  std::vector<double> scores;  // of a Unigram's tokens
+  bool has_tokens = false, has_merges = false, has_scores = false;
 };
 
 // Merges adjacent pairs in `ids`, always the one of lowest rank, the leftmost of equals, until no
@@ -45,7 +48,7 @@ class Model {
   void encode(std::string_view piece, std::vector<Id>& ids) const;
 
  private:
-  enum class Kind : unsigned char { bpe, word_piece, word_level };
+  enum class Kind : unsigned char { bpe, word_piece, word_level, unigram };
   static constexpr Id none = -1;
   void read_bpe(Fields& fields, const Vocabulary& vocabulary);
   void read_merges(const Fields& fields, const Vocabulary& vocabulary);
@@ -59,6 +62,7 @@ class Model {
   Kind kind_ = Kind::bpe;
   TokenTable ids_;
   Merges merges_;
+  Unigram unigram_;
   std::string prefix_, suffix_;               // of tokens inside of a piece; of the last one
   std::array<Id, 256> byte_ids_ = {};         // of "<0x41>"
   std::array<Id, 0x250> character_ids_ = {};  // of the characters that most texts have

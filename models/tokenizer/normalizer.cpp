@@ -120,10 +120,13 @@ Normalizer::Change Normalizer::read(Component& component) {
     change.kind = Kind::lowercase;
   } else if (type == "ByteLevel") {
     change.kind = Kind::byte_level;
+  } else if (type == "Precompiled") {
+    change.kind = Kind::charsmap;
+    change.charsmap = Charsmap(fields);
   } else {
     component.refuse(
         "NFC, NFD, NFKC, NFKD, Prepend, Replace, Strip, StripAccents, Lowercase, ByteLevel, "
-        "BertNormalizer and Sequence");
+        "BertNormalizer, Precompiled and Sequence");
   }
   return change;
 }
@@ -200,6 +203,7 @@ void Normalizer::apply(const Change& change, Normalized& to) {
       text = std::move(result);
       return;
     }
+    case Kind::charsmap: text = change.charsmap.run(text); return;
   }
 }
 

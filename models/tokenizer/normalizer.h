@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/tokenizer/fields.h"
+#include "models/tokenizer/text/charsmap.h"
 #include "models/tokenizer/text/regex.h"
 #include "models/tokenizer/text/unicode.h"
 
@@ -51,11 +52,13 @@ class Normalizer {
       lowercase,
       clean,
       space_ideographs,
-      byte_level
+      byte_level,
+      charsmap
     } kind;
     Form form = Form::nfc;
     std::string prepended;
     Replacement replacement;
+    Charsmap charsmap;
     bool left = false, right = false;
   };
   static Change read(Component& component);

@@ -13,17 +13,40 @@ void expect(bool condition, std::string_view what, const Parts&... parts) {
 }  // namespace
 
 void TokenEvents::scalar(json::Scalar value) {
+  if (vocabulary_.has_scores) return part(std::move(value));
   expect(depth_ == 1 && value.kind == json::Scalar::Kind::integer, what_, "the vocab has ", value,
          " at \"", json::excerpt(token_), "\"; integer ids are needed");
   expect(value.integer >= 0 && value.integer < max_tokens, what_, "the token \"",
          json::excerpt(token_), "\" has id ", value.integer, "; ids from 0 to ", max_tokens - 1,
          " are allowed");
-  Adding adding = vocabulary_.ids.add(token_, static_cast<Id>(value.integer));
+  add(static_cast<Id>(value.integer));
+}
+
+void TokenEvents::add(Id id) {
+  Adding adding = vocabulary_.ids.add(token_, id);
   expect(adding != Adding::twice, what_, "the token \"", json::excerpt(token_),
          "\" appears twice in the vocab");
   expect(adding == Adding::done, what_, hostile_table);
   expect(static_cast<std::int64_t>(vocabulary_.ids.size()) <= max_tokens, what_, "more than ",
          max_tokens, " tokens");
+}
+
+// Of a pair of a list.
+void TokenEvents::part(json::Scalar value) {
+  const std::size_t place = vocabulary_.scores.size();
+  const bool is_token = parts_ == 0;
+  const bool is_right = is_token ? value.kind == json::Scalar::Kind::string
+                                 : value.kind == json::Scalar::Kind::integer ||
+                                       value.kind == json::Scalar::Kind::real;
+  expect(depth_ == 2 && parts_ < 2 && is_right, what_, "the vocab has ", value, " in entry ", place,
+         "; a pair of a token and its score is needed");
+  ++parts_;
+  if (is_token) {
+    token_ = std::move(value.string);
+    return;
+  }
+  vocabulary_.scores.push_back(value.real);
+  add(static_cast<Id>(place));
 }
 
 void TokenEvents::begin_object() {
@@ -33,9 +56,20 @@ void TokenEvents::begin_object() {
 }
 
 void TokenEvents::begin_array() {
-  expect(false, what_,
-         "the vocab is or holds a list, as that of Unigram; supported are BPE, "
-         "WordPiece and WordLevel, with an object from token to id");
+  ++depth_;
+  if (depth_ == 1) {
+    expect(!vocabulary_.has_tokens, what_, "there are two vocabs");
+    vocabulary_.has_tokens = vocabulary_.has_scores = true;
+  }
+  expect(vocabulary_.has_scores && depth_ <= 2, what_,
+         "the vocab holds a list; integer ids, or pairs of a token and its score, are needed");
+  parts_ = 0;
+}
+
+void TokenEvents::end_array() {
+  expect(depth_ == 1 || parts_ == 2, what_, "entry ", vocabulary_.scores.size(),
+         " of the vocab has ", parts_, " parts; a token and its score are needed");
+  --depth_;
 }
 
 void MergeEvents::scalar(json::Scalar value) {

@@ -9,7 +9,7 @@
 
 namespace tilewright::tokenizer {
 
-// {"token": id, ..}
+// {"token": id, ..}, or [["token", score], ..], where ids are places in the list
 class TokenEvents : public json::Events {
  public:
   TokenEvents(std::string_view what, Vocabulary& vocabulary)
@@ -19,13 +19,16 @@ class TokenEvents : public json::Events {
   void begin_object() override;
   void end_object() override { --depth_; }
   void begin_array() override;
-  void end_array() override {}
+  void end_array() override;
 
  private:
+  void add(Id id);
+  void part(json::Scalar value);
   std::string_view what_;
   Vocabulary& vocabulary_;
   std::string token_;
   int depth_ = 0;
+  int parts_ = 0;  // of the pair that is being read
 };
 
 // ["a b", ..] or [["a", "b"], ..]

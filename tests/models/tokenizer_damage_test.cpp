@@ -90,7 +90,7 @@ TEST(Tokenizer, RefusesDamagedText) {
               HasSubstr("\"a\" appears twice in the vocab"));
   EXPECT_THAT(error(R"({"version":1,"version":2})"), HasSubstr("appears twice in one object"));
   EXPECT_THAT(error(std::string(1'000'000, '[')), HasSubstr("nested deeper than 16 levels"));
-  EXPECT_THAT(error("\"" + std::string(100'000, 'x') + "\""), HasSubstr("at most 65536"));
+  EXPECT_THAT(error("\"" + std::string(1'100'000, 'x') + "\""), HasSubstr("at most 1048576"));
   EXPECT_THAT(error(std::string("{") + std::string(70'000, ' ') + "}"),
               HasSubstr("70000 bytes of"));
   std::string whole = small().dump();

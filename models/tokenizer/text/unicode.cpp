@@ -124,6 +124,26 @@ void append_lower_case(std::string& text, char32_t value) {
                      static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(value))));
 }
 
+std::size_t grapheme_size(std::string_view text) {
+  int size = character_size(text);
+  if (size <= 0) return 1;
+  auto end = static_cast<std::size_t>(size);
+  auto point = [](std::string_view rest, int bytes) {
+    return static_cast<utf8proc_int32_t>(code_point(rest, bytes));
+  };
+  utf8proc_int32_t before = point(text, size), state = 0;
+  while (end < text.size()) {
+    const std::string_view rest = text.substr(end);
+    size = character_size(rest);
+    if (size <= 0) break;
+    const utf8proc_int32_t next = point(rest, size);
+    if (utf8proc_grapheme_break_stateful(before, next, &state) != 0) break;
+    end += static_cast<std::size_t>(size);
+    before = next;
+  }
+  return end;
+}
+
 std::string normalized(std::string_view text, Form form, std::size_t limit) {
   auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
   if (std::all_of(text.begin(), text.end(), is_ascii)) return std::string(text);

@@ -20,6 +20,10 @@ bool is_word(char32_t value);         // letters, marks, decimal digits, connect
 // Appends the character in lower case, whatever stands around it.
 void append_lower_case(std::string& text, char32_t value);
 
+// The bytes of the first extended grapheme cluster of a text that is not empty. A byte that is not
+// UTF-8 is one by itself.
+std::size_t grapheme_size(std::string_view text);
+
 // The text in the form; bytes that are not UTF-8 stay, and nothing is combined across them. Time
 // O(n log n). Raises `Error` "[encode] ..." where the result would pass `limit` bytes.
 std::string normalized(std::string_view text, Form form, std::size_t limit);
