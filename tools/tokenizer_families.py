@@ -1,9 +1,11 @@
 """Tokenizers in the forms that families of language models use, untrained, for tokenizer_forms.py."""
+import json
+
 from tokenizers import (
     AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers)
 
 from tokenizer_parts import (
-    MARK, Form, bpe, byte_level, insert_bytes, old_gpt2, old_metaspace, roberta, sentence_decoder,
+    MARK, Form, bpe, byte_level, byte_tokens, insert_bytes, old_gpt2, old_metaspace, roberta, sentence_decoder,
     sequence_of, special, split)
 
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -53,6 +55,39 @@ def byte_forms():
                           added=[AddedToken(" " * n, normalized=True) for n in range(2, 6)], **level),
         "roberta": Form(bpe(), byte_level(prefix=True, regex=True), post=roberta("<s>", "</s>"),
                         specials=special("<s>", "</s>") + special("<mask>", lstrip=True), **level),
+    }
+
+
+def unigram_forms(charsmap):
+    """Forms of Unigram models, by name; `charsmap` is a precompiled map in base64."""
+    def trainer(size, names):
+        return trainers.UnigramTrainer(vocab_size=size, special_tokens=names, unk_token="<unk>",
+                                       show_progress=False)
+
+    def with_map(*others):
+        """Puts the map, which the library makes of bytes alone, before other normalizers."""
+        def edit(value):
+            steps = [{"type": "Precompiled", "precompiled_charsmap": charsmap}]
+            steps += [json.loads(step.__getstate__()) for step in others]
+            value["normalizer"] = steps[0] if len(steps) == 1 else {"type": "Sequence", "normalizers": steps}
+        return edit
+
+    def with_bytes(value):
+        with_map(normalizers.Replace(Regex(" {2,}"), " "))(value)
+        names = {name for name, _ in value["model"]["vocab"]}
+        value["model"]["vocab"] += [[name, -20 - i / 8] for i, name in enumerate(byte_tokens()) if name not in names]
+        value["model"]["byte_fallback"] = True
+
+    marks = special("<pad>", "</s>", "<unk>")
+    pieces = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(MARK, "always")])
+    return {
+        "t5": Form(models.Unigram(), pieces, None, decoders.Metaspace(MARK, "always"), marks,
+                   post=sequence_of(None, "</s>"), trainer=trainer),
+        "xlm_r": Form(models.Unigram(), pieces, None, decoders.Metaspace(MARK, "always"),
+                      special("<s>", "<pad>", "</s>", "<unk>") + special("<mask>", lstrip=True),
+                      post=roberta("<s>", "</s>"), trainer=trainer, edit=with_map()),
+        "unigram_bytes": Form(models.Unigram(), pre_tokenizers.Metaspace(MARK, "first", False), None,
+                              sentence_decoder(True), marks, trainer=trainer, edit=with_bytes),
     }
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tokenizer.json in the forms that language models use, and what `tokenizers` makes of texts.
 
-  tools/tokenizer_forms.py OUT --text FILE [--strings 10000] [--vocabulary 2000] [--seed 1]
+  tools/tokenizer_forms.py OUT --text FILE [--strings 10000] [--vocabulary 2000] [--seed 1] [--charsmap FILE]
 
 Each form is trained on FILE and a few other languages. OUT gets strings.json (random texts), a
 FORM.json for each form, and FORM.expected.json: the ids of every text with the tokens that the
@@ -23,7 +23,8 @@ import random
 
 from tokenizers import Tokenizer
 
-from tokenizer_families import byte_forms, other_forms
+import tokenizer_charsmap
+from tokenizer_families import byte_forms, other_forms, unigram_forms
 from tokenizer_texts import Texts, changed_since
 
 OTHER_LANGUAGES = """\
@@ -65,10 +66,15 @@ def main():
     parser.add_argument("--vocabulary", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--longest", type=int, default=1 << 20, help="characters of a text at most")
+    parser.add_argument("--charsmap", help="a tokenizer.json whose precompiled map to take, instead of a small one")
+    parser.add_argument("--only", help="forms to write, with commas, for the texts that are in OUT")
     a = parser.parse_args()
     text = a.text.read_text(encoding="utf-8")
     training = text[:200_000].splitlines(True) + OTHER_LANGUAGES.splitlines(True) * 5
-    forms = {**byte_forms(), **other_forms()}
+    charsmap = tokenizer_charsmap.of_file(a.charsmap) if a.charsmap else tokenizer_charsmap.packed(tokenizer_charsmap.SMALL)
+    forms = {**byte_forms(), **other_forms(), **unigram_forms(charsmap)}
+    if a.only:
+        forms = {name: forms[name] for name in a.only.split(",")}
     values = {name: form.train(training, a.vocabulary) for name, form in forms.items()}
     tokens = sorted({token["content"] for value in values.values() for token in value["added_tokens"]})
     texts = Texts(a.seed, text, tokens)
@@ -80,7 +86,10 @@ def main():
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         (a.out / name).write_text(line + "\n", encoding="utf-8")
 
-    write("strings.json", strings)
+    if a.only:
+        strings = json.loads((a.out / "strings.json").read_text(encoding="utf-8"))
+    else:
+        write("strings.json", strings)
     for name, value in values.items():
         write(f"{name}.json", value)
         tokenizer = Tokenizer.from_file(str(a.out / f"{name}.json"))
