@@ -161,10 +161,14 @@ void Lengths::read_padding(Fields fields, const KnownTokens& known) {
   fields.finish();
 }
 
-void Lengths::truncate(std::vector<std::int64_t>& ids, std::size_t around) const {
-  if (!most_ || ids.size() + around <= *most_) return;
-  std::size_t rest = *most_ - around;
-  require(!cuts_second_ || rest == 0, "[encode] the text has ", ids.size() + around,
+void Lengths::truncate(std::vector<std::int64_t>& ids, std::size_t around,
+                       std::optional<std::int64_t> most) const {
+  require(!most || *most >= static_cast<std::int64_t>(around), "[encode] max_tokens is ",
+          most.value_or(0), ", but ", around, " tokens are put around every text");
+  const auto limit = most ? static_cast<std::size_t>(*most) : most_;
+  if (!limit || ids.size() + around <= *limit) return;
+  std::size_t rest = *limit - around;
+  require(!cuts_second_ || most || rest == 0, "[encode] the text has ", ids.size() + around,
           " tokens; the tokenizer's truncation to ", *most_,
           " is OnlySecond, which cuts no text that stands alone. Encode it with truncate = false");
   if (cuts_begin_)

@@ -41,9 +41,11 @@ class Lengths {
   Lengths() = default;
   // `around` is how many tokens the post-processor adds. Raises `Error` "[load_tokenizer] ...".
   Lengths(Fields& file, std::size_t around, const KnownTokens& known);
-  // Leaves as many ids as have room with `around` others. Raises `Error` "[encode] ..." where the
-  // file cuts second texts only.
-  void truncate(std::vector<std::int64_t>& ids, std::size_t around) const;
+  // Leaves as many ids as have room with `around` others, in the length of the file or in `most`.
+  // Raises `Error` "[encode] ..." where that is too short for the others, or the file cuts second
+  // texts only.
+  void truncate(std::vector<std::int64_t>& ids, std::size_t around,
+                std::optional<std::int64_t> most = {}) const;
   void pad(std::vector<std::int64_t>& ids) const;
 
  private:

@@ -133,7 +133,8 @@ std::vector<TokenId> Tokenizer::encode(std::string_view text, EncodeOptions opti
   const std::vector<Id>&before = tables.post_processor.before(),
         &after = tables.post_processor.after();
   if (options.truncate)
-    tables.lengths.truncate(ids, options.add_special ? before.size() + after.size() : 0);
+    tables.lengths.truncate(ids, options.add_special ? before.size() + after.size() : 0,
+                            options.max_tokens);
   if (options.add_special) {
     ids.insert(ids.begin(), before.begin(), before.end());
     ids.insert(ids.end(), after.begin(), after.end());

@@ -36,6 +36,8 @@ struct EncodeOptions {
   // room, beside the tokens that are added, and fill up as its padding says. Without `pad` are the
   // ids to which a model should attend.
   bool truncate = true, pad = true;
+  // With `truncate`: at most so many ids, whatever the file says.
+  std::optional<std::int64_t> max_tokens = {};
 };
 
 struct TokenizerOptions {

@@ -135,5 +135,16 @@ TEST(TokenizerLengths, RefuseWhatCannotBeMeant) {
               HasSubstr("has a field \"Loose\""));
 }
 
+TEST(TokenizerLengths, OfACallTakeThePlaceOfTheFiles) {
+  const Tokenizer tokenizer = bert(truncation(5, {{"strategy", "OnlySecond"}}), padding(fixed(9)));
+  EXPECT_EQ(tokenizer.encode(text, {.pad = false, .max_tokens = 4}), (Ids{1, 269, 39, 2}));
+  EXPECT_EQ(tokenizer.encode(text, {.pad = false, .max_tokens = 20}), whole);
+  EXPECT_EQ(tokenizer.encode(text, {.add_special = false, .pad = false, .max_tokens = 2}),
+            (Ids{269, 39}));
+  EXPECT_EQ(tokenizer.encode(text, {.truncate = false, .pad = false, .max_tokens = 4}), whole);
+  EXPECT_THAT(error_of([&] { tokenizer.encode(text, {.max_tokens = 1}); }),
+              HasSubstr("[encode] max_tokens is 1, but 2 tokens are put around every text"));
+}
+
 }  // namespace
 }  // namespace tilewright::lengths_test
