@@ -130,6 +130,7 @@
 #include "models/decoder/decoder.h"
 #include "models/decoder/language_model.h"
 #include "models/decoder/load_model.h"
+#include "models/encoder/embedding_model.h"
 #include "models/exported/exported_module.h"
 #include "models/generate/generate.h"
 #include "models/layers/compile_regions.h"

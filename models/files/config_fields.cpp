@@ -44,6 +44,11 @@ bool ConfigFields::is_null(std::string_view name) const {
   return node != nullptr && node->is_null();
 }
 
+bool ConfigFields::is_list(std::string_view name) const {
+  const json::Node* node = root_->find(name);
+  return node != nullptr && node->kind == json::Node::Kind::array;
+}
+
 std::int64_t ConfigFields::integer(std::string_view name,
                                    std::optional<std::int64_t> missing) const {
   const json::Node* node = find(name);

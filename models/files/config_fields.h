@@ -28,6 +28,7 @@ class ConfigFields {
 
   bool has(std::string_view name) const { return find(name) != nullptr; }  // and is not null
   bool is_null(std::string_view name) const;                               // there, and null
+  bool is_list(std::string_view name) const;
   // Absent and null members have the default; without one they are an error.
   std::int64_t integer(std::string_view name, std::optional<std::int64_t> missing = {}) const;
   double number(std::string_view name, std::optional<double> missing = {}) const;
