@@ -22,5 +22,6 @@ function(tilewright_unpacked folder)
   add_custom_target(tilewright_data_${folder} DEPENDS ${TILEWRIGHT_DATA_DIR}/${folder}/.unpacked)
 endfunction()
 
-tilewright_unpacked(models language_models published_models published_adapters published_experts)
+tilewright_unpacked(models language_models published_models published_adapters published_experts
+  published_encoders)
 tilewright_unpacked(corpus corpus_ops corpus_models)

@@ -32,3 +32,5 @@ pack published_models "$models" models $(published awq-gemm-llama bnb-int8-llama
 pack published_adapters "$models" models $(cd "$models" && ls -d published/peft-*)
 pack published_experts "$models" models $(published moe-granitemoe moe-mixtral moe-olmoe moe-qwen2moe moe-qwen3moe \
   mxfp4-gptoss)
+# shellcheck disable=SC2046
+pack published_encoders "$models" models $(cd "$models" && ls -d published/enc-*)
