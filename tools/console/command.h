@@ -55,6 +55,7 @@ Device chosen_device(const std::string& option);
 void check_settings();
 
 void add_generate(CLI::App& command);
+void add_embed(CLI::App& command);
 void add_run(CLI::App& command);
 void add_inspect(CLI::App& command);
 void add_bench(CLI::App& command);
