@@ -2,14 +2,12 @@
 
 #include "models/files/reader.h"
 #include "models/weights/safetensors.h"
-#include "models/weights/safetensors_header.h"
+#include "models/weights/safetensors_writer.h"
 #include "runtime/base/error.h"
-#include "runtime/files/atomic_file.h"
 
 namespace tilewright {
 namespace {
 
-constexpr std::string_view save_operation = "save_safetensors";
 // The data begins at a multiple of this in the file, so that a mapped tensor may be used in place.
 constexpr std::size_t data_alignment = 64;
 
@@ -25,19 +23,17 @@ std::vector<const Item*> order_of(const std::map<std::string, Tensor>& tensors) 
   return order;
 }
 
-void check_item(const Item& item) {
-  const auto& [name, tensor] = item;
-  require(tensor.defined() && !tensor.is_symbolic(), "[", save_operation, "] tensor \"", name,
-          "\" has no data; only concrete tensors can be saved");
+void check_tensor(const NewTensor& tensor) {
+  const std::string& name = tensor.name;
   require(name != "__metadata__" && name.size() <= weights::max_name_bytes &&
               name.find('\0') == name.npos,
           "[", save_operation, "] a tensor cannot be called \"", json::excerpt(name),
           "\"; names have up to ", weights::max_name_bytes, " bytes, no NUL, not __metadata__");
-  require(tensor.shape().size() <= weights::max_rank, "[", save_operation, "] tensor \"", name,
-          "\" has ", tensor.rank(), " axes; at most ", weights::max_rank, " can be saved");
+  require(tensor.shape.size() <= weights::max_rank, "[", save_operation, "] tensor \"", name,
+          "\" has ", tensor.shape.rank(), " axes; at most ", weights::max_rank, " can be saved");
 }
 
-std::string header_of(const std::vector<const Item*>& order,
+std::string header_of(const std::vector<NewTensor>& tensors,
                       const std::map<std::string, std::string>& metadata) {
   std::string text = "{";
   if (!metadata.empty()) {
@@ -48,14 +44,13 @@ std::string header_of(const std::vector<const Item*>& order,
     text += ',';
   }
   std::int64_t offset = 0;
-  for (const Item* item : order) {
-    const auto& [name, tensor] = *item;
+  for (const NewTensor& tensor : tensors) {
     std::string sizes;
-    for (std::int64_t size : tensor.shape()) sizes += concat(sizes.empty() ? "" : ",", size);
-    std::int64_t end = offset + tensor.count() * size_bytes(tensor.dtype());
-    text +=
-        concat(json::quote(name, save_operation), ":{\"dtype\":\"", storage_name(tensor.dtype()),
-               "\",\"shape\":[", sizes, "],\"data_offsets\":[", offset, ",", end, "]},");
+    for (std::int64_t size : tensor.shape) sizes += concat(sizes.empty() ? "" : ",", size);
+    std::int64_t end = offset + tensor.size_bytes();
+    text += concat(json::quote(tensor.name, save_operation), ":{\"dtype\":\"",
+                   storage_name(tensor.dtype), "\",\"shape\":[", sizes, "],\"data_offsets\":[",
+                   offset, ",", end, "]},");
     offset = end;
   }
   if (text.size() > 1) text.pop_back();
@@ -68,20 +63,47 @@ std::string header_of(const std::vector<const Item*>& order,
 
 }  // namespace
 
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& path,
+                                     const std::vector<NewTensor>& tensors,
+                                     const std::map<std::string, std::string>& metadata)
+    : file_(path, save_operation) {
+  for (const NewTensor& tensor : tensors) {
+    check_tensor(tensor);
+    rest_ += tensor.size_bytes();
+  }
+  const std::string header = header_of(tensors, metadata);
+  const std::uint64_t length = header.size();
+  file_.write(&length, sizeof length);
+  file_.write(header.data(), header.size());
+}
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  rest_ -= std::ssize(bytes);
+  check(rest_ >= 0, "a safetensors file gets more bytes than its tensors have");
+  file_.write(bytes.data(), bytes.size());
+}
+
+void SafetensorsWriter::commit() {
+  check(rest_ == 0, "a safetensors file gets fewer bytes than its tensors have");
+  file_.commit();
+}
+
 void save_safetensors(const std::filesystem::path& path,
                       const std::map<std::string, Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata) {
-  for (const Item& item : tensors) check_item(item);
-  auto order = order_of(tensors);
-  std::string header = header_of(order, metadata);
-  std::uint64_t length = header.size();
-  AtomicFile file(path, save_operation);
-  file.write(&length, sizeof length);
-  file.write(header.data(), header.size());
+  for (const auto& [name, tensor] : tensors)
+    require(tensor.defined() && !tensor.is_symbolic(), "[", save_operation, "] tensor \"", name,
+            "\" has no data; only concrete tensors can be saved");
+  const auto order = order_of(tensors);
+  std::vector<NewTensor> list;
+  for (const Item* item : order)
+    list.push_back({item->first, item->second.dtype(), item->second.shape()});
+  for (const NewTensor& tensor : list) check_tensor(tensor);
+  SafetensorsWriter file(path, list, metadata);
   for (const Item* item : order) {
     Tensor rows = item->second.clone();  // apart from what another thread may do
-    file.write(rows.const_data(),
-               static_cast<std::size_t>(rows.count() * size_bytes(rows.dtype())));
+    file.write({static_cast<const std::byte*>(rows.const_data()),
+                static_cast<std::size_t>(rows.count() * size_bytes(rows.dtype()))});
   }
   file.commit();
 }
