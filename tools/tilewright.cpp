@@ -20,6 +20,7 @@ constexpr Command commands[] = {
     {"generate", "Continue a text with a model from a Hugging Face folder", add_generate},
     {"embed", "Make vectors of texts with an encoder or a folder of sentence-transformers",
      add_embed},
+    {"quantize", "Write a copy of a model's folder in fewer bits", add_quantize},
     {"run", "Run a program that PyTorch has exported (.pt2) an ONNX model or a package", add_run},
     {"inspect", "Show what such a program takes, gives and is made of", add_inspect},
     {"bench", "Measure this machine and what the compiler makes of it", add_bench},

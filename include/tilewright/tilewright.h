@@ -132,6 +132,7 @@
 #include "models/decoder/load_model.h"
 #include "models/encoder/embedding_model.h"
 #include "models/exported/exported_module.h"
+#include "models/formats/quantise_folder.h"
 #include "models/generate/generate.h"
 #include "models/layers/compile_regions.h"
 #include "models/layers/containers.h"

@@ -56,6 +56,7 @@ void check_settings();
 
 void add_generate(CLI::App& command);
 void add_embed(CLI::App& command);
+void add_quantize(CLI::App& command);
 void add_run(CLI::App& command);
 void add_inspect(CLI::App& command);
 void add_bench(CLI::App& command);
