@@ -25,7 +25,8 @@ class OperationUse {
   // Raises `Error` with line and operation in front unless `condition` holds.
   template <typename... Parts>
   void expect(bool condition, const Parts&... parts) const {
-    require(condition, describe(where_), ": [", operation_, "] ", parts...);
+    if (!condition) [[unlikely]]
+      raise_error(concat(describe(where_), ": [", operation_, "] ", parts...));
   }
   Tile append(ir::Op op, const std::vector<Tile>& operands, ir::Immediate immediate = {}) const {
     return tracer_.append(op, operands, std::move(immediate), where_);

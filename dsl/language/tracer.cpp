@@ -39,8 +39,10 @@ Tracer::Tracer(std::string name)
 Tracer::~Tracer() { innermost = enclosing_; }
 
 Tracer& Tracer::current(std::string_view operation, std::source_location where) {
-  require(innermost != nullptr, describe(where), ": [", operation,
-          "] no kernel is being traced here; tiles exist only inside a kernel's function");
+  if (innermost == nullptr) [[unlikely]]
+    raise_error(concat(describe(where), ": [", operation,
+                       "] no kernel is being traced here; tiles exist only inside a kernel's "
+                       "function"));
   return *innermost;
 }
 
@@ -80,8 +82,10 @@ ir::Function Tracer::finish() {
 
 void Tracer::require_usable(const Tile& tile, std::string_view operation,
                             std::source_location where) const {
+  // Most of the time of a trace would go into describing the lines of what is right.
   auto expect = [&](bool condition, const char* what) {
-    require(condition, describe(where), ": [", operation, "] ", what);
+    if (!condition) [[unlikely]]
+      raise_error(concat(describe(where), ": [", operation, "] ", what));
   };
   expect(tile.defined(), "an operand is an empty Tile; assign a value before using it");
   expect(tile.is_live(),
