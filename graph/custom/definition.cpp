@@ -122,6 +122,7 @@ const std::string& CustomReference::name() const { return definition_->name; }
 std::string CustomReference::text() const {
   return definition_->settings.empty() ? name() : concat(name(), "(", definition_->settings, ")");
 }
+bool CustomReference::is_of_library() const { return definition_->result_types != nullptr; }
 bool CustomReference::changes_operand() const {
   return definition_ != nullptr && definition_->changes_operand;
 }
