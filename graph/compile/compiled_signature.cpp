@@ -66,7 +66,7 @@ std::optional<CapturedFunction> CompiledSignature::capture(const Call& call,
   }
   CapturedFunction function = captured_function(
       *std::move(captured), std::move(results), call.arguments, options.index_checks,
-      options.plan.device.target(), changes, options.keeps_capture);
+      options.plan.device.target(), changes, options.keeps_capture, options.plan.sizes_vary);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
   function.seconds = spent.count();
   return function;

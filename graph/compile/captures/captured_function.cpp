@@ -17,7 +17,7 @@ bool ReadMemory::look() {
 CapturedFunction captured_function(Captured captured, CapturedResults results,
                                    const std::vector<Tensor>& arguments, IndexChecks checks,
                                    const dsl::Target& target, std::uint64_t changes,
-                                   bool keeps_recorded) {
+                                   bool keeps_recorded, bool sizes_vary) {
   CapturedFunction function;
   for (const Node& node : captured.graph.nodes)
     if (const CustomReference& custom = node.attributes.custom;
@@ -27,7 +27,7 @@ CapturedFunction captured_function(Captured captured, CapturedResults results,
   leave_views_out(captured.graph, results.origins);
   std::vector<Tensor> inputs = arguments;
   inputs.insert(inputs.end(), captured.captured.begin(), captured.captured.end());
-  function.checked = checked_graph(std::move(captured.graph), checks, inputs, target);
+  function.checked = checked_graph(std::move(captured.graph), checks, inputs, target, sizes_vary);
   function.tensors = std::move(captured.captured);
   function.read = {std::move(captured.read), changes};
   function.guards = std::move(captured.guards);

@@ -56,9 +56,10 @@ struct CapturedFunction {
   double seconds = 0;  // that it took
 };
 // `changes`: of handles, before the function ran. `keeps_recorded`: the graph before the passes.
+// `sizes_vary`: calls of other sizes are captured too.
 CapturedFunction captured_function(Captured captured, CapturedResults results,
                                    const std::vector<Tensor>& arguments, IndexChecks checks,
                                    const dsl::Target& target, std::uint64_t changes,
-                                   bool keeps_recorded);
+                                   bool keeps_recorded, bool sizes_vary);
 
 }  // namespace tilewright::graph

@@ -13,7 +13,8 @@ SegmentPlan::SegmentPlan(const Graph& segment, const std::vector<Tensor>& inputs
                          std::vector<bool> weights, const ResolvedOptions& options,
                          SharedArenas& arenas)
     : signature_(signature_of(inputs, options.plan.device)),
-      plan_(checked_graph(segment, options.index_checks, inputs, options.plan.device.target()),
+      plan_(checked_graph(segment, options.index_checks, inputs, options.plan.device.target(),
+                          options.plan.sizes_vary),
             {signature_, {}, inputs, {}, std::move(weights)}, options),
       arenas_(arenas) {
   const Plan& plan = plan_.plan();
