@@ -44,9 +44,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autotune/database/row/record.h"
@@ -84,6 +86,16 @@ struct LoweredRegion {
   std::vector<Scratch> scratch;
   std::string kind;   // the lowering's name, or what it made more exactly: "stream-K product"
   BlockSizes blocks;  // that were used
+  // Of a lowering that launches programs again: what decides which programs they are, besides the
+  // form of the region.
+  Hash decided;
+};
+
+// The launch of a program that serves regions of other sizes.
+struct Relaunch {
+  Grid grid;
+  // Arguments behind the pointers that are no polynomials of the sizes: the rows of a program.
+  std::vector<std::pair<std::size_t, std::int64_t>> sizes;
 };
 
 // What tuning may vary of a region's blocks, and up to where (tune/region_space.h).
@@ -155,6 +167,12 @@ struct Lowering {
   Hash (*key)(const TaskList& list, const Region& region, const dsl::Target& target) = nullptr;
   SizedLaunch (*launch)(const TaskList& list, const Region& region,
                         const dsl::Target& target) = nullptr;
+  // Set where programs take sizes as arguments, and the launch of one for regions of the same form
+  // does not follow from sizes by polynomials: that launch, given what was decided when the program
+  // was made. Nothing where the region becomes other programs now. Null: it does follow.
+  std::optional<Relaunch> (*relaunch)(const TaskList& list, const Region& region,
+                                      const dsl::Target& target, const BlockSizes& blocks,
+                                      const Hash& decided) = nullptr;
   bool may_batch = false;  // several launches of a program may be one (run/batches.h)
 };
 

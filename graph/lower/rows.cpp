@@ -93,27 +93,39 @@ void RowsProgram::add_parameters() {
   }
 }
 
+RowsGrid grid_of_rows(const Region& region, const RowBlocks& blocks, std::int64_t rows,
+                      std::int64_t columns, std::int64_t splits) {
+  const std::vector<std::int64_t> digits = region.digits.sizes();
+  std::int64_t outer = 1;
+  for (std::size_t i = 0; i < digits.size(); ++i)
+    if (i != blocks.digit) outer *= digits[i];
+  const std::int64_t row_blocks = divide_up(rows, blocks.takes_rows ? blocks.step : blocks.rows);
+  const std::int64_t quantum = std::max<std::int64_t>(1, blocks.panel_width);
+  const std::int64_t column_blocks =
+      blocks.shares_rows()
+          ? blocks.cluster
+          : divide_up(divide_up(columns, quantum), divide_up(blocks.columns, quantum));
+  const int row_axis = blocks.rows_fastest ? 0 : 1;
+  RowsGrid grid{{column_blocks, row_blocks, outer * splits}, row_axis, 1 - row_axis, 2};
+  if (blocks.rows_fastest) std::swap(grid.counts[0], grid.counts[1]);
+  if (blocks.outer_fastest) {
+    std::swap(grid.counts[0], grid.counts[2]);
+    std::swap(grid.column_axis, grid.outer_axis);
+  }
+  return grid;
+}
+
 void RowsProgram::open_grid() {
-  std::int64_t rows = blocks_.digit ? digits_[*blocks_.digit] : 1, outer = 1;
-  for (std::size_t i = 0; i < digits_.size(); ++i)
-    if (i != blocks_.digit) outer *= digits_[i];
+  const std::int64_t rows = blocks_.digit ? digits_[*blocks_.digit] : 1;
   rows_ = band(rows, blocks_.stream_k_rows);
   columns_ = band(region_.width, blocks_.stream_k_columns);
-  const std::int64_t row_blocks =
-      divide_up(rows_.size, blocks_.takes_rows ? blocks_.step : blocks_.rows);
   const std::int64_t quantum = std::max<std::int64_t>(1, blocks_.panel_width);
   const Band panels{columns_.first / quantum, (columns_.size + quantum - 1) / quantum};
   const std::int64_t block_panels = (blocks_.columns + quantum - 1) / quantum;
-  std::int64_t column_blocks = (panels.size + block_panels - 1) / block_panels;
-  int row_axis = blocks_.rows_fastest ? 0 : 1, column_axis = 1 - row_axis, outer_axis = 2;
-  std::int64_t splits = stage_ == ProductStage::partial ? blocks_.splits : 1;
-  if (blocks_.shares_rows()) column_blocks = blocks_.cluster;
-  std::int64_t counts[3] = {column_blocks, row_blocks, outer * splits};
-  if (blocks_.rows_fastest) std::swap(counts[0], counts[1]);
-  if (blocks_.outer_fastest) {
-    std::swap(counts[0], counts[2]);
-    std::swap(column_axis, outer_axis);
-  }
+  const std::int64_t splits = stage_ == ProductStage::partial ? blocks_.splits : 1;
+  RowsGrid own = grid_of_rows(region_, blocks_, rows_.size, columns_.size, splits);
+  auto& [counts, row_axis, column_axis, outer_axis] = own;
+  std::int64_t outer = counts[outer_axis] / splits;
   // A program for any number of rows asks which block is its own, also where there is one.
   std::int64_t& blocks_of_rows = counts[row_axis];
   const std::int64_t count = blocks_of_rows;

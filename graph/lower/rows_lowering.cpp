@@ -15,12 +15,32 @@ bool is_rows(const TaskList& list, const Region& region) {
   return !region.tables.empty() && !is_product(list, region);
 }
 
+// All that decides what programs are, besides the form of the region, and not how they are
+// launched: not how many rows each has where that is an argument.
+Hash decided_by(const Region& region, const RowBlocks& blocks) {
+  Hasher hasher;
+  for (const BlockSize& one : all_block_sizes()) hasher.add(blocks.*one.size);
+  hasher.add(blocks.digit.has_value()).add(blocks.digit.value_or(0)).add(blocks.takes_rows);
+  hasher.add(blocks.has_product).add(blocks.rows_fastest).add(blocks.outer_fastest);
+  hasher.add(blocks.columns_first).add(blocks.stored_chunk).add(blocks.depth_quantum);
+  hasher.add(blocks.panel_width).add(blocks.prefetches).add(blocks.coalesces);
+  hasher.add(blocks.sums_elements).add(blocks.stream_k_rows).add(blocks.stream_k_columns);
+  hasher.add(blocks.share);
+  const std::vector<std::int64_t> digits = region.digits.sizes();
+  const RowsGrid grid = grid_of_rows(region, blocks, blocks.digit ? digits[*blocks.digit] : 1,
+                                     region.width, blocks.splits);
+  for (int axis = 0; axis < 3; ++axis)
+    hasher.add(axis == grid.row_axis && blocks.takes_rows ? false : grid.counts[axis] == 1);
+  return hasher.finish();
+}
+
 LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::Target& target,
                          const BlockSizes& blocks) {
   RowBlocks used = choose_blocks(list, region, target, blocks);
   LoweredRegion result;
   result.kind = used.has_stream_k() ? "stream-K product" : used.has_product ? "product" : "rows";
   result.blocks = sizes_of(used);
+  result.decided = decided_by(region, used);
   auto add_program = [&](const RowBlocks& of, ProductStage stage) {
     result.programs.push_back(RowsProgram(list, region, target, of, stage).emit());
   };
@@ -32,6 +52,21 @@ LoweredRegion lower_rows(const TaskList& list, const Region& region, const dsl::
   if (used.has_stream_k()) add_program(used, ProductStage::whole);
   add_program(used, ProductStage::partial);
   add_program(combining_blocks(region, target, used), ProductStage::combining);
+  return result;
+}
+
+// The first two arguments are the number of rows, and how many of them a program has.
+std::optional<Relaunch> relaunch_rows(const TaskList& list, const Region& region,
+                                      const dsl::Target& target, const BlockSizes& blocks,
+                                      const Hash& decided) {
+  const RowBlocks used = choose_blocks(list, region, target, blocks);
+  if (target.is_gpu() || used.splits != 1 || decided_by(region, used) != decided)
+    return std::nullopt;
+  const std::vector<std::int64_t> digits = region.digits.sizes();
+  const RowsGrid grid =
+      grid_of_rows(region, used, used.digit ? digits[*used.digit] : 1, region.width, 1);
+  Relaunch result{Grid(grid.counts[0], grid.counts[1], grid.counts[2]), {}};
+  if (used.takes_rows) result.sizes.emplace_back(1, used.step);
   return result;
 }
 
@@ -92,7 +127,8 @@ constinit const Lowering lowerings::product = {.name = "product",
                                                .lower = lower_rows,
                                                .choice = choice_of_rows,
                                                .work = work_of_rows,
-                                               .describe = describe_rows};
+                                               .describe = describe_rows,
+                                               .relaunch = relaunch_rows};
 
 constinit const Lowering lowerings::rows = {.name = "rows",
                                             .matches = is_rows,
@@ -100,6 +136,7 @@ constinit const Lowering lowerings::rows = {.name = "rows",
                                             .choice = choice_of_rows,
                                             .work = work_of_rows,
                                             .describe = describe_rows,
+                                            .relaunch = relaunch_rows,
                                             .may_batch = true};
 
 }  // namespace tilewright::graph

@@ -29,6 +29,16 @@ enum class ProductStage : std::uint8_t {
 std::vector<Scratch> product_parts(const TaskList& list, const Region& region,
                                    const RowBlocks& blocks);
 
+// How many programs there are along each axis of a grid, and what the axes are.
+struct RowsGrid {
+  std::int64_t counts[3];
+  int row_axis, column_axis, outer_axis;
+};
+// Programs for so many rows of the digit that is cut and columns, `splits` of which share the inner
+// axes of products.
+RowsGrid grid_of_rows(const Region& region, const RowBlocks& blocks, std::int64_t rows,
+                      std::int64_t columns, std::int64_t splits);
+
 class RowsProgram {
  public:
   RowsProgram(const TaskList& list, const Region& region, const dsl::Target& target,

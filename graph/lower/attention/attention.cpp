@@ -39,11 +39,9 @@ class AttentionProgram {
         tracer_("attention"),
         parameters_(tracer_, list, region),
         sizes_(tracer_, region.sizes_vary && !target.is_gpu()),
-        takes_rows_(region.sizes_vary && !target.is_gpu() && !shape_.packs_heads),
-        takes_keys_(region.sizes_vary && !target.is_gpu() && !has_position(task_)),
-        block_(takes_rows_ || takes_keys_
-                   ? blocks_for_any_sizes(target, task_, asked, takes_rows_, takes_keys_)
-                   : used_blocks(list, task_, target, asked)),
+        takes_rows_(takes_rows(task_, region, target)),
+        takes_keys_(takes_keys(task_, region, target)),
+        block_(blocks_of_attention(list, region, target, asked)),
         panels_(region.sizes_vary ? std::nullopt
                                   : AttentionPanels::of(list, task_, target, block_)) {}
 
@@ -52,6 +50,7 @@ class AttentionProgram {
     LoweredRegion result;
     result.kind = "attention";
     result.blocks = block_;
+    result.decided = decided_by(shape_, block_);
     bool shares = block_.splits > 1;
     for (std::size_t i = 0; i < task_.operands.size(); ++i)
       if (!panels_ || (i != 1 && i != 2)) parameters_.add(task_.operands[i].storage);
@@ -75,14 +74,20 @@ class AttentionProgram {
     return result;
   }
 
+  // What the program is, besides the form of the region.
+  static Hash decided_by(const AttentionShape& shape, const BlockSizes& block) {
+    Hasher hasher;
+    for (const BlockSize& one : all_block_sizes()) hasher.add(block.*one.size);
+    return hasher.add(shape.packs_heads).add(shape.heads == 1).add(shape.batch() == 1).finish();
+  }
+
  private:
   DType carried() const { return accumulator(task_.dtype); }
   bool is_causal() const { return attributes_.causal; }
 
-  // Axis 0: blocks of rows, and those who share the keys of one; axis 1: heads; axis 2: batch.
   void open_grid() {
     std::int64_t row_blocks = divide_up(shape_.rows, block_.rows);
-    const Grid own(row_blocks * block_.splits, shape_.heads, shape_.batch());
+    const Grid own = grid_of_attention(shape_, block_);
     // A program for any number asks which one is its own, also where there is one.
     const std::int64_t least = takes_rows_ ? 2 : 1;
     ProgramGrid programs = graph::open_grid(
@@ -403,6 +408,16 @@ LoweredRegion lower_attention(const TaskList& list, const Region& region, const 
   return AttentionProgram(list, region, target, blocks).emit();
 }
 
+std::optional<Relaunch> relaunch_attention(const TaskList& list, const Region& region,
+                                           const dsl::Target& target, const BlockSizes& asked,
+                                           const Hash& decided) {
+  const AttentionShape shape(list.tasks[region.tasks[0]]);
+  const BlockSizes block = blocks_of_attention(list, region, target, asked);
+  const bool is_same = !target.is_gpu() && block.splits <= 1 &&
+                       AttentionProgram::decided_by(shape, block) == decided;
+  return is_same ? std::optional(Relaunch{grid_of_attention(shape, block), {}}) : std::nullopt;
+}
+
 BlockChoice choice_of_attention(const TaskList& list, const Region& region,
                                 const dsl::Target& target) {
   const Task& task = list.tasks[region.tasks[0]];
@@ -469,6 +484,7 @@ constinit const Lowering lowerings::attention = {.name = "attention",
                                                  .choice = choice_of_attention,
                                                  .work = work_of_attention,
                                                  .describe = describe_attention,
-                                                 .elements = position_of_attention};
+                                                 .elements = position_of_attention,
+                                                 .relaunch = relaunch_attention};
 
 }  // namespace tilewright::graph

@@ -132,4 +132,21 @@ BlockSizes blocks_for_any_sizes(const dsl::Target& host, const Task& task, const
   return blocks;
 }
 
+bool takes_rows(const Task& task, const Region& region, const dsl::Target& target) {
+  return region.sizes_vary && !target.is_gpu() && !AttentionShape(task).packs_heads;
+}
+bool takes_keys(const Task& task, const Region& region, const dsl::Target& target) {
+  return region.sizes_vary && !target.is_gpu() && !has_position(task);
+}
+BlockSizes blocks_of_attention(const TaskList& list, const Region& region,
+                               const dsl::Target& target, const BlockSizes& asked) {
+  const Task& task = list.tasks[region.tasks[0]];
+  const bool rows = takes_rows(task, region, target), keys = takes_keys(task, region, target);
+  return rows || keys ? blocks_for_any_sizes(target, task, asked, rows, keys)
+                      : used_blocks(list, task, target, asked);
+}
+Grid grid_of_attention(const AttentionShape& shape, const BlockSizes& block) {
+  return {divide_up(shape.rows, block.rows) * block.splits, shape.heads, shape.batch()};
+}
+
 }  // namespace tilewright::graph

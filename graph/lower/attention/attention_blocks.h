@@ -21,4 +21,13 @@ BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target
 BlockSizes blocks_for_any_sizes(const dsl::Target& host, const Task& task, const BlockSizes& asked,
                                 bool rows_vary, bool keys_vary);
 
+// True if the program takes the number of rows, or of keys, as an argument.
+bool takes_rows(const Task& task, const Region& region, const dsl::Target& target);
+bool takes_keys(const Task& task, const Region& region, const dsl::Target& target);
+// Those that the region's program has, one way or the other.
+BlockSizes blocks_of_attention(const TaskList& list, const Region& region,
+                               const dsl::Target& target, const BlockSizes& asked);
+// Axis 0: blocks of rows, and those who share the keys of one; axis 1: heads; axis 2: batch.
+Grid grid_of_attention(const AttentionShape& shape, const BlockSizes& block);
+
 }  // namespace tilewright::graph
