@@ -13,6 +13,7 @@
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/codegen/host/codegen.h"
+#include "dsl/launch/find_compiled.h"
 #include "dsl/launch/full_code.h"
 #include "dsl/launch/kept_objects.h"
 #include "dsl/passes/pipeline.h"
@@ -42,13 +43,8 @@ class KernelTable {
                                       bool is_watched = false, CodeTier tier = CodeTier::full) {
     InsideLibrary inside;
     ObjectIdentity identity{function, ir::content_hash(function), target, is_watched};
-    Hash key = Hasher()
-                   .add(identity.program)
-                   .add(target.hash())
-                   .add(is_cuda)
-                   .add(table ? table->capacity : 0)
-                   .add(is_watched)
-                   .finish();
+    const Hash key =
+        key_of(identity.program, target, is_cuda, table ? table->capacity : 0, is_watched);
     if (auto known = known_or_begun(key)) {
       if (tier == CodeTier::full) finish_full_code(*known);
       return known;
@@ -83,6 +79,19 @@ class KernelTable {
     }
   }
 
+  std::shared_ptr<const Artifact> find(const Hash& program, const Target& host, CodeTier tier) {
+    InsideLibrary inside;
+    const Hash key = key_of(program, host, false, 0, false);
+    std::vector<Kept::Shared> given_up;  // destroyed when the lock is free
+    std::shared_ptr<const Artifact> kernel;
+    {
+      std::lock_guard lock(mutex_);
+      kernel = known(key, given_up);
+    }
+    if (kernel && tier == CodeTier::full) finish_full_code(*kernel);
+    return kernel;
+  }
+
   CompileStatistics statistics() {
     GatedLock lock(mutex_);
     CompileStatistics result = statistics_;
@@ -96,21 +105,36 @@ class KernelTable {
  private:
   using Kept = BoundedTable<const Artifact>;
 
-  // Null: it has begun, and the caller is to compile it.
-  std::shared_ptr<const Artifact> known_or_begun(const Hash& key) {
-    std::vector<Kept::Shared> given_up;  // destroyed when the lock is free
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [&] { return !begun_.contains(key); });
+  static Hash key_of(const Hash& program, const Target& target, bool is_cuda, std::int64_t capacity,
+                     bool is_watched) {
+    return Hasher()
+        .add(program)
+        .add(target.hash())
+        .add(is_cuda)
+        .add(capacity)
+        .add(is_watched)
+        .finish();
+  }
+
+  // Null: there is none, or some thread is compiling it. Under the lock.
+  std::shared_ptr<const Artifact> known(const Hash& key, std::vector<Kept::Shared>& given_up) {
     std::shared_ptr<const Artifact> kernel = kept_.find(key);
     if (!kernel) {
       auto found = known_.find(key);
       if (found != known_.end()) kernel = found->second.lock();
       if (kernel) given_up = kept_.insert(key, kernel, code_bytes(*kernel), bounds_of_tables());
     }
-    if (kernel)
-      ++statistics_.found;
-    else
-      begun_.insert(key);
+    if (kernel) ++statistics_.found;
+    return kernel;
+  }
+
+  // Null: it has begun, and the caller is to compile it.
+  std::shared_ptr<const Artifact> known_or_begun(const Hash& key) {
+    std::vector<Kept::Shared> given_up;  // destroyed when the lock is free
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [&] { return !begun_.contains(key); });
+    std::shared_ptr<const Artifact> kernel = known(key, given_up);
+    if (!kernel) begun_.insert(key);
     return kernel;
   }
 
@@ -235,6 +259,11 @@ std::size_t most_launches(const ir::Function& function, const Device& device) {
 
 std::shared_ptr<const Artifact> compile(const ir::Function& function, const Target& target) {
   return kernel_table().get(function, target, false, {});
+}
+
+std::shared_ptr<const Artifact> find_compiled(const Hash& program, const Target& host,
+                                              CodeTier tier) {
+  return kernel_table().find(program, host, tier);
 }
 
 std::shared_ptr<const Artifact> compile_watched(const ir::Function& function,

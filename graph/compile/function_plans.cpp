@@ -196,7 +196,7 @@ std::vector<PlanReport> FunctionPlans::report() const {
   for (const SignatureTable::Entry& entry : table_.entries()) {
     reports.push_back(entry.signature->report());
     reports.back().sizes_vary = entry.sizes_vary;
-    reports.back().sizes = sizes_text(declared_, *entry.signature);
+    reports.back().sizes.insert(0, sizes_text(declared_, *entry.signature));
     const std::string padding = paddings_.text(entry.signature->signature());
     if (!padding.empty()) reports.back().sizes += concat("    ", padding, "\n");
   }

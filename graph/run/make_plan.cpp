@@ -8,7 +8,6 @@
 #include "dsl/launch/compile.h"
 #include "graph/lower/custom/buffers_call.h"
 #include "graph/lower/custom/checked_kernel.h"
-#include "graph/lower/flat.h"
 #include "graph/lower/frame.h"
 #include "graph/lower/lower.h"
 #include "graph/lower/lowering.h"
@@ -22,6 +21,7 @@
 #include "graph/run/plan_body.h"
 #include "graph/run/plan_kernels.h"
 #include "graph/run/plan_tasks.h"
+#include "graph/run/planned_regions.h"
 #include "graph/run/region_blocks.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
@@ -72,22 +72,41 @@ class PlanMaker {
 
  private:
   void lay_out_steps() {
-    FusedTasks tasks = fused_tasks(graph_, options_);
+    if (may_foretell_regions(graph_, options_))
+      lay_out_foretold();
+    else
+      lay_out_regions();
+    batch_launches();
+    place_storages();
+  }
+
+  void lay_out_foretold() {
+    planned_ = planned_regions(graph_, options_, body_->is_foretold);
+    body_->key = key_of(*planned_);
+    list_ = std::move(planned_->tasks.list);
+    regions_ = std::move(planned_->tasks.regions);
+    if (!graph_.marks.empty()) find_marked();
+    find_positions();
+    for (std::size_t i = 0; i < regions_.size(); ++i) lower_region(i);
+  }
+
+  void lay_out_regions() {
+    FusedTasks tasks = planned_tasks(graph_, options_, body_->is_foretold);
     list_ = std::move(tasks.list);
     regions_ = std::move(tasks.regions);
-    use_packed_weights(list_, regions_, target_);
-    find_families(list_, regions_, target_);
-    for (const FusedRegion& fused : regions_)
-      keys_.push_back(program_key(list_, fused.region, target_));
+    find_marked();
     body_->key = key_of_regions();
-    body_->marked_regions = marked_regions(graph_, list_, regions_, keys_);
     find_positions();
     blocks_.emplace(list_, regions_, keys_, options_);
     body_->choices = blocks_->choices();
     for (std::size_t i = 0; i < regions_.size(); ++i) lower_region(i);
     blocks_->write();
-    batch_launches();
-    place_storages();
+  }
+
+  void find_marked() {
+    for (const FusedRegion& fused : regions_)
+      keys_.push_back(program_key(list_, fused.region, target_));
+    body_->marked_regions = marked_regions(graph_, list_, regions_, keys_);
   }
   void add_steps() {
     for (const auto& batch : batches_) add_step(batch);
@@ -120,7 +139,7 @@ class PlanMaker {
     const FusedRegion& region = regions_[number];
     const Lowering& lowering = lowering_of(list_, region.region);
     auto [known, is_new] = like_.try_emplace(shared_key(number));
-    if (is_new) known->second = steps_of(number);
+    if (is_new) known->second = planned_ ? foretold_steps(number) : steps_of(number);
     std::vector<StorageId> memory = storages_of(list_, region.region);
     std::vector<StorageId> writes = written(region.region);
     for (const Scratch& scratch : known->second.scratch) {
@@ -152,7 +171,7 @@ class PlanMaker {
       launch.bytes = bytes_moved(list_, region.region);
       // A batch would compute values again where the function has them at hand.
       launch.may_batch = options_.fuse && is_alone && lowering.may_batch && !region.is_again &&
-                         body_->functions[step.program].cluster == 1;
+                         body_->functions[step.program]->cluster == 1;
       launches_.push_back(std::move(launch));
     }
   }
@@ -186,7 +205,7 @@ class PlanMaker {
     for (const PendingLaunch& launch : launches_) {
       BatchCandidate candidate{launch.program, launch.storages, launch.writes};
       if (launch.may_batch)
-        candidate.most = dsl::most_launches(body_->functions[launch.program], options_.device);
+        candidate.most = dsl::most_launches(*body_->functions[launch.program], options_.device);
       for (StorageId id : launch.writes) {
         const Storage& storage = list_.storages[id];
         if (storage.kind == StorageKind::result && !storage.is_output)
@@ -198,6 +217,7 @@ class PlanMaker {
     batches_ = make_batches(candidates, list_.storages.size(), {most_bytes});
     uses_.resize(body_->programs.size());
     for (std::size_t i = 0; i < uses_.size(); ++i) uses_[i].call = calls_[i];
+    for (const auto& [key, program] : program_of_) uses_[program].content = key;
     for (const auto& batch : batches_) {
       std::uint32_t program = launches_[batch[0]].program;
       PlanProgram& of = body_->programs[program];
@@ -224,6 +244,7 @@ class PlanMaker {
   }
   // Equal for regions that run the same programs: checked kernels name their line.
   Hash shared_key(std::size_t number) const {
+    if (planned_) return {0, planned_->becomes[number]};
     const Region& region = regions_[number].region;
     if (is_control_flow(list_, region)) return key_of_control(number);
     if (!is_checked(region)) return keys_[number];
@@ -233,6 +254,16 @@ class PlanMaker {
         .add(std::string_view(where.file_name()))
         .add(where.line())
         .finish();
+  }
+
+  RegionPrograms foretold_steps(std::size_t number) {
+    const PlannedPrograms& planned = planned_->programs[planned_->becomes[number]];
+    RegionPrograms result{{}, planned.scratch, {}};
+    for (const PlannedProgram& program : planned.programs)
+      result.steps.push_back({add_program(regions_[number], planned.kind, planned.scratch,
+                                          program.key, program.function, {}, result.steps.empty()),
+                              program.grid, program.memory, program.sizes});
+    return result;
   }
 
   RegionPrograms steps_of(std::size_t number) {
@@ -258,7 +289,10 @@ class PlanMaker {
     result.scratch = lowered.scratch;
     for (LoweredProgram& program : lowered.programs) {
       RegionProgram step{0, program.grid, program.memory, program.sizes};
-      step.program = add_program(region, lowered, program, shared_key(number));
+      const Hash key = program.call ? shared_key(number) : ir::content_hash(program.function);
+      step.program = add_program(region, lowered.kind, lowered.scratch, key,
+                                 std::make_shared<const ir::Function>(std::move(program.function)),
+                                 std::move(program.call), result.steps.empty());
       result.steps.push_back(std::move(step));
     }
     return result;
@@ -297,28 +331,28 @@ class PlanMaker {
 
   // Regions of different keys may still give equal programs; of C++ the region's key is all that is
   // known.
-  std::uint32_t add_program(const FusedRegion& region, const LoweredRegion& lowered,
-                            LoweredProgram& from, const Hash& region_key) {
-    Hash key = from.call ? region_key : ir::content_hash(from.function);
+  std::uint32_t add_program(const FusedRegion& region, const std::string& kind,
+                            std::span<const Scratch> scratch, const Hash& key,
+                            std::shared_ptr<const ir::Function> function, HostCall call,
+                            bool is_first) {
     auto [it, is_new] =
         program_of_.emplace(key, static_cast<std::uint32_t>(body_->programs.size()));
     if (!is_new) return it->second;
     PlanProgram program;
-    program.name = from.function.name;
-    program.kind = lowered.kind;
+    program.name = function->name;
+    program.kind = kind;
     for (TaskId id : region.region.tasks) program.ops.emplace_back(word_of(list_.tasks[id]));
     program.user_ops = user_ops(region.region);
     program.key = key.hex();
     // The region's own reads and writes count with its first program.
-    if (&from == lowered.programs.data()) {
+    if (is_first) {
       program.bytes = bytes_moved(list_, region.region);
       program.bytes_saved = region.bytes_saved;
     }
-    for (const Scratch& scratch : lowered.scratch)
-      program.bytes += scratch.elements * size_bytes(scratch.dtype);
+    for (const Scratch& part : scratch) program.bytes += part.elements * size_bytes(part.dtype);
     body_->programs.push_back(std::move(program));
-    body_->functions.push_back(std::move(from.function));
-    calls_.push_back(std::move(from.call));
+    body_->functions.push_back(std::move(function));
+    calls_.push_back(std::move(call));
     return it->second;
   }
 
@@ -429,6 +463,7 @@ class PlanMaker {
   std::vector<FusedRegion> regions_;
   std::vector<Hash> keys_;                         // of each region's program (program_key)
   std::optional<RegionBlocks> blocks_;             // once the keys are known
+  std::optional<PlannedRegions> planned_;          // where they may be foretold: without the tasks
   std::unordered_map<Hash, RegionPrograms> like_;  // by key
   std::vector<PendingLaunch> launches_;
   std::vector<std::vector<std::uint32_t>> batches_;  // launches

@@ -15,7 +15,7 @@ const std::vector<PlanOutput>& Plan::outputs() const { return body_->outputs; }
 const std::vector<PackedWeight>& Plan::packed_weights() const { return body_->packed_weights; }
 std::span<const PlanProgram> Plan::programs() const { return body_->programs; }
 std::string Plan::program_text(std::size_t program) const {
-  return ir::print(body_->functions.at(program));
+  return ir::print(*body_->functions.at(program));
 }
 const std::vector<MarkedRegion>& Plan::marked_regions() const { return body_->marked_regions; }
 const Device& Plan::device() const { return body_->device; }

@@ -6,6 +6,7 @@
 
 #include "dsl/interpret/interpret.h"
 #include "dsl/launch/compile.h"
+#include "dsl/launch/find_compiled.h"
 #include "dsl/launch/full_code.h"
 #include "runtime/cpu/beside.h"
 
@@ -40,9 +41,29 @@ void compile_kernel(const ir::Function& function, ProgramUse& use, const Device&
   use.compile_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+// True if the code of all functions exists: then no thread is needed beside this one.
+bool find_kernels(std::span<const ProgramFunction> functions, std::span<const ProgramUse> uses,
+                  const Device& device, dsl::CodeTier tier,
+                  std::vector<ExecutableKernel>& kernels) {
+  const dsl::Target target = device.target();
+  if (target.is_gpu()) return false;
+  std::vector<ExecutableKernel> found(functions.size());
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    found[i].name = functions[i]->name;
+    found[i].call = uses[i].call;
+    if (found[i].call) continue;
+    std::shared_ptr<const Artifact> code = dsl::find_compiled(uses[i].content, target, tier);
+    if (!code) return false;
+    if (uses[i].batch > 1) found[i].batched = code;
+    found[i].single = std::move(code);
+  }
+  kernels = std::move(found);
+  return true;
+}
+
 }  // namespace
 
-std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> functions,
+std::vector<ExecutableKernel> compile_kernels(std::span<const ProgramFunction> functions,
                                               std::span<ProgramUse> uses, const Device& device,
                                               FirstCode first_code) {
   std::vector<ExecutableKernel> kernels(functions.size());
@@ -50,27 +71,27 @@ std::vector<ExecutableKernel> compile_kernels(std::span<const ir::Function> func
   std::atomic<std::size_t> next = 0;
   auto work = [&] {
     for (std::size_t i; (i = next++) < functions.size();) {
-      kernels[i].name = functions[i].name;
+      kernels[i].name = functions[i]->name;
       kernels[i].call = uses[i].call;
-      if (!kernels[i].call) compile_kernel(functions[i], uses[i], device, tier, kernels[i]);
+      if (!kernels[i].call) compile_kernel(*functions[i], uses[i], device, tier, kernels[i]);
     }
   };
+  if (find_kernels(functions, uses, device, tier, kernels)) return kernels;
   run_beside(functions.size(), work);
   dsl::begin_full_code();
   return kernels;
 }
 
-std::vector<ExecutableKernel> interpreted_kernels(std::span<const ir::Function> functions,
+std::vector<ExecutableKernel> interpreted_kernels(std::span<const ProgramFunction> functions,
                                                   std::span<const ProgramUse> uses,
                                                   std::optional<std::uint64_t> seed) {
   std::vector<ExecutableKernel> kernels;
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    const ir::Function& from = functions[i];
+    const ProgramFunction& function = functions[i];
     if (uses[i].call) {
-      kernels.push_back({.name = from.name, .call = uses[i].call});
+      kernels.push_back({.name = function->name, .call = uses[i].call});
       continue;
     }
-    auto function = std::make_shared<const ir::Function>(from);
     auto call = [function, seed](const Grid& grid, const Argument* arguments) {
       std::span<const Argument> all{arguments, function->params.size()};
       if (seed)

@@ -3,7 +3,12 @@
 #include <algorithm>
 
 #include "dsl/target/packed_product.h"
+#include "graph/lower/flat.h"
+#include "graph/lower/packed_weights.h"
 #include "graph/regions/reference/verify.h"
+#include "graph/regions/task_numbers.h"
+#include "graph/sizes/foretold.h"
+#include "graph/sizes/graph_numbers.h"
 
 namespace tilewright::graph {
 namespace {
@@ -51,6 +56,36 @@ FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
   for (FusedRegion& fused : result.regions) fused.region.sizes_vary = options.sizes_vary;
   if (verifies) verify(result.list, result.regions);
   return result;
+}
+
+FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options) {
+  const dsl::Target target = options.device.target();
+  FusedTasks tasks = fused_tasks(graph, options);
+  use_packed_weights(tasks.list, tasks.regions, target);
+  find_families(tasks.list, tasks.regions, target);
+  return tasks;
+}
+
+void add_form(NumberReader& given, const PlanOptions& options) {
+  given.form(options.device.target().hash());
+  given.form(options.fuse);
+  given.form(options.matmul_precision);
+  given.form(options.inputs.size());
+  for (const auto& [is_aligned, is_frozen] : options.inputs) {
+    given.form(is_aligned);
+    given.form(is_frozen);
+  }
+}
+
+FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options, bool& is_foretold) {
+  is_foretold = false;
+  if (!options.sizes_vary || !is_made_of_numbers(graph)) return planned_tasks(graph, options);
+  static ForetoldValues<FusedTasks>& values = *new ForetoldValues<FusedTasks>("tasks and regions");
+  NumberReader given;
+  add_form(given, options);
+  visit(given, graph);
+  return values.value_of(
+      given, [&] { return planned_tasks(graph, options); }, is_foretold);
 }
 
 }  // namespace tilewright::graph

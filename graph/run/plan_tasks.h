@@ -4,6 +4,7 @@
 
 #include "graph/regions/fuse.h"
 #include "graph/run/plan.h"
+#include "graph/sizes/numbers.h"
 
 namespace tilewright::graph {
 
@@ -11,5 +12,13 @@ namespace tilewright::graph {
 // inputs. Builds for debugging verify both (regions/reference/verify.h), and so do the tests of
 // either.
 FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options);
+
+// The same as they are lowered: with packed weights and families of sizes.
+FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options);
+// Where plans for other sizes are made too, they may be foretold from these
+// (graph/sizes/foretold.h), which sets `is_foretold`.
+FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options, bool& is_foretold);
+// What the options decide of tasks and regions, as form.
+void add_form(NumberReader& given, const PlanOptions& options);
 
 }  // namespace tilewright::graph

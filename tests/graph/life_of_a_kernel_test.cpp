@@ -91,7 +91,7 @@ std::map<std::string, std::string> stages() {
   Device device = Device::emulated("sm_90a");
   FusedTasks tasks = fused_tasks(decomposed, {.device = device});
   text["tasks"] = print(tasks.list, tasks.regions);
-  ir::Function function = make_plan(decomposed, {.device = device})->body().functions.at(0);
+  ir::Function function = *make_plan(decomposed, {.device = device})->body().functions.at(0);
   text["tile"] = ir::print(function);
   ir::Function for_gpu = function;
   dsl::run_passes(for_gpu, {.target = device.target()});

@@ -7,6 +7,7 @@
 #include "dsl/launch/full_code.h"
 #include "graph/ir/text.h"
 #include "graph/regions/text/text.h"
+#include "graph/run/plan_body.h"
 #include "graph/run/plan_tasks.h"
 #include "graph/tensor/tensor_body.h"
 #include "graph/tune/plan_lock.h"
@@ -68,6 +69,7 @@ BoundPlan::BoundPlan(CheckedGraph& checked, CompiledFor& tensors, const Resolved
       inputs_(tensors.signature.size(), std::move(tensors.captured), device.memory()),
       options_(frozen_options(tensors, options, device)),
       saving_(keep_to(graph_, options_, {options.saved_share, options.memory_limit})),
+      is_foretold_(checked.is_foretold),
       chosen_(graph_, with_lock(options_, options), options.searches_in_background,
               [&] { return step_inputs(tensors.arguments); }) {
   inputs_.bind(plan(), tensors.arguments);
@@ -184,6 +186,10 @@ void BoundPlan::fill(PlanReport& report) const {
     if (kernel.single && dsl::awaits_full_code(*kernel.single)) ++report.awaiting_full_code;
   report.tuning = chosen_.tuning_text();
   report.saving = saving_;
+  if (options_.sizes_vary)
+    report.sizes = is_foretold_ && plan.body().is_foretold
+                       ? "    graph and regions as plans of other sizes foretell them\n"
+                       : "    graph and regions made afresh\n";
 }
 
 MemoryReport BoundPlan::memory(std::span<const std::int64_t> copies) const {

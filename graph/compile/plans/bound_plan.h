@@ -72,7 +72,7 @@ class BoundPlan {
   void fill(PlanReport& report) const;  // with what is known of the plan
   // `copies`: the bytes of each that is made of a result (result_memory.h).
   MemoryReport memory(std::span<const std::int64_t> copies) const;
-  std::string dump() const;             // graph, tasks, regions and tile programs
+  std::string dump() const;  // graph, tasks, regions and tile programs
 
  private:
   BoundPlan(CheckedGraph& checked, CompiledFor& tensors, const ResolvedOptions& options,
@@ -89,6 +89,7 @@ class BoundPlan {
   PlanInputs inputs_;
   PlanOptions options_;  // that the plan was made with: its tasks and regions follow from them
   SavingReport saving_;
+  bool is_foretold_;  // the graph, from graphs of other sizes
   ChosenPlan chosen_;
   LaunchTimes times_;
 };
