@@ -89,6 +89,7 @@ void bench_device_rows(BenchLog& log);
 void bench_models(BenchLog& log);
 void bench_compile(BenchLog& log);
 void bench_sizes(BenchLog& log);
+void bench_new_sizes(BenchLog& log);
 void bench_launch(BenchLog& log);
 void bench_graphs(BenchLog& log);
 void bench_optim(BenchLog& log);
