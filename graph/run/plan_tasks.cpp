@@ -70,6 +70,7 @@ void add_form(NumberReader& given, const PlanOptions& options) {
   given.form(options.device.target().hash());
   given.form(options.fuse);
   given.form(options.matmul_precision);
+  given.form(options.gives_written_inputs);
   given.form(options.inputs.size());
   for (const auto& [is_aligned, is_frozen] : options.inputs) {
     given.form(is_aligned);

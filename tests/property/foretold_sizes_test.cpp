@@ -68,8 +68,7 @@ void expect_meant(const RandomGraph& random, const PlanForm& form) {
                 run_planned(graph, random.inputs, form), told);
 }
 
-TEST(ForetoldSizes, OfRandomGraphsAreWhatIsMade) {
-  const auto graphs = static_cast<std::uint64_t>(env::test_graphs().value_or(2000)) * 3 / 100;
+void expect_foretold(std::uint64_t graphs, const PlanOptions& options, bool is_run) {
   const Verified verified;
   Count count;
   for (std::uint64_t seed : own_seeds_of_test(graphs)) {
@@ -78,10 +77,10 @@ TEST(ForetoldSizes, OfRandomGraphsAreWhatIsMade) {
     const std::vector<RandomGraph> made = random_graph_at(seed, sizes);
     for (std::size_t i = 0; i < made.size(); ++i) {
       SCOPED_TRACE(sizes[i].n);
-      expect_made(made[i], {.sizes_vary = true}, count);
-      if (i + 1 == made.size())
+      expect_made(made[i], options, count);
+      if (is_run && i + 1 == made.size())
         expect_meant(made[i], {{.interpret = true, .sizes_vary = true}, false, "interpreted"});
-      if (HasFailure()) return;
+      if (testing::Test::HasFailure()) return;
     }
   }
   std::cout << "of " << count.all << " graphs " << count.graphs
@@ -90,6 +89,17 @@ TEST(ForetoldSizes, OfRandomGraphsAreWhatIsMade) {
     EXPECT_GT(count.graphs, count.all / 4);
     EXPECT_GT(count.regions, count.all / 5);
   }
+}
+
+TEST(ForetoldSizes, OfRandomGraphsAreWhatIsMade) {
+  const auto graphs = static_cast<std::uint64_t>(env::test_graphs().value_or(2000));
+  expect_foretold(graphs * 3 / 100, {.sizes_vary = true}, true);
+}
+
+TEST(ForetoldSizes, OfRandomGraphsForGpusAreWhatIsMade) {
+  const auto graphs = static_cast<std::uint64_t>(env::test_graphs().value_or(2000));
+  for (const char* gpu : {"sm_80", "sm_90a"})
+    expect_foretold(graphs / 100, {.device = Device::emulated(gpu), .sizes_vary = true}, false);
 }
 
 }  // namespace
