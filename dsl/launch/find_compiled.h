@@ -11,8 +11,8 @@
 
 namespace tilewright::dsl {
 
-// What `compile` (compile.h) would find for a host's program of this content; null where it would
-// look in the cache folder, or compile. Thread safe.
+// The code that `compile` (compile.h) would find for a host's program of this content; null where
+// it would look in the cache folder, or compile. Thread safe.
 std::shared_ptr<const Artifact> find_compiled(const Hash& program, const Target& host,
                                               CodeTier tier);
 

@@ -86,8 +86,8 @@ struct LoweredRegion {
   std::vector<Scratch> scratch;
   std::string kind;   // the lowering's name, or what it made more exactly: "stream-K product"
   BlockSizes blocks;  // that were used
-  // Of a lowering that launches programs again: what decides which programs they are, besides the
-  // form of the region.
+  // Set by a lowering that launches programs again: the facts that decide which programs they are,
+  // besides the form of the region.
   Hash decided;
 };
 

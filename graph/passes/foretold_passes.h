@@ -1,4 +1,4 @@
-// The passes over graphs that differ in sizes alone: what they come to is foretold from a few
+// The passes over graphs that differ in sizes alone: the results of a few foretell the others
 // (graph/sizes/foretold.h).
 #pragma once
 

@@ -18,7 +18,7 @@ FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options);
 // Where plans for other sizes are made too, they may be foretold from these
 // (graph/sizes/foretold.h), which sets `is_foretold`.
 FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options, bool& is_foretold);
-// What the options decide of tasks and regions, as form.
+// Adds the options that decide tasks and regions to the form.
 void add_form(NumberReader& given, const PlanOptions& options);
 
 }  // namespace tilewright::graph

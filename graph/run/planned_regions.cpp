@@ -93,7 +93,7 @@ bool are_equal(const PlannedPrograms& a, const PlannedPrograms& b) {
   });
 }
 
-// What follows from no polynomial, by the code that decides it for a plan that is made afresh.
+// Sets launches that follow from no polynomial, by the code that decides them for all plans.
 void launch_again(PlannedRegions& planned, const dsl::Target& target) {
   const TaskList& list = planned.tasks.list;
   for (std::size_t i = 0; i < planned.programs.size(); ++i) {

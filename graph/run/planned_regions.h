@@ -27,15 +27,15 @@ struct PlannedPrograms {
   std::string kind;
   std::vector<Scratch> scratch;
   std::vector<PlannedProgram> programs;
-  // Of a lowering that launches programs again (Lowering::relaunch): what decided them, and the
-  // sizes that follow from the launch.
+  // Set for a lowering that launches programs again (Lowering::relaunch), with the facts that
+  // decided them and the sizes that follow from the launch.
   bool is_relaunched = false;
   Hash decided;
   std::vector<std::size_t> relaunched_sizes;
 };
 struct PlannedRegions {
   FusedTasks tasks;
-  // Of each region, the programs that it becomes: regions of one key become the same ones.
+  // The programs that each region becomes: regions of one key become the same ones.
   std::vector<std::uint32_t> becomes;
   std::vector<PlannedPrograms> programs;
 };

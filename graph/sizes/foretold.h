@@ -25,7 +25,7 @@
 
 namespace tilewright::graph {
 
-// Raises `InternalError`: what was foretold is not what is made.
+// Raises `InternalError`: a value was foretold wrongly.
 [[noreturn]] void raise_wrongly_foretold(std::string_view what, std::int64_t foretold,
                                          std::int64_t made);
 // From now on each value that is foretold is made afresh as well, and compared: for tests, as it

@@ -63,7 +63,7 @@ class NumberWriter {
   std::size_t next_ = 0;
 };
 
-// Of a constant shape, or one to be written.
+// The sizes of a constant shape, or of one to be written.
 template <typename Visitor, typename Sizes>
 requires std::same_as<std::remove_const_t<Sizes>, Shape>
 void visit(Visitor& visitor, Sizes& sizes) {

@@ -1,5 +1,5 @@
-// What is made of graphs that differ in sizes alone, as samples show it: the numbers of a graph,
-// and those of what was made of it.
+// Samples of values that are made of graphs which differ in sizes alone: the numbers of a graph,
+// and those of its value.
 //
 // Samples that differ along one size are a line, as calls of one function with texts of many
 // lengths are. A new size of the line is foretold where both its neighbours in it are samples of
@@ -37,7 +37,7 @@ class SizeSamples {
     Hash form;
     std::vector<std::int64_t> made;
   };
-  // What graphs of these numbers become; nothing where samples do not say it.
+  // The value of a graph of these numbers; nothing where samples do not say it.
   std::optional<Foretold> foretell(std::span<const std::int64_t> given);
   std::size_t size() const { return samples_.size(); }
 
@@ -47,7 +47,7 @@ class SizeSamples {
     std::vector<std::uint64_t> serials;  // of its samples, by size
     std::size_t column = 0;              // of the numbers given, which is the size
     std::vector<SizePolynomial> polynomials;
-    // Of each number a constant, or the polynomial of that number.
+    // A constant, or the polynomial of that number.
     struct Number {
       std::int64_t constant = 0;
       std::int32_t polynomial = -1;

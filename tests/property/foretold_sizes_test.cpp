@@ -1,6 +1,6 @@
-// What random graphs of a few sizes foretell of others, the graph behind the passes, its regions
-// and their programs and launches, is what is made of these afresh, number by number; and plans of
-// it compute what the graph means.
+// Random graphs of a few sizes foretell others: the graph behind the passes, its regions, their
+// programs and launches equal those that are made afresh, number by number, and plans of it compute
+// the graph's meaning.
 //
 // The ordinary run has 60 graphs at 14 sizes; TILEWRIGHT_TEST_GRAPHS tries more in proportion.
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct Count {
   std::int64_t all = 0, graphs = 0, regions = 0;  // foretold
 };
 
-// Of two classes of rows, in an order in which most lie between two that came before.
+// Two classes of rows, in an order in which most lie between two that came before.
 std::vector<NamedSizes> sizes_of(std::uint64_t seed) {
   std::vector<NamedSizes> result = {{65, 5}, {300, 5}, {128, 5}, {77, 5}, {211, 5}};
   Dice dice(seed ^ 0x666f7265);

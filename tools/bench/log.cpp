@@ -24,7 +24,7 @@ constexpr Section sections[] = {
     {"models", "Whole decode steps and prompts of Llama, and GPT-2", bench_models},
     {"compile", "First calls of layers and models", bench_compile},
     {"sizes", "Prompts of many lengths through one function", bench_sizes},
-    {"new_sizes", "What a size costs that was not seen before", bench_new_sizes},
+    {"new_sizes", "Costs of sizes that were not seen before", bench_new_sizes},
     {"launch", "The host's cost of a launch", bench_launch},
     {"graphs", "The device's cost of a launch in a graph", bench_graphs},
     {"optim", "An AdamW step on the parameters of GPT-2", bench_optim},

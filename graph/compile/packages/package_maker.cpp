@@ -202,7 +202,8 @@ std::uint32_t PackageMaker::code_of(const Graph& graph, const Plan& plan, std::s
   if (artifact == nullptr || !artifact->host) raise_call(graph, plan, program);
   const auto known = kernels_.find(artifact->key);
   if (known != kernels_.end()) return known->second;
-  dsl::HostObject object = dsl::host_object(*plan.body().functions[program], plan.device().target());
+  dsl::HostObject object =
+      dsl::host_object(*plan.body().functions[program], plan.device().target());
   auto owner = std::make_shared<const std::vector<char>>(std::move(object.bytes));
   const auto number = static_cast<std::uint32_t>(contents_.kernels.size());
   const std::uint32_t bytes = blob(std::as_bytes(std::span(*owner)), owner);

@@ -74,7 +74,7 @@ class AttentionProgram {
     return result;
   }
 
-  // What the program is, besides the form of the region.
+  // The facts that decide the program, besides the form of the region.
   static Hash decided_by(const AttentionShape& shape, const BlockSizes& block) {
     Hasher hasher;
     for (const BlockSize& one : all_block_sizes()) hasher.add(block.*one.size);

@@ -40,7 +40,7 @@ TEST(SizePolynomial, IsNoneForWhatIsNoInteger) {
 
 Hash form(std::uint64_t number) { return {number, number}; }
 
-// Of a matrix of 3 rows more than the size: rows, elements, and a constant.
+// A matrix of 3 rows more than the size: rows, elements, and a constant.
 SizeSample sample_of(std::int64_t size, std::uint64_t form_number = 1, std::int64_t width = 8) {
   return {{size, width, size * width}, {size + 3, (size + 3) * width, 5}, form(form_number)};
 }

@@ -1,4 +1,4 @@
-// The section new_sizes: what a size costs that was not seen before, beside its call.
+// The section new_sizes: the cost of a size that was not seen before, beside its call.
 #include <algorithm>
 #include <numeric>
 #include <random>
