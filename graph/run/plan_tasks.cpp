@@ -6,7 +6,7 @@
 #include "graph/lower/flat.h"
 #include "graph/lower/packed_weights.h"
 #include "graph/regions/reference/verify.h"
-#include "graph/regions/task_numbers.h"
+#include "graph/run/task_numbers.h"
 #include "graph/sizes/foretold.h"
 #include "graph/sizes/graph_numbers.h"
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "graph/lower/lower.h"
-#include "graph/regions/task_numbers.h"
 #include "graph/run/plan_tasks.h"
+#include "graph/run/task_numbers.h"
 #include "graph/sizes/foretold.h"
 #include "graph/sizes/graph_numbers.h"
 #include "runtime/base/error.h"

@@ -1,4 +1,4 @@
-#include "graph/regions/task_numbers.h"
+#include "graph/run/task_numbers.h"
 
 #include <type_traits>
 
