@@ -62,7 +62,7 @@ class EmbeddingModel {
   const SentenceModules& modules() const { return modules_; }
 
  private:
-  // What a call of the encoder is given, a number for each place.
+  // The arguments of a call of the encoder: a number for each place.
   struct Arguments;
   Arguments arguments(const LaneCall& call, const std::vector<std::vector<TokenId>>& ids) const;
   void run(const LaneCall& call, const std::vector<std::vector<TokenId>>& ids,

@@ -25,7 +25,7 @@ struct EncoderOptions {
   std::function<void(const LoadProgress&)> progress = {};  // of loading from a folder
 };
 
-// What the layers of one call share.
+// The values that the layers of one call share.
 struct LanePlaces {
   Tensor texts;  // integers [lanes, places]: which text a place belongs to
   Tensor bias;   // of scores by distance, [1, heads, places, places]; or undefined

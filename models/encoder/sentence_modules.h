@@ -36,7 +36,7 @@ struct SentenceModules {
   std::vector<Pool> modes = {Pool::mean};
   std::int64_t pooled_width = 0;  // of a state, as the folder says; 0: it does not
   bool pools_prompt = true;       // the tokens of a prompt before the text are pooled too
-  // What follows, one after the other: a layer, or none where the vector is normalised.
+  // The steps behind the pooling, in their order: a layer, or none where the vector is normalised.
   std::vector<std::unique_ptr<SentenceDense>> steps;
   bool lowers_case = false;                    // texts become lower case before they are cut
   std::optional<std::int64_t> max_tokens;      // of a text, where the folder says it

@@ -16,7 +16,7 @@
 
 namespace tilewright::quantising {
 
-// What has been made of a weight [rows, columns] so far.
+// A weight [rows, columns] that is being made.
 struct EncodedWeight {
   Shape shape;
   DType dtype;                   // of the dense weight

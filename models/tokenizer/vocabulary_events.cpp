@@ -31,7 +31,7 @@ void TokenEvents::add(Id id) {
          max_tokens, " tokens");
 }
 
-// Of a pair of a list.
+// A part of a pair in a list.
 void TokenEvents::part(json::Scalar value) {
   const std::size_t place = vocabulary_.scores.size();
   const bool is_token = parts_ == 0;

@@ -16,7 +16,7 @@
 
 namespace tilewright {
 
-// What errors in writing begin with.
+// The beginning of errors in writing.
 inline constexpr std::string_view save_operation = "save_safetensors";
 
 struct NewTensor {

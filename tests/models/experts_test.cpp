@@ -17,7 +17,7 @@ constexpr std::int64_t hidden = 6, inner = 4;
 
 Tensor filled(const Shape& shape) { return zeros(shape, f32); }
 
-// What stacking says of the tensors of a layer with two experts.
+// The error of stacking the tensors of a layer with two experts.
 std::string error_with(const Tensors& tensors, ExpertsForm form) {
   form.count = 2;
   form.chosen = 1;

@@ -26,7 +26,7 @@ class Charsmap {
   std::string run(std::string_view text) const;
 
  private:
-  // What a text becomes that begins with a string of the map, the shortest one; nothing where it
+  // The text in place of one that begins with a string of the map, the shortest; nothing where it
   // begins with none.
   std::optional<std::string_view> found(std::string_view text) const;
   void append(std::string_view grapheme, std::string& result) const;

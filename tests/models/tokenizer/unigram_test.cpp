@@ -1,4 +1,4 @@
-// Unigram models and precompiled maps: what is refused, and the path of the greatest score.
+// Unigram models and precompiled maps: refusals, and the path of the greatest score.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
