@@ -9,8 +9,8 @@ namespace {
 
 using Bounded = std::vector<BoundedTensor>;
 
-Bounded outputs_of(const Graph& body, const Bounded& inputs) {
-  Bounded values = bound_nodes(body, inputs), outputs;
+Bounded outputs_of(const Graph& body, const Bounded& inputs, Choices choices) {
+  Bounded values = bound_nodes(body, inputs, choices), outputs;
   for (NodeId id : body.outputs) outputs.push_back(values[id]);
   for (BoundedTensor& output : outputs) output.others.clear(), output.value.others.clear();
   return outputs;
@@ -53,13 +53,13 @@ BoundedTensor made_unknown(const BoundedTensor& like) {
 }
 bool is_true(const BoundedTensor& condition) { return condition.value.integer[0] != 0; }
 
-BoundedTensor bound_while(const Attributes& a, Bounded values) {
+BoundedTensor bound_while(const Attributes& a, Bounded values, Choices choices) {
   bool is_sure = true;
   while (true) {
-    const BoundedTensor condition = outputs_of(a.bodies[0], values)[0];
+    const BoundedTensor condition = outputs_of(a.bodies[0], values, choices)[0];
     is_sure = is_sure && condition.error[0] == 0;
     if (!is_true(condition)) break;
-    Bounded next = outputs_of(a.bodies[1], values);
+    Bounded next = outputs_of(a.bodies[1], values, choices);
     std::ranges::move(next, values.begin());
   }
   values.resize(static_cast<std::size_t>(a.carried));
@@ -67,7 +67,7 @@ BoundedTensor bound_while(const Attributes& a, Bounded values) {
   return is_sure ? result : made_unknown(result);
 }
 
-BoundedTensor bound_scan(const Node& node, const Bounded& x) {
+BoundedTensor bound_scan(const Node& node, const Bounded& x, Choices choices) {
   const Attributes& a = node.attributes;
   const auto carried = static_cast<std::size_t>(a.carried);
   Bounded values = x, results(x.begin(), x.begin() + a.carried);
@@ -81,7 +81,7 @@ BoundedTensor bound_scan(const Node& node, const Bounded& x) {
     const std::int64_t i = a.descending ? a.end - 1 - turn : turn;
     for (std::size_t k = carried; k < carried + static_cast<std::size_t>(a.sliced); ++k)
       values[k] = slice_of(x[k], i);
-    Bounded given = outputs_of(a.bodies[0], values);
+    Bounded given = outputs_of(a.bodies[0], values, choices);
     for (std::size_t k = 0; k < given.size(); ++k) {
       if (k < carried)
         values[k] = results[k] = given[k];
@@ -94,19 +94,20 @@ BoundedTensor bound_scan(const Node& node, const Bounded& x) {
 
 }  // namespace
 
-BoundedTensor bound_control(const Node& node, const std::vector<const BoundedTensor*>& operands) {
+BoundedTensor bound_control(const Node& node, const std::vector<const BoundedTensor*>& operands,
+                            Choices choices) {
   Bounded x;
   for (const BoundedTensor* operand : operands) {
     x.push_back(*operand);
     x.back().others.clear();
     x.back().value.others.clear();
   }
-  if (node.op == Op::scan) return bound_scan(node, x);
-  if (node.op == Op::while_loop) return bound_while(node.attributes, std::move(x));
+  if (node.op == Op::scan) return bound_scan(node, x, choices);
+  if (node.op == Op::while_loop) return bound_while(node.attributes, std::move(x), choices);
   const BoundedTensor condition = x[0];
   x.erase(x.begin());
   BoundedTensor result =
-      together(outputs_of(node.attributes.bodies[is_true(condition) ? 0 : 1], x));
+      together(outputs_of(node.attributes.bodies[is_true(condition) ? 0 : 1], x, choices));
   return condition.error[0] == 0 ? result : made_unknown(result);
 }
 

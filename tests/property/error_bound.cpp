@@ -14,84 +14,6 @@
 namespace tilewright::graph {
 namespace {
 
-// The effect of each tile op on errors. `unary` are monotone unless listed otherwise.
-enum class Behaviour { exact_monotone, monotone, transcendental, wave, step, pair };
-Behaviour behaviour_of(ir::Op op) {
-  using enum ir::Op;
-  for (ir::Op exact : {neg_, abs_, not_})
-    if (op == exact) return Behaviour::exact_monotone;
-  for (ir::Op steps : {floor_, ceil_, round_, cast_})
-    if (op == steps) return Behaviour::step;
-  if (op == sin_ || op == cos_) return Behaviour::wave;
-  if (op == sqrt_) return Behaviour::monotone;
-  return ir::info(op).max_operands == 1 ? Behaviour::transcendental : Behaviour::pair;
-}
-
-double apply_double(ir::Op op, double x, DType from, DType to) {
-  auto wide = [](DType d) { return is_floating(d) ? DType::f64 : d; };
-  ir::Scalar operand = ir::Scalar::of(wide(from), x);
-  return ir::evaluate(op, {&operand, 1}, wide(to)).as_double();
-}
-
-// |f(x +- e) - f(x)|; unknown where the function is not defined there.
-double unary_error(const Node& node, DType from, double x, double e, double y) {
-  ir::Op op = *info(node.op).tile_op;
-  Behaviour behaviour = behaviour_of(op);
-  double ulps = behaviour == Behaviour::transcendental || behaviour == Behaviour::wave
-                    ? 4 * accumulator_unit(node.dtype) * std::abs(y)
-                    : 0;
-  if (behaviour == Behaviour::wave)
-    return std::min(e, 2.0) + ulps + rounding(node.dtype, std::abs(y) + e);
-  double spread = 0;
-  if (e > 0) {
-    double low = apply_double(op, x - e, from, node.dtype);
-    double high = apply_double(op, x + e, from, node.dtype);
-    spread = std::max(std::abs(low - y), std::abs(high - y));
-    if (std::isnan(spread)) return unknown;
-    bool decides =
-        behaviour == Behaviour::step && !(op == ir::Op::cast_ && is_floating(node.dtype));
-    if (decides) {
-      bool to_boolean = op == ir::Op::cast_ && is_boolean(node.dtype);
-      if (spread != 0 || (to_boolean && std::abs(x) <= e)) return unknown;
-      return 0;
-    }
-  }
-  if (behaviour == Behaviour::exact_monotone) return spread;
-  if (behaviour == Behaviour::step && op != ir::Op::cast_) return 0;
-  return spread + ulps + rounding(node.dtype, std::abs(y) + spread);
-}
-
-double binary_error(const Node& node, double a, double ea, double b, double eb, double y) {
-  using enum ir::Op;
-  ir::Op op = *info(node.op).tile_op;
-  if (ea == 0 && eb == 0 && !is_floating(node.dtype)) return 0;
-  if (is_boolean(node.dtype)) return std::abs(a - b) <= ea + eb ? unknown : 0;
-  if (op == max_ || op == min_) return std::max(ea, eb);
-  if (op == rem_) return ea == 0 && eb == 0 ? rounding(node.dtype, std::abs(y)) : unknown;
-  double spread = unknown;
-  if (op == add_ || op == sub_) spread = ea + eb;
-  if (op == mul_) spread = std::abs(a) * eb + std::abs(b) * ea + ea * eb;
-  if (op == div_ && std::abs(b) > eb) spread = (ea + std::abs(y) * eb) / (std::abs(b) - eb);
-  return spread + rounding(node.dtype, std::abs(y) + spread);
-}
-
-std::vector<double> pointwise_error(const Node& node, const HostTensor& y, const Operands& x) {
-  std::vector<double> error(static_cast<std::size_t>(y.count()));
-  for (std::int64_t i = 0; i < y.count(); ++i) {
-    auto at = static_cast<std::size_t>(i);
-    double out = y.number(i);
-    if (x.size() == 1)
-      error[at] = unary_error(node, x[0]->value.dtype, x[0]->value.number(i), x[0]->error[at], out);
-    else if (x.size() == 2)
-      error[at] = binary_error(node, x[0]->value.number(i), x[0]->error[at], x[1]->value.number(i),
-                               x[1]->error[at], out);
-    else
-      error[at] =
-          x[0]->error[at] != 0 ? unknown : x[x[0]->value.integer[at] != 0 ? 1 : 2]->error[at];
-  }
-  return error;
-}
-
 // Ops that only move elements move their errors alike: the op is applied to the errors.
 std::vector<double> moved_error(const Graph& graph, NodeId id, const Operands& x) {
   const Node& node = graph.node(id);
@@ -341,7 +263,8 @@ std::vector<double> softplus_error(const Node& node, const HostTensor& y, const 
 
 // Errors of a composite's results are those of its decomposition, applied to operands with their
 // errors.
-std::vector<std::vector<double>> composite_errors(const Node& node, const Operands& x) {
+std::vector<std::vector<double>> composite_errors(const Node& node, const Operands& x,
+                                                  Choices choices) {
   Graph inner;
   GraphBuilder builder(inner);
   std::vector<NodeId> inputs;
@@ -356,7 +279,7 @@ std::vector<std::vector<double>> composite_errors(const Node& node, const Operan
     }
     Operands operands;
     for (NodeId operand : inner.node(id).operands) operands.push_back(&values[operand]);
-    BoundedTensor value = bound_node(inner, id, operands);
+    BoundedTensor value = bound_node(inner, id, operands, choices);
     values.push_back(std::move(value));
   }
   std::vector<std::vector<double>> errors;
@@ -390,25 +313,45 @@ void add_rounding_of_oracle(const Node& node, const Operands& x, std::vector<dou
   }
 }
 
-std::vector<double> constant_error(const Node& node, const HostTensor& y) {
+std::vector<double> constant_error(const Node& node, const HostTensor& y, Choices choices) {
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
+  HostTensor held = y;
+  round_to(held, node.dtype);
   for (std::int64_t i = 0; i < y.count(); ++i)
-    errors[static_cast<std::size_t>(i)] = rounding(node.dtype, std::abs(y.number(i)));
+    if (choices == Choices::avoided || held.number(i) != y.number(i))
+      errors[static_cast<std::size_t>(i)] = rounding(node.dtype, std::abs(y.number(i)));
   return errors;
+}
+
+// No bound times nothing is no bound.
+void leave_open(std::vector<double>& errors) {
+  for (double& error : errors)
+    if (std::isnan(error)) error = unknown;
+}
+
+// Elements that rounding may take from other places, or bring to others.
+bool places_are_open(const Node& node, const Operands& x) {
+  const Kind kind = info(node.op).kind;
+  return (kind == Kind::gather || kind == Kind::scatter || kind == Kind::accumulation) &&
+         std::ranges::any_of(x[1]->error, [](double error) { return error != 0; });
 }
 
 }  // namespace
 
-BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
+BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x, Choices choices) {
   const Node& node = graph.node(id);
   std::vector<const HostTensor*> operands;
   for (const BoundedTensor* operand : x) operands.push_back(&operand->value);
   BoundedTensor result{evaluate_node(graph, id, operands, Rounding::double_), {}};
   const HostTensor& y = result.value;
+  if (places_are_open(node, x)) {
+    result.error.assign(static_cast<std::size_t>(y.count()), unknown);
+    return result;
+  }
   switch (info(node.op).kind) {
     case Kind::input: break;
-    case Kind::constant: result.error = constant_error(node, y); break;
-    case Kind::pointwise: result.error = pointwise_error(node, y, x); break;
+    case Kind::constant: result.error = constant_error(node, y, choices); break;
+    case Kind::pointwise: result.error = pointwise_error(node, y, x, choices); break;
     case Kind::view:
     case Kind::gather:
     case Kind::scatter:
@@ -421,7 +364,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
     case Kind::contraction: result.error = matmul_error(node, y, x); break;
     case Kind::attention: result.error = attention_error(node, y, x); break;
     case Kind::convolution: result.error = convolution_error(graph, id, y, x); break;
-    case Kind::control: result = bound_control(node, x); break;
+    case Kind::control: result = bound_control(node, x, choices); break;
     case Kind::cumulation: result.error = running_error(node, y, *x[0]); break;
     case Kind::ordering: result.error = ordering_error(y, *x[0]); break;
     case Kind::custom:  // those of these tests move and negate
@@ -438,7 +381,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
       } else if (node.op == Op::softplus) {
         result.error = softplus_error(node, y, *x[0]);
       } else {
-        std::vector<std::vector<double>> errors = composite_errors(node, x);
+        std::vector<std::vector<double>> errors = composite_errors(node, x, choices);
         result.error = errors[0];
         add_rounding_of_oracle(node, x, result.error);
         for (std::size_t i = 1; i < errors.size(); ++i)
@@ -446,24 +389,28 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x) {
       }
       break;
   }
+  leave_open(result.error);
+  for (BoundedTensor& other : result.others) leave_open(other.error);
   return result;
 }
 
-std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::span<const HostTensor> inputs) {
+std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::span<const HostTensor> inputs,
+                                       Choices choices) {
   std::vector<BoundedTensor> exact;
   for (const HostTensor& input : inputs)
     exact.push_back({input, std::vector<double>(static_cast<std::size_t>(input.count()))});
-  return bound_nodes(graph, std::move(exact));
+  return bound_nodes(graph, std::move(exact), choices);
 }
 
-std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::vector<BoundedTensor> inputs) {
+std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::vector<BoundedTensor> inputs,
+                                       Choices choices) {
   std::vector<BoundedTensor> values(graph.nodes.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) values[graph.inputs[i]] = std::move(inputs[i]);
   for (NodeId id = 0; id < graph.nodes.size(); ++id) {
     if (graph.node(id).op == Op::input) continue;
     Operands operands;
     for (NodeId operand : graph.node(id).operands) operands.push_back(&values[operand]);
-    values[id] = bound_node(graph, id, operands);
+    values[id] = bound_node(graph, id, operands, choices);
   }
   return values;
 }

@@ -10,7 +10,8 @@
 //   composites        by their decompositions
 // u is 2^-24, 2^-11, 2^-8 for f32, f16, bf16; sums of them are taken with u_acc = 2^-24. Where an
 // error could change a decision (a comparison, a rounding to integer, an argmax) the bound is
-// infinite: random graphs avoid such nodes.
+// infinite: random graphs avoid such nodes (Choices::avoided). Derivatives make such decisions
+// themselves, so their bounds follow both sides (Choices::bounded).
 #pragma once
 
 #include <vector>
@@ -25,16 +26,24 @@ struct BoundedTensor {
   std::vector<BoundedTensor> others = {};  // of results 1, 2, ..., which `value` has too
 };
 
+// Of a choice whose condition may go either way: an infinite bound, or one that both sides keep;
+// then what decides a condition or an extremum alone does so, and infinities are followed.
+enum class Choices : std::uint8_t { avoided, bounded };
+
 // The value and bound of one node from those of its operands.
 BoundedTensor bound_node(const Graph& graph, NodeId id,
-                         const std::vector<const BoundedTensor*>& operands);
+                         const std::vector<const BoundedTensor*>& operands,
+                         Choices choices = Choices::avoided);
 // The same of control flow, by its bodies (control_bound.cpp): infinite where errors could change a
 // condition.
-BoundedTensor bound_control(const Node& node, const std::vector<const BoundedTensor*>& operands);
+BoundedTensor bound_control(const Node& node, const std::vector<const BoundedTensor*>& operands,
+                            Choices choices);
 // The bounds of every node; inputs are exact.
-std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::span<const HostTensor> inputs);
+std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::span<const HostTensor> inputs,
+                                       Choices choices = Choices::avoided);
 
-std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::vector<BoundedTensor> inputs);
+std::vector<BoundedTensor> bound_nodes(const Graph& graph, std::vector<BoundedTensor> inputs,
+                                       Choices choices = Choices::avoided);
 
 struct BoundedEvaluation {
   std::vector<BoundedTensor> outputs;

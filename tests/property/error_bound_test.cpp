@@ -32,6 +32,43 @@ TEST(ErrorBound, IsInfiniteWhereRoundingCouldDecide) {
   EXPECT_LT(result.outputs[1].error[0], 1e-5);
 }
 
+// As derivatives choose: by what was computed, with infinities, and with NaN that is not taken.
+TEST(ErrorBound, OfChoicesHoldsForBothSides) {
+  Graph graph = parse(
+      "graph {\n%0: f32[1] = input\n%1: f32[1] = exp %0\n%2: f32[1] = exp %0\n"
+      "%3: f32[1] = sub %1, %2\n%4: f32[1] = full {number=0}\n"
+      "%5: bool[1] = gt %3, %4\n%6: f32[1] = where %5, %1, %4\n%7: f32[1] = neg %1\n"
+      "%8: f32[1] = maximum %7, %4\n%9: f32[1] = full {number=-inf}\n"
+      "%10: f32[1] = sub %9, %1\n%11: f32[1] = exp %10\n%12: f32[1] = mul %9, %4\n"
+      "%13: bool[1] = ne %12, %12\n%14: f32[1] = where %13, %1, %12\n"
+      "inputs %0\nreturn %6 %8 %11 %14\n}\n");
+  HostTensor x(f32, {1});
+  x.floating = {1};
+  auto bounds = [&](Choices choices) {
+    std::vector<double> errors;
+    const auto values = bound_nodes(graph, std::span<const HostTensor>(&x, 1), choices);
+    for (NodeId id : graph.outputs) errors.push_back(values[id].error[0]);
+    return errors;
+  };
+  const auto bounded = bounds(Choices::bounded), avoided = bounds(Choices::avoided);
+  EXPECT_NEAR(bounded[0], std::exp(1.0), 1e-5);
+  EXPECT_EQ(bounded[1], 0);
+  EXPECT_LT(bounded[2], 1e-30);
+  EXPECT_LT(bounded[3], 1e-5);
+  EXPECT_TRUE(std::isinf(avoided[0]));
+  EXPECT_GT(avoided[1], 0);
+}
+
+// A product of a zero with what has no bound, which a cast follows.
+TEST(ErrorBound, StaysInfiniteInProducts) {
+  Graph graph = parse(
+      "graph {\n%0: f32[1x1] = input\n%1: f32[1x1] = exp %0\n%2: f32[1x1] = sub %1, %1\n"
+      "%3: f32[1x1] = div %0, %2\n%4: f32[1x1] = matmul %3, %0\n%5: f16[1x1] = to %4\n"
+      "inputs %0\nreturn %5\n}\n");
+  const HostTensor zero(f32, {1, 1});
+  EXPECT_TRUE(std::isinf(bounded_evaluate(graph, {&zero, 1}).outputs[0].error[0]));
+}
+
 TEST(ErrorBound, OfIntegersIsMovedWithThem) {
   Graph graph = parse(
       "graph {\n%0: f32[1x2] = input\n%1: f32[1x2] = exp %0\n%2: f32[1x2] = log %1\n"

@@ -25,6 +25,13 @@ inline double least(DType dtype) {
   if (dtype == DType::f16) return 0x1p-25;
   return dtype == DType::f64 ? 0x1p-1022 : 0x1p-126;
 }
+// The greatest finite number; infinite for those of double, in which the oracle works.
+inline double greatest(DType dtype) {
+  if (dtype == DType::f8e4m3) return 448;
+  if (dtype == DType::f8e5m2) return 57344;
+  if (dtype == DType::f16) return 65504;
+  return dtype == DType::f64 ? unknown : static_cast<double>(std::numeric_limits<float>::max());
+}
 inline double gamma(double n, double u) { return n * u / (1 - n * u); }
 inline double rounding(DType dtype, double magnitude) {
   return is_floating(dtype) ? unit(dtype) * magnitude + least(dtype) : 0;
@@ -34,6 +41,11 @@ inline double magnitude(const BoundedTensor& x, std::int64_t i) {
   return std::abs(x.value.number(i)) + x.error[static_cast<std::size_t>(i)];
 }
 
+// Bounds of a pointwise op of two operands, for one element a of error ea and b of error eb.
+double binary_error(const Node& node, double a, double ea, double b, double eb, double y);
+// Bounds of what a pointwise op gives, y.
+std::vector<double> pointwise_error(const Node& node, const HostTensor& y, const Operands& x,
+                                    Choices choices);
 // Bounds of what scaled_dot_product_attention gives.
 std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x);
 // And of what a convolution does.
