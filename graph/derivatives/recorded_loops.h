@@ -11,7 +11,7 @@
 namespace tilewright::graph {
 
 // The graph with such calls replaced by what they record, composites whole. Calls that record no
-// loop stay: what they compute twice is found to be equal.
+// loop stay, since values that they compute twice are found to be equal.
 Graph with_recorded_loops(const Graph& graph, const dsl::Target& target);
 
 }  // namespace tilewright::graph
