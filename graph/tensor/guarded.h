@@ -24,6 +24,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <locale>
 #include <memory>
 #include <source_location>
 #include <sstream>

@@ -7,11 +7,12 @@
 // second through `check`.
 #pragma once
 
-#include <locale>
+#include <initializer_list>
 #include <source_location>
-#include <sstream>
 #include <stdexcept>
 #include <string>
+
+#include "runtime/base/concat.h"
 
 namespace tilewright {
 
@@ -27,27 +28,15 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// Joins the parts as `std::ostream` prints them. The program's locale is ignored: machines read the
-// result too (IR, keys, JSON), and it must be the same in every program. Raises std::bad_alloc
-// where there is no memory for it: a stream by itself would keep the first part, and a key, a
-// header of a file or a program would be cut short silently.
-template <typename... Parts>
-std::string concat(const Parts&... parts) {
-  std::ostringstream out;
-  out.exceptions(std::ios_base::badbit);
-  out.imbue(std::locale::classic());
-  (out << ... << parts);
-  return out.str();
-}
-
 [[noreturn]] void raise_error(const std::string& message);
+[[noreturn]] void raise_error_of(std::initializer_list<TextPart> message);
 [[noreturn]] void raise_internal_error(const std::string& message, std::source_location where);
 
 // Raises `Error` with the joined message unless `condition` holds.
 template <typename... Parts>
 void require(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]
-    raise_error(concat(parts...));
+    raise_error_of({TextPart(parts)...});
 }
 
 // Raises `InternalError` unless `condition` holds.

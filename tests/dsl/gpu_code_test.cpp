@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "dsl/codegen/gpu/gpu_code.h"
 #include "dsl/interpret/interpret.h"

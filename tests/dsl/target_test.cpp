@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "runtime/base/env.h"
 #include "tests/errors.h"

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "dsl/codegen/gpu/device/device_ops.h"
 #include "runtime/base/env.h"

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <regex>
+#include <sstream>
 
 #include "dsl/launch/device.h"
 #include "graph/compile/compile.h"

@@ -1,5 +1,7 @@
 #include "graph/tensor/tensor.h"
 
+#include <sstream>
+
 #include "graph/compile/compile.h"
 #include "graph/functions/creation.h"
 #include "tests/errors.h"

@@ -8,6 +8,7 @@
 #include <ctime>
 #include <fstream>
 #include <functional>
+#include <sstream>
 
 #include "models/tokenizer/tokenizer.h"
 #include "models/weights/safetensors_header.h"
