@@ -72,16 +72,16 @@ class PlanMaker {
 
  private:
   void lay_out_steps() {
-    if (may_foretell_regions(graph_, options_))
-      lay_out_foretold();
+    if (may_interpolate_regions(graph_, options_))
+      lay_out_interpolated();
     else
       lay_out_regions();
     batch_launches();
     place_storages();
   }
 
-  void lay_out_foretold() {
-    planned_ = planned_regions(graph_, options_, body_->is_foretold);
+  void lay_out_interpolated() {
+    planned_ = planned_regions(graph_, options_, body_->is_interpolated);
     body_->key = key_of(*planned_);
     list_ = std::move(planned_->tasks.list);
     regions_ = std::move(planned_->tasks.regions);
@@ -91,7 +91,7 @@ class PlanMaker {
   }
 
   void lay_out_regions() {
-    FusedTasks tasks = planned_tasks(graph_, options_, body_->is_foretold);
+    FusedTasks tasks = planned_tasks(graph_, options_, body_->is_interpolated);
     list_ = std::move(tasks.list);
     regions_ = std::move(tasks.regions);
     find_marked();
@@ -139,7 +139,7 @@ class PlanMaker {
     const FusedRegion& region = regions_[number];
     const Lowering& lowering = lowering_of(list_, region.region);
     auto [known, is_new] = like_.try_emplace(shared_key(number));
-    if (is_new) known->second = planned_ ? foretold_steps(number) : steps_of(number);
+    if (is_new) known->second = planned_ ? interpolated_steps(number) : steps_of(number);
     std::vector<StorageId> memory = storages_of(list_, region.region);
     std::vector<StorageId> writes = written(region.region);
     for (const Scratch& scratch : known->second.scratch) {
@@ -256,7 +256,7 @@ class PlanMaker {
         .finish();
   }
 
-  RegionPrograms foretold_steps(std::size_t number) {
+  RegionPrograms interpolated_steps(std::size_t number) {
     const PlannedPrograms& planned = planned_->programs[planned_->becomes[number]];
     RegionPrograms result{{}, planned.scratch, {}};
     for (const PlannedProgram& program : planned.programs)
@@ -461,9 +461,9 @@ class PlanMaker {
   dsl::Target target_;
   TaskList list_;
   std::vector<FusedRegion> regions_;
-  std::vector<Hash> keys_;                         // of each region's program (program_key)
-  std::optional<RegionBlocks> blocks_;             // once the keys are known
-  std::optional<PlannedRegions> planned_;          // where they may be foretold: without the tasks
+  std::vector<Hash> keys_;                 // of each region's program (program_key)
+  std::optional<RegionBlocks> blocks_;     // once the keys are known
+  std::optional<PlannedRegions> planned_;  // where they may be interpolated: without the tasks
   std::unordered_map<Hash, RegionPrograms> like_;  // by key
   std::vector<PendingLaunch> launches_;
   std::vector<std::vector<std::uint32_t>> batches_;  // launches

@@ -30,7 +30,7 @@ struct PlanBody {
   std::vector<std::shared_ptr<const ir::Function>> functions;  // of each program
   std::vector<PackedWeight> packed_weights;                    // which follow the inputs
   std::vector<PlanOutput> outputs;
-  bool is_foretold = false;  // its tasks and regions, from plans of other sizes (plan_tasks.h)
+  bool is_interpolated = false;  // its tasks and regions, from plans of other sizes (plan_tasks.h)
   double lower_seconds = 0, compile_seconds = 0;
   TunedChoices choices;
   Hash key;  // of all regions in their order

@@ -7,8 +7,8 @@
 #include "graph/lower/packed_weights.h"
 #include "graph/regions/reference/verify.h"
 #include "graph/run/task_numbers.h"
-#include "graph/sizes/foretold.h"
 #include "graph/sizes/graph_numbers.h"
+#include "graph/sizes/interpolated.h"
 
 namespace tilewright::graph {
 namespace {
@@ -78,15 +78,16 @@ void add_form(NumberReader& given, const PlanOptions& options) {
   }
 }
 
-FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options, bool& is_foretold) {
-  is_foretold = false;
+FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options, bool& is_interpolated) {
+  is_interpolated = false;
   if (!options.sizes_vary || !is_made_of_numbers(graph)) return planned_tasks(graph, options);
-  static ForetoldValues<FusedTasks>& values = *new ForetoldValues<FusedTasks>("tasks and regions");
+  static InterpolatedValues<FusedTasks>& values =
+      *new InterpolatedValues<FusedTasks>("tasks and regions");
   NumberReader given;
   add_form(given, options);
   visit(given, graph);
   return values.value_of(
-      given, [&] { return planned_tasks(graph, options); }, is_foretold);
+      given, [&] { return planned_tasks(graph, options); }, is_interpolated);
 }
 
 }  // namespace tilewright::graph

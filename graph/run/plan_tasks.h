@@ -15,9 +15,9 @@ FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options);
 
 // The same as they are lowered: with packed weights and families of sizes.
 FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options);
-// Where plans for other sizes are made too, they may be foretold from these
-// (graph/sizes/foretold.h), which sets `is_foretold`.
-FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options, bool& is_foretold);
+// Where plans for other sizes are made too, they may be interpolated from these
+// (graph/sizes/interpolated.h), which sets `is_interpolated`.
+FusedTasks planned_tasks(const Graph& graph, const PlanOptions& options, bool& is_interpolated);
 // Adds the options that decide tasks and regions to the form.
 void add_form(NumberReader& given, const PlanOptions& options);
 

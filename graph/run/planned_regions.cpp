@@ -7,8 +7,8 @@
 #include "graph/lower/lower.h"
 #include "graph/run/plan_tasks.h"
 #include "graph/run/task_numbers.h"
-#include "graph/sizes/foretold.h"
 #include "graph/sizes/graph_numbers.h"
+#include "graph/sizes/interpolated.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/parallel.h"
 
@@ -109,8 +109,8 @@ void launch_again(PlannedRegions& planned, const dsl::Target& target) {
       programs.programs[0].grid = again->grid;
       for (const auto& [place, size] : again->sizes) programs.programs[0].sizes[place] = size;
     }
-    if (is_foretold_verified() && !are_equal(programs, lowered(list, region, target)))
-      raise_wrongly_foretold(concat("programs of a region (", programs.kind, ")"), 0, 1);
+    if (is_interpolated_verified() && !are_equal(programs, lowered(list, region, target)))
+      raise_wrongly_interpolated(concat("programs of a region (", programs.kind, ")"), 0, 1);
   }
 }
 
@@ -132,7 +132,7 @@ Hash key_of(const PlannedRegions& planned) {
   return hasher.finish();
 }
 
-bool may_foretell_regions(const Graph& graph, const PlanOptions& options) {
+bool may_interpolate_regions(const Graph& graph, const PlanOptions& options) {
   auto calls = [](const Node& node) {
     return info(node.op).kind == Kind::custom || info(node.op).kind == Kind::control;
   };
@@ -141,19 +141,20 @@ bool may_foretell_regions(const Graph& graph, const PlanOptions& options) {
          is_made_of_numbers(graph) && std::ranges::none_of(graph.nodes, calls);
 }
 
-PlannedRegions planned_regions(const Graph& graph, const PlanOptions& options, bool& is_foretold) {
-  static ForetoldValues<PlannedRegions>& values =
-      *new ForetoldValues<PlannedRegions>("tasks, regions and programs");
+PlannedRegions planned_regions(const Graph& graph, const PlanOptions& options,
+                               bool& is_interpolated) {
+  static InterpolatedValues<PlannedRegions>& values =
+      *new InterpolatedValues<PlannedRegions>("tasks, regions and programs");
   const dsl::Target target = options.device.target();
   NumberReader given;
   given.form(thread_count());
   add_form(given, options);
   visit(given, graph);
-  bool tasks_are_foretold = false;
-  auto make = [&] { return made(planned_tasks(graph, options, tasks_are_foretold), target); };
-  PlannedRegions planned = values.value_of(given, make, is_foretold);
-  if (is_foretold) launch_again(planned, target);
-  is_foretold |= tasks_are_foretold;
+  bool tasks_are_interpolated = false;
+  auto make = [&] { return made(planned_tasks(graph, options, tasks_are_interpolated), target); };
+  PlannedRegions planned = values.value_of(given, make, is_interpolated);
+  if (is_interpolated) launch_again(planned, target);
+  is_interpolated |= tasks_are_interpolated;
   return planned;
 }
 

@@ -1,5 +1,5 @@
 // The regions of a plan with the programs that they become, before anything is compiled: what plans
-// of a few sizes foretell of another (graph/sizes/foretold.h).
+// of a few sizes interpolate of another (graph/sizes/interpolated.h).
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,9 @@ Hash key_of(const PlannedRegions& planned);  // of all regions in their order
 
 // True if the options leave all block sizes to the lowerings of a host, other sizes are planned
 // too, and no region calls C++. (Programs for GPUs are for one size each.)
-bool may_foretell_regions(const Graph& graph, const PlanOptions& options);
-// Sets `is_foretold` where the regions, or the tasks at least, were not made afresh.
-PlannedRegions planned_regions(const Graph& graph, const PlanOptions& options, bool& is_foretold);
+bool may_interpolate_regions(const Graph& graph, const PlanOptions& options);
+// Sets `is_interpolated` where the regions, or the tasks at least, were not made afresh.
+PlannedRegions planned_regions(const Graph& graph, const PlanOptions& options,
+                               bool& is_interpolated);
 
 }  // namespace tilewright::graph

@@ -1,6 +1,7 @@
 #include "graph/sizes/size_samples.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace tilewright::graph {
@@ -103,7 +104,13 @@ std::vector<const SizeSamples::Kept*> SizeSamples::around(const Kept& base,
   while (begin != line.begin() && (*(begin - 1))->sample.form == form) --begin;
   while (end != line.end() && (*end)->sample.form == form) ++end;
   if (end - begin < static_cast<std::ptrdiff_t>(least)) return {};
-  return thinned(std::vector<const Kept*>(begin, end), most_points);
+  std::vector<const Kept*> points = thinned(std::vector<const Kept*>(begin, end), most_points);
+  // Sizes that are all multiples of 64 say nothing of one that is not: what is rounded up to whole
+  // blocks, and what is decided by divisibility, look like the size itself there.
+  std::int64_t apart = 0;
+  for (const Kept* point : points) apart = std::gcd(apart, size_of(point) - size_of(points[0]));
+  if ((given[column] - size_of(points[0])) % apart != 0) return {};
+  return points;
 }
 
 const SizeSamples::Line& SizeSamples::line_of(const std::vector<const Kept*>& samples,
@@ -155,10 +162,11 @@ std::optional<std::vector<std::int64_t>> SizeSamples::values(
   return result;
 }
 
-std::optional<SizeSamples::Foretold> SizeSamples::foretell(std::span<const std::int64_t> given) {
+std::optional<SizeSamples::Interpolated> SizeSamples::interpolate(
+    std::span<const std::int64_t> given) {
   for (const Kept& kept : samples_)
     if (std::ranges::equal(kept.sample.given, given))
-      return Foretold{kept.sample.form, kept.sample.made};
+      return Interpolated{kept.sample.form, kept.sample.made};
   for (const Kept* base : nearest(given)) {
     std::size_t column = 0;
     const std::vector<const Kept*> samples = around(*base, given, column);
@@ -171,7 +179,7 @@ std::optional<SizeSamples::Foretold> SizeSamples::foretell(std::span<const std::
     const auto expected = values(line.given, polynomials);
     if (!expected || !std::ranges::equal(*expected, given)) continue;
     if (auto made = values(line.made, polynomials))
-      return Foretold{samples[0]->sample.form, *std::move(made)};
+      return Interpolated{samples[0]->sample.form, *std::move(made)};
   }
   return std::nullopt;
 }

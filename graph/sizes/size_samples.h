@@ -2,11 +2,12 @@
 // and those of its value.
 //
 // Samples that differ along one size are a line, as calls of one function with texts of many
-// lengths are. A new size of the line is foretold where both its neighbours in it are samples of
-// the same form, so that what was decided by the size, which mostly is whether it lies above a
+// lengths are. A new size of the line is interpolated where both its neighbours in it are samples
+// of the same form, so that what was decided by the size, which mostly is whether it lies above a
 // bound, was decided alike on either side; and where all numbers are polynomials of the size
-// (size_polynomial.h), those of the graph at hand too. Nothing is foretold outside of the samples,
-// or beside one that became something else.
+// (size_polynomial.h), those of the graph at hand too. Nothing is interpolated outside of the
+// samples, or beside one that became something else, or for a size that is no whole number of steps
+// away from samples that lie in steps, as powers of two do.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +34,12 @@ class SizeSamples {
   static constexpr std::size_t most = 24;  // that are kept, the latest
 
   void add(SizeSample sample);  // takes the place of one that was given the same
-  struct Foretold {
+  struct Interpolated {
     Hash form;
     std::vector<std::int64_t> made;
   };
   // The value of a graph of these numbers; nothing where samples do not say it.
-  std::optional<Foretold> foretell(std::span<const std::int64_t> given);
+  std::optional<Interpolated> interpolate(std::span<const std::int64_t> given);
   std::size_t size() const { return samples_.size(); }
 
  private:

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "graph/passes/foretold_passes.h"
+#include "graph/passes/interpolated_passes.h"
 #include "graph/passes/pipeline.h"
 #include "graph/tensor/tensor_body.h"
 
@@ -14,11 +14,11 @@ CheckedGraph checked_graph(Graph captured, IndexChecks wanted, const std::vector
   for (const Tensor& input : inputs) lie_on_host.push_back(memory_of(input) == nullptr);
   RowChecks checks(captured, wanted, std::move(lie_on_host), target);
   dump_captured(captured);
-  bool is_foretold = false;
-  Graph graph = sizes_vary ? run_passes_for_sizes(captured, target, is_foretold)
+  bool is_interpolated = false;
+  Graph graph = sizes_vary ? run_passes_for_sizes(captured, target, is_interpolated)
                            : run_passes(captured, {.target = target});
   checks.add_primitive(graph);
-  return {std::move(graph), std::move(checks), is_foretold};
+  return {std::move(graph), std::move(checks), is_interpolated};
 }
 
 }  // namespace tilewright::graph

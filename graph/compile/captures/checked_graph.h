@@ -14,7 +14,7 @@ namespace tilewright::graph {
 struct CheckedGraph {
   Graph graph;  // of primitive ops, with the outputs of checks behind its own
   RowChecks checks;
-  bool is_foretold = false;  // from graphs of other sizes (passes/foretold_passes.h)
+  bool is_interpolated = false;  // from graphs of other sizes (passes/interpolated_passes.h)
 };
 // `inputs` are those of the graph, at the call at hand; the graph is compiled for the target.
 // `sizes_vary`: the same is done for graphs of other sizes.

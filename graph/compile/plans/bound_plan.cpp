@@ -69,7 +69,7 @@ BoundPlan::BoundPlan(CheckedGraph& checked, CompiledFor& tensors, const Resolved
       inputs_(tensors.signature.size(), std::move(tensors.captured), device.memory()),
       options_(frozen_options(tensors, options, device)),
       saving_(keep_to(graph_, options_, {options.saved_share, options.memory_limit})),
-      is_foretold_(checked.is_foretold),
+      is_interpolated_(checked.is_interpolated),
       chosen_(graph_, with_lock(options_, options), options.searches_in_background,
               [&] { return step_inputs(tensors.arguments); }) {
   inputs_.bind(plan(), tensors.arguments);
@@ -187,8 +187,8 @@ void BoundPlan::fill(PlanReport& report) const {
   report.tuning = chosen_.tuning_text();
   report.saving = saving_;
   if (options_.sizes_vary)
-    report.sizes = is_foretold_ && plan.body().is_foretold
-                       ? "    graph and regions as plans of other sizes foretell them\n"
+    report.sizes = is_interpolated_ && plan.body().is_interpolated
+                       ? "    graph and regions as plans of other sizes interpolate them\n"
                        : "    graph and regions made afresh\n";
 }
 

@@ -89,7 +89,7 @@ class BoundPlan {
   PlanInputs inputs_;
   PlanOptions options_;  // that the plan was made with: its tasks and regions follow from them
   SavingReport saving_;
-  bool is_foretold_;  // the graph, from graphs of other sizes
+  bool is_interpolated_;  // the graph, from graphs of other sizes
   ChosenPlan chosen_;
   LaunchTimes times_;
 };

@@ -1,4 +1,4 @@
-// Numbers that follow from a size, and what samples of a few sizes foretell.
+// Numbers that follow from a size, and what samples of a few sizes interpolate.
 #include "graph/sizes/size_samples.h"
 
 #include <gtest/gtest.h>
@@ -44,72 +44,87 @@ Hash form(std::uint64_t number) { return {number, number}; }
 SizeSample sample_of(std::int64_t size, std::uint64_t form_number = 1, std::int64_t width = 8) {
   return {{size, width, size * width}, {size + 3, (size + 3) * width, 5}, form(form_number)};
 }
-std::optional<Numbers> foretold(SizeSamples& samples, std::int64_t size, std::int64_t width = 8) {
-  const auto found = samples.foretell(sample_of(size, 1, width).given);
+std::optional<Numbers> interpolated(SizeSamples& samples, std::int64_t size,
+                                    std::int64_t width = 8) {
+  const auto found = samples.interpolate(sample_of(size, 1, width).given);
   return found ? std::optional(found->made) : std::nullopt;
 }
 
-TEST(SizeSamples, ForetellSizesBetweenThem) {
+TEST(SizeSamples, InterpolateSizesBetweenThem) {
   SizeSamples samples;
-  for (std::int64_t size : {10, 50, 20}) samples.add(sample_of(size));
-  EXPECT_EQ(foretold(samples, 30), std::nullopt);
+  for (std::int64_t size : {10, 50, 21}) samples.add(sample_of(size));
+  EXPECT_EQ(interpolated(samples, 30), std::nullopt);
   samples.add(sample_of(40));
-  EXPECT_EQ(foretold(samples, 30), sample_of(30).made);
-  EXPECT_EQ(foretold(samples, 11), sample_of(11).made);
-  EXPECT_EQ(foretold(samples, 9), std::nullopt);
-  EXPECT_EQ(foretold(samples, 51), std::nullopt);
-  EXPECT_EQ(foretold(samples, 50), sample_of(50).made);  // itself
+  EXPECT_EQ(interpolated(samples, 30), sample_of(30).made);
+  EXPECT_EQ(interpolated(samples, 11), sample_of(11).made);
+  EXPECT_EQ(interpolated(samples, 9), std::nullopt);
+  EXPECT_EQ(interpolated(samples, 51), std::nullopt);
+  EXPECT_EQ(interpolated(samples, 50), sample_of(50).made);  // itself
 }
 
-TEST(SizeSamples, ForetellNothingBesideAnotherForm) {
+TEST(SizeSamples, InterpolateNothingBesideAnotherForm) {
   SizeSamples samples;
-  for (std::int64_t size : {10, 12, 14, 16, 30, 32, 34, 36}) samples.add(sample_of(size));
+  for (std::int64_t size : {10, 12, 13, 16, 30, 32, 33, 36}) samples.add(sample_of(size));
   samples.add(sample_of(20, 2));
-  EXPECT_EQ(foretold(samples, 15), sample_of(15).made);
-  EXPECT_EQ(foretold(samples, 18), std::nullopt);
-  EXPECT_EQ(foretold(samples, 25), std::nullopt);
-  EXPECT_EQ(foretold(samples, 31), sample_of(31).made);
+  EXPECT_EQ(interpolated(samples, 15), sample_of(15).made);
+  EXPECT_EQ(interpolated(samples, 18), std::nullopt);
+  EXPECT_EQ(interpolated(samples, 25), std::nullopt);
+  EXPECT_EQ(interpolated(samples, 31), sample_of(31).made);
 }
 
 TEST(SizeSamples, AreLinesAlongEachSize) {
   SizeSamples samples;
   for (std::int64_t width : {8, 9})
-    for (std::int64_t size : {10, 20, 30, 40}) samples.add(sample_of(size, 1, width));
-  EXPECT_EQ(foretold(samples, 25, 9), sample_of(25, 1, 9).made);
-  EXPECT_EQ(foretold(samples, 25, 8), sample_of(25, 1, 8).made);
-  EXPECT_EQ(foretold(samples, 25, 10), std::nullopt);
+    for (std::int64_t size : {10, 21, 30, 40}) samples.add(sample_of(size, 1, width));
+  EXPECT_EQ(interpolated(samples, 25, 9), sample_of(25, 1, 9).made);
+  EXPECT_EQ(interpolated(samples, 25, 8), sample_of(25, 1, 8).made);
+  EXPECT_EQ(interpolated(samples, 25, 10), std::nullopt);
 }
 
-TEST(SizeSamples, ForetellNothingForAGraphOffTheLine) {
+TEST(SizeSamples, InterpolateNothingForAGraphOffTheLine) {
   SizeSamples samples;
-  for (std::int64_t size : {10, 20, 30, 40}) samples.add(sample_of(size));
-  EXPECT_TRUE(samples.foretell(Numbers{25, 8, 200}).has_value());
-  EXPECT_FALSE(samples.foretell(Numbers{25, 8, 201}).has_value());
+  for (std::int64_t size : {10, 21, 30, 40}) samples.add(sample_of(size));
+  EXPECT_TRUE(samples.interpolate(Numbers{25, 8, 200}).has_value());
+  EXPECT_FALSE(samples.interpolate(Numbers{25, 8, 201}).has_value());
 }
 
-TEST(SizeSamples, ForetellNothingWhereANumberIsNoPolynomial) {
+TEST(SizeSamples, InterpolateNothingWhereANumberIsNoPolynomial) {
   SizeSamples samples;
-  for (std::int64_t size : {10, 20, 30, 40, 50}) {
+  for (std::int64_t size : {10, 21, 30, 40, 50}) {
     SizeSample sample = sample_of(size);
     sample.made[2] = (size + 15) / 16;
     samples.add(std::move(sample));
   }
-  EXPECT_EQ(foretold(samples, 25), std::nullopt);
+  EXPECT_EQ(interpolated(samples, 25), std::nullopt);
+}
+
+// Blocks of 64 look like the size itself at their multiples.
+TEST(SizeSamples, InterpolateNothingBetweenTheStepsTheyLieIn) {
+  SizeSamples samples;
+  for (std::int64_t size : {64, 128, 192, 320}) {
+    SizeSample sample = sample_of(size);
+    sample.made[2] = (size + 63) / 64 * 64;
+    samples.add(std::move(sample));
+  }
+  for (std::int64_t size : {65, 100, 224, 257})
+    EXPECT_EQ(interpolated(samples, size), std::nullopt);
+  ASSERT_TRUE(interpolated(samples, 256).has_value());
+  EXPECT_EQ(interpolated(samples, 256)->at(2), 256);
 }
 
 TEST(SizeSamples, ReplaceWhatWasGivenTheSame) {
   SizeSamples samples;
-  for (std::int64_t size : {10, 20, 30, 40, 20}) samples.add(sample_of(size));
+  for (std::int64_t size : {10, 21, 30, 40, 21}) samples.add(sample_of(size));
   EXPECT_EQ(samples.size(), 4U);
-  EXPECT_EQ(foretold(samples, 25), sample_of(25).made);
+  EXPECT_EQ(interpolated(samples, 25), sample_of(25).made);
 }
 
 TEST(SizeSamples, KeepTheLatest) {
   SizeSamples samples;
-  for (std::int64_t size = 1; size <= 100; ++size) samples.add(sample_of(10 * size));
+  for (std::int64_t size = 1; size <= 100; ++size) samples.add(sample_of(10 * size + size % 2));
   EXPECT_EQ(samples.size(), SizeSamples::most);
-  EXPECT_EQ(foretold(samples, 995), sample_of(995).made);
-  EXPECT_EQ(foretold(samples, 15), std::nullopt);
+  EXPECT_EQ(interpolated(samples, 995), sample_of(995).made);
+  EXPECT_EQ(interpolated(samples, 15), std::nullopt);
 }
 
 }  // namespace

@@ -1,25 +1,25 @@
-// Plans of a compiled function that those of other sizes foretell: they compute what a plan for the
-// size alone does, and what is not alike is made afresh.
+// Plans of a compiled function that those of other sizes interpolate: they compute what a plan for
+// the size alone does, and what is not alike is made afresh.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "graph/compile/compile.h"
-#include "graph/sizes/foretold.h"
+#include "graph/sizes/interpolated.h"
 #include "runtime/base/error.h"
 #include "tests/graph/many_sizes.h"
 #include "tests/tensors.h"
 
-namespace tilewright::foretold_plans_test {
+namespace tilewright::interpolated_plans_test {
 namespace {
 
 using namespace testing_sizes;
 
-// Each foretold plan is made afresh as well, and compared.
-class ForetoldPlans : public ::testing::Test {
+// Each interpolated plan is made afresh as well, and compared.
+class InterpolatedPlans : public ::testing::Test {
  protected:
-  ForetoldPlans() { graph::verify_foretold(true); }
-  ~ForetoldPlans() override { graph::verify_foretold(false); }
+  InterpolatedPlans() { graph::verify_interpolated(true); }
+  ~InterpolatedPlans() override { graph::verify_interpolated(false); }
 };
 
 // The ends first, so that most of the others lie between two that came before.
@@ -29,7 +29,7 @@ const SizeList lengths = {100, 250, 48, 180, 130, 64, 210, 77,
 struct Function {
   const char* name;
   Tensor (*of)(const Tensor& x);
-  std::int64_t least_foretold;  // of the lengths
+  std::int64_t least_interpolated;  // of the lengths
 };
 
 Tensor normed(const Tensor& x) { return x * rsqrt(mean(x * x, {-1}, true) + 1e-5); }
@@ -80,7 +80,7 @@ const Function functions[] = {
      [](const Tensor& x) { return x.slice(0, 0, x.size(0) / 3) * (1.0 / x.size(0)); }, 0},
 };
 
-TEST_F(ForetoldPlans, ComputeWhatPlansOfOneSizeDo) {
+TEST_F(InterpolatedPlans, ComputeWhatPlansOfOneSizeDo) {
   for (const Function& function : functions) {
     Compiled many = compile(function.of, on_host(Dynamic::always));
     for (std::int64_t length : lengths) {
@@ -92,15 +92,15 @@ TEST_F(ForetoldPlans, ComputeWhatPlansOfOneSizeDo) {
       expect_same(result, alone(x));
     }
     const std::vector<PlanReport> reports = many.report();
-    const auto foretold = std::ranges::count_if(reports, [](const PlanReport& report) {
-      return report.sizes.find("foretell") != std::string::npos;
+    const auto interpolated = std::ranges::count_if(reports, [](const PlanReport& report) {
+      return report.sizes.find("interpolate") != std::string::npos;
     });
-    EXPECT_GE(foretold, function.least_foretold) << function.name;
+    EXPECT_GE(interpolated, function.least_interpolated) << function.name;
   }
 }
 
 // Axes of two sizes: lines along each.
-TEST_F(ForetoldPlans, ComputeWhatPlansOfOneSizeDoForBatches) {
+TEST_F(InterpolatedPlans, ComputeWhatPlansOfOneSizeDoForBatches) {
   Compiled many =
       compile([](const Tensor& x) { return softmax(x * 2 + 1, -1); }, on_host(Dynamic::always));
   for (std::int64_t batch : {2, 3, 5, 9, 4})
@@ -111,15 +111,15 @@ TEST_F(ForetoldPlans, ComputeWhatPlansOfOneSizeDoForBatches) {
     }
 }
 
-// A size that was planned, and dropped since, is foretold too.
-TEST_F(ForetoldPlans, AreMadeAgainFromTheirOwnSample) {
+// A size that was planned, and dropped since, is interpolated too.
+TEST_F(InterpolatedPlans, AreMadeAgainFromTheirOwnSample) {
   Options options = on_host(Dynamic::always);
   options.max_sizes = 1;
   Compiled many = compile(feeding, options);
   for (std::int64_t length : {61, 83, 61})
     expect_same(many(rows_of(length, 48)), feeding(rows_of(length, 48)));
-  EXPECT_NE(many.explain().find("as plans of other sizes foretell"), std::string::npos);
+  EXPECT_NE(many.explain().find("as plans of other sizes interpolate"), std::string::npos);
 }
 
 }  // namespace
-}  // namespace tilewright::foretold_plans_test
+}  // namespace tilewright::interpolated_plans_test

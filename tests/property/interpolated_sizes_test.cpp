@@ -1,4 +1,4 @@
-// Random graphs of a few sizes foretell others: the graph behind the passes, its regions, their
+// Random graphs of a few sizes interpolate others: the graph behind the passes, its regions, their
 // programs and launches equal those that are made afresh, number by number, and plans of it compute
 // the graph's meaning.
 //
@@ -8,11 +8,11 @@
 #include <iostream>
 
 #include "graph/ir/text.h"
-#include "graph/passes/foretold_passes.h"
+#include "graph/passes/interpolated_passes.h"
 #include "graph/passes/pipeline.h"
 #include "graph/run/plan_tasks.h"
 #include "graph/run/planned_regions.h"
-#include "graph/sizes/foretold.h"
+#include "graph/sizes/interpolated.h"
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "tests/property/expect_within.h"
@@ -20,11 +20,11 @@
 #include "tests/property/plan_run.h"
 #include "tests/property/seeds.h"
 
-namespace tilewright::graph::foretold_sizes_test {
+namespace tilewright::graph::interpolated_sizes_test {
 namespace {
 
 struct Count {
-  std::int64_t all = 0, graphs = 0, regions = 0;  // foretold
+  std::int64_t all = 0, graphs = 0, regions = 0;  // interpolated
 };
 
 // Two classes of rows, in an order in which most lie between two that came before.
@@ -38,27 +38,27 @@ std::vector<NamedSizes> sizes_of(std::uint64_t seed) {
   return result;
 }
 
-// Both raise an InternalError where what is foretold is not what is made.
+// Both raise an InternalError where what is interpolated is not what is made.
 void expect_made(const RandomGraph& random, const PlanOptions& options, Count& count) {
-  bool graph_is_foretold = false, regions_are_foretold = false;
+  bool graph_is_interpolated = false, regions_are_interpolated = false;
   try {
     const Graph graph =
-        run_passes_for_sizes(random.graph, options.device.target(), graph_is_foretold);
-    if (may_foretell_regions(graph, options))
-      planned_regions(graph, options, regions_are_foretold);
+        run_passes_for_sizes(random.graph, options.device.target(), graph_is_interpolated);
+    if (may_interpolate_regions(graph, options))
+      planned_regions(graph, options, regions_are_interpolated);
     else
-      planned_tasks(graph, options, regions_are_foretold);
+      planned_tasks(graph, options, regions_are_interpolated);
   } catch (const std::exception& error) {
     FAIL() << error.what() << "\n" << print(random.graph);
   }
   ++count.all;
-  count.graphs += graph_is_foretold ? 1 : 0;
-  count.regions += regions_are_foretold ? 1 : 0;
+  count.graphs += graph_is_interpolated ? 1 : 0;
+  count.regions += regions_are_interpolated ? 1 : 0;
 }
 
 struct Verified {
-  Verified() { verify_foretold(true); }
-  ~Verified() { verify_foretold(false); }
+  Verified() { verify_interpolated(true); }
+  ~Verified() { verify_interpolated(false); }
 };
 
 void expect_meant(const RandomGraph& random, const PlanForm& form) {
@@ -68,7 +68,7 @@ void expect_meant(const RandomGraph& random, const PlanForm& form) {
                 run_planned(graph, random.inputs, form), told);
 }
 
-void expect_foretold(std::uint64_t graphs, const PlanOptions& options, bool is_run) {
+void expect_interpolated(std::uint64_t graphs, const PlanOptions& options, bool is_run) {
   const Verified verified;
   Count count;
   for (std::uint64_t seed : own_seeds_of_test(graphs)) {
@@ -84,23 +84,23 @@ void expect_foretold(std::uint64_t graphs, const PlanOptions& options, bool is_r
     }
   }
   std::cout << "of " << count.all << " graphs " << count.graphs
-            << " were foretold, and the regions of " << count.regions << "\n";
+            << " were interpolated, and the regions of " << count.regions << "\n";
   if (graphs > 1) {
     EXPECT_GT(count.graphs, count.all / 4);
     EXPECT_GT(count.regions, count.all / 5);
   }
 }
 
-TEST(ForetoldSizes, OfRandomGraphsAreWhatIsMade) {
+TEST(InterpolatedSizes, OfRandomGraphsAreWhatIsMade) {
   const auto graphs = static_cast<std::uint64_t>(env::test_graphs().value_or(2000));
-  expect_foretold(graphs * 3 / 100, {.sizes_vary = true}, true);
+  expect_interpolated(graphs * 3 / 100, {.sizes_vary = true}, true);
 }
 
-TEST(ForetoldSizes, OfRandomGraphsForGpusAreWhatIsMade) {
+TEST(InterpolatedSizes, OfRandomGraphsForGpusAreWhatIsMade) {
   const auto graphs = static_cast<std::uint64_t>(env::test_graphs().value_or(2000));
   for (const char* gpu : {"sm_80", "sm_90a"})
-    expect_foretold(graphs / 100, {.device = Device::emulated(gpu), .sizes_vary = true}, false);
+    expect_interpolated(graphs / 100, {.device = Device::emulated(gpu), .sizes_vary = true}, false);
 }
 
 }  // namespace
-}  // namespace tilewright::graph::foretold_sizes_test
+}  // namespace tilewright::graph::interpolated_sizes_test

@@ -1,12 +1,12 @@
-// Values that are foretold rather than made: when that is, and that a wrong one is found.
-#include "graph/sizes/foretold.h"
+// Values that are interpolated rather than made: when that is, and that a wrong one is found.
+#include "graph/sizes/interpolated.h"
 
 #include <gtest/gtest.h>
 
 #include "runtime/base/error.h"
 #include "tests/errors.h"
 
-namespace tilewright::graph::foretold_test {
+namespace tilewright::graph::interpolated_test {
 namespace {
 
 struct Made {
@@ -30,45 +30,45 @@ class Values {
   Made of(std::int64_t size) {
     NumberReader given;
     given.number(size);
-    bool is_foretold = false;
+    bool is_interpolated = false;
     Made made = values_.value_of(
-        given, [&] { return make_(size); }, is_foretold);
-    foretold += is_foretold ? 1 : 0;
+        given, [&] { return make_(size); }, is_interpolated);
+    interpolated += is_interpolated ? 1 : 0;
     return made;
   }
-  int foretold = 0;
+  int interpolated = 0;
 
  private:
   Make make_;
-  ForetoldValues<Made> values_{"values"};
+  InterpolatedValues<Made> values_{"values"};
 };
 
 Made rows(std::int64_t size) { return {"rows", {size, 3 * size}, static_cast<double>(size - 1)}; }
 
-TEST(ForetoldValues, AreThoseThatAreMade) {
+TEST(InterpolatedValues, AreThoseThatAreMade) {
   Values values(rows);
-  for (std::int64_t size : {40, 10, 30, 20}) values.of(size);
-  EXPECT_EQ(values.foretold, 0);
+  for (std::int64_t size : {40, 10, 30, 21}) values.of(size);
+  EXPECT_EQ(values.interpolated, 0);
   for (std::int64_t size : {39, 11, 25, 10}) {
     const Made made = values.of(size), expected = rows(size);
     EXPECT_EQ(made.word, expected.word);
     EXPECT_EQ(made.shape, expected.shape);
     EXPECT_EQ(made.number, expected.number);
   }
-  EXPECT_EQ(values.foretold, 4);
+  EXPECT_EQ(values.interpolated, 4);
 }
 
 // Numbers that do not count are form: a share is another one at each size.
-TEST(ForetoldValues, AreMadeWhereAShareDiffers) {
+TEST(InterpolatedValues, AreMadeWhereAShareDiffers) {
   Values values([](std::int64_t size) {
     return Made{"share", {size}, 1.0 / static_cast<double>(size)};
   });
   for (std::int64_t size = 3; size < 40; ++size)
     EXPECT_EQ(values.of(size).number, 1.0 / static_cast<double>(size));
-  EXPECT_EQ(values.foretold, 0);
+  EXPECT_EQ(values.interpolated, 0);
 }
 
-TEST(ForetoldValues, AreGivenUpWhereNoneFollows) {
+TEST(InterpolatedValues, AreGivenUpWhereNoneFollows) {
   int made = 0;
   Values values([&](std::int64_t size) {
     ++made;
@@ -78,10 +78,10 @@ TEST(ForetoldValues, AreGivenUpWhereNoneFollows) {
   EXPECT_EQ(made, 200);
 }
 
-TEST(ForetoldValues, ThatAreWrongAreFound) {
+TEST(InterpolatedValues, ThatAreWrongAreFound) {
   Values values([](std::int64_t size) { return size == 25 ? rows(size + 1) : rows(size); });
-  for (std::int64_t size : {40, 10, 30, 20}) values.of(size);
-  verify_foretold(true);
+  for (std::int64_t size : {40, 10, 30, 21}) values.of(size);
+  verify_interpolated(true);
   EXPECT_EQ(values.of(26).shape, rows(26).shape);
   std::string error;
   try {
@@ -89,9 +89,9 @@ TEST(ForetoldValues, ThatAreWrongAreFound) {
   } catch (const InternalError& internal) {
     error = internal.what();
   }
-  verify_foretold(false);
-  expect_contains(error, "values of another size are foretold with 25, not 26");
+  verify_interpolated(false);
+  expect_contains(error, "values of another size are interpolated with 25, not 26");
 }
 
 }  // namespace
-}  // namespace tilewright::graph::foretold_test
+}  // namespace tilewright::graph::interpolated_test
