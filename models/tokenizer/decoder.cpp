@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "models/files/utf8.h"
-#include "models/tokenizer/byte_level.h"
+#include "models/tokenizer/text/byte_level.h"
 
 namespace tilewright::tokenizer {
 namespace {

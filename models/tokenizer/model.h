@@ -1,7 +1,7 @@
 // From a piece of text to ids, and the vocabulary that says which token has which id.
 //
 // Byte-pair encoding begins with characters and merges pairs (merge_pairs.cpp); WordPiece takes the
-// longest tokens from left to right; Unigram takes those of the greatest score (unigram/unigram.h);
+// longest tokens from left to right; Unigram takes those of the greatest score (unigram.h);
 // WordLevel knows whole pieces only.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #include "models/tokenizer/fields.h"
 #include "models/tokenizer/token_table.h"
-#include "models/tokenizer/unigram/unigram.h"
+#include "models/tokenizer/unigram.h"
 
 namespace tilewright::tokenizer {
 

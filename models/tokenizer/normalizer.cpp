@@ -4,7 +4,7 @@
 #include <array>
 
 #include "models/files/utf8.h"
-#include "models/tokenizer/byte_level.h"
+#include "models/tokenizer/text/byte_level.h"
 
 namespace tilewright::tokenizer {
 namespace {
@@ -122,7 +122,7 @@ Normalizer::Change Normalizer::read(Component& component) {
     change.kind = Kind::byte_level;
   } else if (type == "Precompiled") {
     change.kind = Kind::charsmap;
-    change.charsmap = Charsmap(fields);
+    change.charsmap = Charsmap(fields.string("precompiled_charsmap"), fields.where());
   } else {
     component.refuse(
         "NFC, NFD, NFKC, NFKD, Prepend, Replace, Strip, StripAccents, Lowercase, ByteLevel, "

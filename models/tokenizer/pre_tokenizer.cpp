@@ -4,8 +4,8 @@
 #include <array>
 
 #include "models/files/utf8.h"
-#include "models/tokenizer/byte_level.h"
 #include "models/tokenizer/normalizer.h"
+#include "models/tokenizer/text/byte_level.h"
 #include "models/tokenizer/text/unicode.h"
 
 namespace tilewright::tokenizer {

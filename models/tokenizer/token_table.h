@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/tokenizer/pre_tokenizer.h"
-#include "models/tokenizer/slots.h"
+#include "models/tokenizer/text/slots.h"
 
 namespace tilewright::tokenizer {
 

@@ -10,7 +10,7 @@
 
 #include "models/decoder/load_model.h"
 #include "models/decoder/model_weights.h"
-#include "models/formats/quantise_folder.h"
+#include "models/quantise/quantise_folder.h"
 #include "models/weights/safetensors.h"
 #include "models/weights/safetensors_writer.h"
 #include "tests/errors.h"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "models/files/reader.h"
-#include "models/formats/quantise_folder.h"
+#include "models/quantise/quantise_folder.h"
 #include "runtime/base/error.h"
 #include "tools/console/command.h"
 

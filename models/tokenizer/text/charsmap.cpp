@@ -5,6 +5,7 @@
 
 #include "models/files/utf8.h"
 #include "models/tokenizer/text/unicode.h"
+#include "runtime/base/error.h"
 
 namespace tilewright::tokenizer {
 namespace {
@@ -49,26 +50,26 @@ bool has_value(std::uint32_t unit) { return (unit >> 8 & 1) != 0; }
 
 }  // namespace
 
-Charsmap::Charsmap(Fields& fields) {
-  const std::optional<std::string> bytes = decoded(fields.string("precompiled_charsmap"));
-  fields.expect(bytes.has_value(), fields.role(),
-                " has a precompiled_charsmap that is no base64, which is needed");
+Charsmap::Charsmap(std::string_view text, std::string_view where) {
+  const std::optional<std::string> bytes = decoded(text);
+  require(bytes.has_value(), where,
+          " has a precompiled_charsmap that is no base64, which is needed");
   std::uint32_t size = 0;
   const std::size_t given = bytes->size();
   if (given >= sizeof size) std::memcpy(&size, bytes->data(), sizeof size);
-  fields.expect(size >= sizeof size && size % sizeof size == 0 && size <= given - sizeof size,
-                fields.role(), " has a precompiled_charsmap of ", given, " bytes with a trie of ",
-                size, "; a multiple of 4 that fits is needed");
+  require(size >= sizeof size && size % sizeof size == 0 && size <= given - sizeof size, where,
+          " has a precompiled_charsmap of ", given, " bytes with a trie of ", size,
+          "; a multiple of 4 that fits is needed");
   units_.resize(size / sizeof size);
   std::memcpy(units_.data(), bytes->data() + sizeof size, size);
   texts_ = bytes->substr(sizeof size + size);
-  fields.expect(texts_.empty() || texts_.back() == '\0', fields.role(),
-                " has a precompiled_charsmap whose last text has no end; a zero is needed");
-  fields.expect(whole_size(texts_) == texts_.size(), fields.role(),
-                " has a precompiled_charsmap with texts that are not UTF-8, which is needed");
+  require(texts_.empty() || texts_.back() == '\0', where,
+          " has a precompiled_charsmap whose last text has no end; a zero is needed");
+  require(whole_size(texts_) == texts_.size(), where,
+          " has a precompiled_charsmap with texts that are not UTF-8, which is needed");
   for (std::size_t c = 0; c < is_kept_.size(); ++c) {
-    const char text = static_cast<char>(c);
-    is_kept_[c] = !found({&text, 1});
+    const char letter = static_cast<char>(c);
+    is_kept_[c] = !found({&letter, 1});
   }
 }
 

@@ -13,15 +13,13 @@
 #include <string_view>
 #include <vector>
 
-#include "models/tokenizer/fields.h"
-
 namespace tilewright::tokenizer {
 
 class Charsmap {
  public:
   Charsmap() = default;
-  // Reads the field "precompiled_charsmap", in base64. Raises `Error` "[load_tokenizer] ...".
-  explicit Charsmap(Fields& fields);
+  // `text` is the map in base64; errors begin with `where`.
+  Charsmap(std::string_view text, std::string_view where);
   // Bytes that are not UTF-8 become what U+FFFD does, or stay.
   std::string run(std::string_view text) const;
 

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "models/tokenizer/text/token_trie.h"
+#include "models/tokenizer/token_table.h"
 #include "models/tokenizer/tokenizer.h"
-#include "models/tokenizer/unigram/token_trie.h"
 #include "tests/errors.h"
 
 namespace tilewright::unigram_test {
@@ -122,7 +123,8 @@ TEST(TokenTrie, FindsWhatATextBeginsWith) {
   tokenizer::TokenTable table;
   for (const char* token : {"abcd", "ab", "abce", "b", "", "a\xff", "abcdef"})
     ASSERT_EQ(table.add(token, 0), tokenizer::Adding::done);
-  const tokenizer::TokenTrie trie(table);
+  const tokenizer::TokenTrie trie(table.size(),
+                                  [&](std::uint32_t entry) { return table.text(entry); });
   auto found = [&](std::string_view text) {
     std::vector<std::string> tokens;
     trie.for_each_prefix(text, [&](std::size_t size, std::uint32_t entry) {

@@ -1,4 +1,4 @@
-#include "models/formats/quantise_folder.h"
+#include "models/quantise/quantise_folder.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "models/encoder/encoder_config.h"
 #include "models/files/config_fields.h"
 #include "models/files/reader.h"
-#include "models/formats/quant_targets.h"
+#include "models/quantise/quant_targets.h"
 #include "models/weights/convert.h"
 #include "models/weights/safetensors.h"
 #include "models/weights/safetensors_writer.h"

@@ -1,4 +1,4 @@
-#include "models/tokenizer/unigram/token_trie.h"
+#include "models/tokenizer/text/token_trie.h"
 
 #include <algorithm>
 #include <numeric>
@@ -17,11 +17,11 @@ std::size_t common_size(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-TokenTrie::TokenTrie(const TokenTable& tokens) {
-  std::vector<std::uint32_t> order(tokens.size());
+TokenTrie::TokenTrie(std::size_t count, const TextOf& text_of) {
+  std::vector<std::uint32_t> order(count);
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::sort(order, {}, [&](std::uint32_t entry) { return tokens.text(entry); });
-  auto text = [&](std::uint32_t i) { return tokens.text(order[i]); };
+  std::ranges::sort(order, {}, text_of);
+  auto text = [&](std::uint32_t i) { return text_of(order[i]); };
   of_first_.fill(none);
   nodes_.emplace_back();
   firsts_.push_back(0);

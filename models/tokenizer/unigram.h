@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "models/tokenizer/fields.h"
+#include "models/tokenizer/text/token_trie.h"
 #include "models/tokenizer/token_table.h"
-#include "models/tokenizer/unigram/token_trie.h"
 
 namespace tilewright::tokenizer {
 
@@ -27,13 +27,13 @@ class Unigram {
   void encode(std::string_view piece, const TokenTable& tokens, std::vector<Id>& ids) const;
 
  private:
-  struct Step {  // the best path to a place in the piece
+  struct PathStep {  // the best path to a place in the piece
     double score = 0;
     std::uint32_t begin = none;  // of its last token; none: no path
     Id id = 0;
   };
   static constexpr std::uint32_t none = 0xffffffff;
-  void find_path(std::string_view piece, Step* steps) const;
+  void find_path(std::string_view piece, PathStep* steps) const;
   // The ids of bytes that are unknown, the last one first.
   void append_unknown(std::string_view part, const TokenTable& tokens, std::vector<Id>& ids) const;
 

@@ -1,4 +1,4 @@
-#include "models/tokenizer/byte_level.h"
+#include "models/tokenizer/text/byte_level.h"
 
 #include "models/files/utf8.h"
 

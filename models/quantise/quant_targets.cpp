@@ -1,4 +1,4 @@
-#include "models/formats/quant_targets.h"
+#include "models/quantise/quant_targets.h"
 
 #include <algorithm>
 #include <array>
@@ -92,7 +92,8 @@ void encode_by_table(std::span<const float> values, EncodedWeight& weight,
 }
 
 std::string_view python_name(DType dtype) {
-  return dtype == DType::f16 ? "float16" : dtype == DType::bf16 ? "bfloat16" : "float32";
+  if (dtype == DType::f16) return "float16";
+  return size_bytes(dtype) == 2 ? "bfloat16" : "float32";
 }
 
 // The JSON text beside a weight of 4 bits, filled up so that what follows stays aligned.
@@ -262,18 +263,21 @@ void encode_fp8(std::span<const float> values, EncodedWeight& weight) {
 std::vector<Bytes> fp8_rest(const EncodedWeight& w) { return {bytes_of(w.scales)}; }
 
 constexpr std::string_view nf4_config =
-    R"({"quant_method":"bitsandbytes","load_in_4bit":true,"load_in_8bit":false,"_load_in_4bit":true,)"
-    R"("_load_in_8bit":false,"bnb_4bit_quant_type":"nf4","bnb_4bit_use_double_quant":false,)"
+    R"({"quant_method":"bitsandbytes","load_in_4bit":true,"load_in_8bit":false,)"
+    R"("_load_in_4bit":true,"_load_in_8bit":false,)"
+    R"("bnb_4bit_quant_type":"nf4","bnb_4bit_use_double_quant":false,)"
     R"("bnb_4bit_compute_dtype":"%s","bnb_4bit_quant_storage":"uint8","llm_int8_skip_modules":)"
     R"(["lm_head"]})";
 constexpr std::string_view nested_config =
-    R"({"quant_method":"bitsandbytes","load_in_4bit":true,"load_in_8bit":false,"_load_in_4bit":true,)"
-    R"("_load_in_8bit":false,"bnb_4bit_quant_type":"nf4","bnb_4bit_use_double_quant":true,)"
+    R"({"quant_method":"bitsandbytes","load_in_4bit":true,"load_in_8bit":false,)"
+    R"("_load_in_4bit":true,"_load_in_8bit":false,)"
+    R"("bnb_4bit_quant_type":"nf4","bnb_4bit_use_double_quant":true,)"
     R"("bnb_4bit_compute_dtype":"%s","bnb_4bit_quant_storage":"uint8","llm_int8_skip_modules":)"
     R"(["lm_head"]})";
 constexpr std::string_view fp4_config =
-    R"({"quant_method":"bitsandbytes","load_in_4bit":true,"load_in_8bit":false,"_load_in_4bit":true,)"
-    R"("_load_in_8bit":false,"bnb_4bit_quant_type":"fp4","bnb_4bit_use_double_quant":false,)"
+    R"({"quant_method":"bitsandbytes","load_in_4bit":true,"load_in_8bit":false,)"
+    R"("_load_in_4bit":true,"_load_in_8bit":false,)"
+    R"("bnb_4bit_quant_type":"fp4","bnb_4bit_use_double_quant":false,)"
     R"("bnb_4bit_compute_dtype":"%s","bnb_4bit_quant_storage":"uint8","llm_int8_skip_modules":)"
     R"(["lm_head"]})";
 constexpr std::string_view int8_config =

@@ -1,4 +1,4 @@
-#include "models/tokenizer/unigram/unigram.h"
+#include "models/tokenizer/unigram.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -35,15 +35,15 @@ Unigram::Unigram(Fields& fields, const TokenTable& tokens, std::vector<double> s
                   json::excerpt(tokens.text(i)), "\" has ", tokens.text(i).size(),
                   " bytes; at most ", max_token_bytes, " are allowed in a Unigram model");
   if (!scores_.empty()) unknown_score_ = *std::ranges::min_element(scores_) - unknown_penalty;
-  trie_ = TokenTrie(tokens);
+  trie_ = TokenTrie(tokens.size(), [&](std::uint32_t entry) { return tokens.text(entry); });
 }
 
-void Unigram::find_path(std::string_view piece, Step* steps) const {
+void Unigram::find_path(std::string_view piece, PathStep* steps) const {
   steps[0].begin = 0;
   for (std::size_t at = 0; at < piece.size();) {
     const double so_far = steps[at].score;
     auto offer = [&](std::size_t size, double score, Id id) {
-      Step& step = steps[at + size];
+      PathStep& step = steps[at + size];
       if (step.begin != none && so_far + score <= step.score) return;
       step = {so_far + score, static_cast<std::uint32_t>(at), id};
     };
@@ -72,10 +72,10 @@ void Unigram::append_unknown(std::string_view part, const TokenTable& tokens,
 }
 
 void Unigram::encode(std::string_view piece, const TokenTable& tokens, std::vector<Id>& ids) const {
-  std::array<Step, 65> few;
-  std::vector<Step> many;
+  std::array<PathStep, 65> few;
+  std::vector<PathStep> many;
   if (piece.size() >= few.size()) many.resize(piece.size() + 1);
-  Step* steps = many.empty() ? few.data() : many.data();
+  PathStep* steps = many.empty() ? few.data() : many.data();
   find_path(piece, steps);
   const auto before = static_cast<std::ptrdiff_t>(ids.size());
   for (std::size_t end = piece.size(); end > 0;) {

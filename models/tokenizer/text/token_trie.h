@@ -8,19 +8,19 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "models/tokenizer/token_table.h"
 
 namespace tilewright::tokenizer {
 
 class TokenTrie {
  public:
   TokenTrie() = default;
-  // Entries of the table are the values. Time O(n log n) in the bytes of the tokens.
-  explicit TokenTrie(const TokenTable& tokens);
+  // `text(i)` is token i of `count`. Time O(n log n) in the bytes of the tokens.
+  using TextOf = std::function<std::string_view(std::uint32_t entry)>;
+  TokenTrie(std::size_t count, const TextOf& text);
 
   // Calls `visit(size, entry)` for every token that `text` begins with, the shortest first.
   template <typename Visit>

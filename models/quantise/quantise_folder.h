@@ -30,7 +30,7 @@ std::vector<std::string_view> quantise_formats();
 
 // `out` must not exist, or be an empty folder; its config.json is written last. Raises `Error`
 // "[quantize] ..." for an unknown format, a model that is quantised already or is of a family whose
-// weights cannot be told apart, and whatever is wrong with the files.
+// weights it does not know, and whatever is wrong with the files.
 QuantisedFolder quantise_folder(const std::filesystem::path& folder, std::string_view format,
                                 const std::filesystem::path& out,
                                 const QuantiseFolderOptions& options = {});
