@@ -37,7 +37,7 @@ TEST(Tokenizer, RefusesDamagedTables) {
        },
        "has id 261, as another has; each id is one token's"},
       {"list", [](json& t) { t["model"]["vocab"] = json::array(); },
-       "the vocab is or holds a list"},
+       "has as vocab a list; an object from token to id is needed"},
       {"no vocab", [](json& t) { t["model"].erase("vocab"); }, "the model has no vocab"},
       {"no merges", [](json& t) { t["model"].erase("merges"); }, "the model has no merges"},
       {"unknown merge", [](json& t) { t["model"]["merges"].push_back("a zz"); },

@@ -21,8 +21,14 @@ using ::testing::HasSubstr;
 json unigram(const json& vocab) {
   return {{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocab}}}};
 }
+// Pairs of a text and a number would be members of an object otherwise.
+template <typename... Parts>
+json list(const Parts&... parts) {
+  return json::array({parts...});
+}
 json usual() {
-  return unigram({{"<unk>", 0.0}, {"a", -1.0}, {"b", -2.0}, {"ab", -2.5}, {"abb", -5.5}});
+  return unigram(list(list("<unk>", 0.0), list("a", -1.0), list("b", -2.0), list("ab", -2.5),
+                      list("abb", -5.5)));
 }
 std::string base64(const std::string& bytes) {
   const char* digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -53,7 +59,7 @@ TEST(Unigram, SpellsUnknownPartsInBytesWhereTheFileSaysSo) {
   for (int byte = 0; byte < 256; ++byte) {
     char name[8];
     std::snprintf(name, sizeof name, "<0x%02X>", static_cast<unsigned>(byte));
-    value["model"]["vocab"].push_back({name, -9.0});
+    value["model"]["vocab"].push_back(list(name, -9.0));
   }
   const Tokenizer tokenizer = Tokenizer::parse(value.dump(), "t");
   EXPECT_THAT(tokenizer.encode("aé"), ElementsAre(1, 5 + 0xc3, 5 + 0xa9));
@@ -78,14 +84,17 @@ TEST(Unigram, RefusesAVocabularyOfAnotherForm) {
   EXPECT_THAT(error_with(value),
               HasSubstr("the model is of type Unigram and has as vocab an object; "
                         "a list of tokens and scores is needed"));
-  EXPECT_THAT(error_with(unigram({{"a"}})), HasSubstr("entry 0 of the vocab has 1 parts"));
-  EXPECT_THAT(error_with(unigram({{"a", -1.0, 2}})), HasSubstr("the vocab has 2 in entry 1"));
-  EXPECT_THAT(error_with(unigram({{1, 2}})),
+  EXPECT_THAT(error_with(unigram(list(list("a")))), HasSubstr("entry 0 of the vocab has 1 parts"));
+  EXPECT_THAT(error_with(unigram(list(list("a", -1.0, 2)))),
+              HasSubstr("the vocab has 2 in entry 1"));
+  EXPECT_THAT(error_with(unigram(list(list(1, 2)))),
               HasSubstr("a pair of a token and its score is needed"));
-  EXPECT_THAT(error_with(unigram({"a", -1.0})), HasSubstr("the vocab has \"a\" in entry 0"));
-  EXPECT_THAT(error_with(unigram({{"a", -1.0}, {"a", -1.0}})), HasSubstr("appears twice"));
-  EXPECT_THAT(error_with(unigram({{"a", {-1.0}}})), HasSubstr("the vocab holds a list"));
-  EXPECT_THAT(error_with(unigram({{std::string(600, 'a'), -1.0}})),
+  EXPECT_THAT(error_with(unigram(list("a", -1.0))), HasSubstr("the vocab has \"a\" in entry 0"));
+  EXPECT_THAT(error_with(unigram(list(list("a", -1.0), list("a", -1.0)))),
+              HasSubstr("appears twice"));
+  EXPECT_THAT(error_with(unigram(list(list("a", list(-1.0))))),
+              HasSubstr("the vocab holds a list"));
+  EXPECT_THAT(error_with(unigram(list(list(std::string(600, 'a'), -1.0)))),
               HasSubstr("has 600 bytes; at most 512 are allowed in a Unigram model"));
   value = usual();
   value["model"]["unk_id"] = 5;
