@@ -1,14 +1,16 @@
 // Derivatives of random graphs: the gradient is the transpose of the tangent, Hessians are
 // symmetric, and a checkpoint changes no bit.
 //
-// Values are doubles throughout, whatever the dtypes of the graph. That the slopes themselves are
-// right is seen by differences (gradients_test.cpp).
+// There values are doubles throughout, whatever the dtypes of the graph. That the slopes themselves
+// are right is seen by differences (gradients_test.cpp). Plans of gradients compute in the dtypes,
+// within the error bounds of the gradients as they are written.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "dsl/language/tile.h"
 #include "graph/custom/definition.h"
@@ -16,7 +18,11 @@
 #include "graph/functions/differentiating/gradient_node.h"
 #include "graph/ir/evaluate.h"
 #include "graph/ir/text.h"
+#include "graph/passes/pipeline.h"
+#include "tests/property/expect_within.h"
+#include "tests/property/plan_run.h"
 #include "tests/property/random_graph.h"
+#include "tests/property/rounding_units.h"
 #include "tests/property/seeds.h"
 
 namespace tilewright::graph::random_derivatives_test {
@@ -43,12 +49,44 @@ CustomReference user_function() {
   return custom_named(op.name());
 }
 
+// How many elements were compared, and how many of them by bounds that show errors of a hundredth.
+struct Compared {
+  std::int64_t graphs = 0, all = 0, sharply = 0;
+};
+
+// True if the dtype holds all values with their errors: no bound says where they overflow.
+bool is_held(const BoundedTensor& x) {
+  if (!is_floating(x.value.dtype)) return true;
+  for (std::int64_t i = 0; i < x.value.count(); ++i) {
+    const double size = magnitude(x, i);
+    if (std::isfinite(size) && size > greatest(x.value.dtype) / 2) return false;
+  }
+  return true;
+}
+
+// Where rounding decides, or the value is not finite, there is no bound: any value will do.
+void leave_out_unbounded(BoundedTensor& expected, HostTensor& actual, Compared& compared) {
+  for (std::int64_t i = 0; i < actual.count(); ++i) {
+    double& error = expected.error[static_cast<std::size_t>(i)];
+    const double value = expected.value.number(i);
+    ++compared.all;
+    if (error <= 0.01 * std::max(1.0, std::abs(value))) ++compared.sharply;
+    if (std::isfinite(error) && std::isfinite(value)) continue;
+    expected.value.set_number(i, 0);
+    actual.set_number(i, 0);
+    error = 0;
+  }
+}
+
 // A graph as a function of its floating inputs to its floating outputs. Values that are
 // written to inputs are outputs too.
 class Function {
  public:
   Function(RandomGraph random, std::uint64_t seed)
-      : graph_(std::move(random.graph)), inputs_(std::move(random.inputs)), dice_(seed) {
+      : graph_(std::move(random.graph)),
+        inputs_(std::move(random.inputs)),
+        seed_(seed),
+        dice_(seed) {
     for (const Mutation& mutation : graph_.mutations) graph_.outputs.push_back(mutation.value);
     graph_.mutations.clear();
     graph_.input_strides.assign(graph_.inputs.size(), Strides{});
@@ -63,10 +101,12 @@ class Function {
   }
 
   const Graph& graph() const { return graph_; }
-  // Loops of unknown length have no gradient, and rounded activations no slope.
+  // Loops of unknown length have no gradient, and rounded activations no slope. A graph that lists
+  // an input twice has no meaning.
   bool is_differentiable() const {
-    return !request_.inputs.empty() && !request_.outputs.empty() &&
-           std::ranges::none_of(graph_.nodes, [](const Node& node) {
+    const std::set<NodeId> inputs(graph_.inputs.begin(), graph_.inputs.end());
+    return inputs.size() == graph_.inputs.size() && !request_.inputs.empty() &&
+           !request_.outputs.empty() && std::ranges::none_of(graph_.nodes, [](const Node& node) {
              return node.op == Op::while_loop || node.attributes.int8_activations;
            });
   }
@@ -123,6 +163,26 @@ class Function {
       }
   }
 
+  // A plan of the gradient computes what is written.
+  void expect_planned_is_meant(PlanForm form, Compared& compared) const {
+    if (form.options.interpret) form.options.shuffle_interpreted = seed_;
+    const Graph written = gradient();
+    const Values given = given_to_gradient();
+    const std::vector<BoundedTensor> values = bound_nodes(written, given, Choices::bounded);
+    if (!std::ranges::all_of(values, is_held)) return;
+    BoundedEvaluation expected;
+    for (NodeId id : written.outputs) expected.outputs.push_back(values[id]);
+    const Graph planned = run_passes(written, {.target = form.options.device.target()});
+    Evaluation actual = run_planned(planned, given, form);
+    ASSERT_EQ(actual.outputs.size(), expected.outputs.size());
+    for (std::size_t i = 0; i < actual.outputs.size(); ++i)
+      leave_out_unbounded(expected.outputs[i], actual.outputs[i], compared);
+    ++compared.graphs;
+    expect_within(expected, actual, [&] {
+      return concat(form.name, ", written\n", print(written), "planned\n", print(planned));
+    });
+  }
+
   // The Hessian of the sum of outputs times cotangents: <w, H v> = <v, H w>.
   void expect_symmetric_hessian() {
     const Values v = direction(), w = direction();
@@ -175,6 +235,7 @@ class Function {
   Graph graph_;
   Values inputs_, cotangents_;
   GradientRequest request_;
+  std::uint64_t seed_;
   std::mt19937_64 dice_;
 };
 
@@ -194,7 +255,11 @@ void for_each_function(std::uint64_t count, const Check& check) {
       Function function(std::move(random), seed);
       if (!function.is_differentiable()) continue;
       SCOPED_TRACE(reproduction(seed) + "\n" + print(function.graph()));
-      check(function);
+      try {
+        check(function);
+      } catch (const std::exception& error) {
+        FAIL() << error.what();
+      }
       if (testing::Test::HasFatalFailure() || testing::Test::HasNonfatalFailure()) return;
       ++checked;
     }
@@ -212,6 +277,26 @@ TEST_P(RandomDerivatives, HaveSymmetricSecondOnes) {
 }
 TEST_P(RandomDerivatives, AreTheSameBitsWithCheckpoints) {
   for_each_function(graphs_of_a_part / 5, [](Function& f) { f.expect_same_from_checkpoint(); });
+}
+void expect_planned_are_meant(std::uint64_t count, const PlanForm& form) {
+  Compared compared;
+  for_each_function(count, [&](Function& f) { f.expect_planned_is_meant(form, compared); });
+  // Ties of extrema, which rounding decides, have no bound. A graph alone may be nothing else.
+  EXPECT_TRUE(compared.graphs < 5 || compared.sharply > compared.all / 2) << compared.sharply;
+}
+TEST_P(RandomDerivatives, InterpretedComputeWhatTheyMean) {
+  expect_planned_are_meant(graphs_of_a_part / 5, {{.interpret = true}, false, "interpreted"});
+}
+TEST_P(RandomDerivatives, CompiledComputeWhatTheyMean) {
+  expect_planned_are_meant(graphs_of_a_part / 100, {{}, false, "compiled"});
+}
+TEST_P(RandomDerivatives, ForSm80AndEmulatedComputeWhatTheyMean) {
+  const Device device = Device::emulated("sm_80");
+  expect_planned_are_meant(graphs_of_a_part / 40, {{.device = device}, false, "sm_80"});
+}
+TEST_P(RandomDerivatives, ForSm90aAndEmulatedComputeWhatTheyMean) {
+  const Device device = Device::emulated("sm_90a");
+  expect_planned_are_meant(graphs_of_a_part / 40, {{.device = device}, false, "sm_90a"});
 }
 INSTANTIATE_TEST_SUITE_P(Parts, RandomDerivatives, testing::Range(0, 4));
 
