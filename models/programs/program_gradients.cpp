@@ -150,12 +150,14 @@ ProgramGradients program_second_gradients(ProgramModule& model, const std::vecto
   const std::vector<Tensor> of = checked_variables(model, inputs, variables, w);
   require(directions.size() <= of.size(), "[program_gradients] there are ", directions.size(),
           " directions (at ", At{w}, "); there are ", of.size(), " variables");
-  for (std::size_t i = 0; i < directions.size(); ++i)
-    require(!directions[i].defined() ||
-                (directions[i].dtype() == of[i].dtype() && directions[i].shape() == of[i].shape()),
-            "[program_gradients] direction ", i, " is ", directions[i].dtype(), " [",
+  for (std::size_t i = 0; i < directions.size(); ++i) {
+    if (!directions[i].defined()) continue;
+    const bool is_alike =
+        directions[i].dtype() == of[i].dtype() && directions[i].shape() == of[i].shape();
+    require(is_alike, "[program_gradients] direction ", i, " is ", directions[i].dtype(), " [",
             directions[i].shape(), "] (at ", At{w}, "); its variable is ", of[i].dtype(), " [",
             of[i].shape(), "]");
+  }
   const Call function = function_of_variables(model, inputs, variables);
   const Call slopes = [&](const std::vector<Tensor>& tensors) {
     return gradients_by_all(function, tensors, cotangents, w).gradients;
