@@ -102,7 +102,7 @@ std::vector<Tensor> cholesky_derivative(const DerivativeCall& call) {
   return {turned(from_left(turned(half)))};
 }
 
-// The results are {values, vectors}.
+// Symmetric, as the matrix. The results are {values, vectors}.
 std::vector<Tensor> eigh_derivative(const DerivativeCall& call) {
   const Tensor &values = call.results[0], &vectors = call.results[1],
                &of_values = call.cotangents[0], &of_vectors = call.cotangents[1];
@@ -118,7 +118,8 @@ std::vector<Tensor> eigh_derivative(const DerivativeCall& call) {
     const Tensor diagonal = diag_embed(of_values);
     inner = inner.defined() ? inner + diagonal : diagonal;
   }
-  return {matmul(matmul(vectors, inner), turned(vectors))};
+  const Tensor found = matmul(matmul(vectors, inner), turned(vectors));
+  return {of_vectors.defined() ? (found + turned(found)) * 0.5 : found};
 }
 std::vector<Tensor> eigvalsh_derivative(const DerivativeCall& call) {
   const Tensor vectors = eigh(call[0], call.settings.flag("upper")).second;

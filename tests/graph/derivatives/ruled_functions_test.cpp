@@ -228,6 +228,16 @@ TEST(RuledFunctions, ReflectionsHaveDerivativesByAllOperands) {
   check_gradients(of_vectors, std::tuple(vectors, tau));
 }
 
+// One half of the matrix is read, and the gradient is symmetric, as PyTorch's.
+TEST(RuledFunctions, SymmetricSpectraHaveSymmetricGradients) {
+  const Tensor slope = grad([](const Tensor& a) {
+    const auto [values, vectors] = eigh(a);
+    return sum(square(vectors) * waves({3, 3}, 0.6)) + sum(values * waves({3}, 1.2));
+  })(waves({3, 3}, 0.7));
+  expect_values(slope - slope.transpose(0, 1), Doubles(9, 0));
+  EXPECT_GT(sum(abs(tril(slope, -1))).item<double>(), 0.1);
+}
+
 // The phases of vectors are free: a function of them may not depend on these.
 TEST(RuledFunctions, SpectraHaveDerivatives) {
   const auto of_values = [](const ComplexTensor& values) {
