@@ -67,6 +67,8 @@ write("plain.safetensors", inputs)
 write("ones.safetensors", inputs | {"cotangent.0": ones})
 write("small.safetensors", inputs | {"cotangent.0": ({"dtype": "F32", "shape": [36]}, ones[1])})
 write("second.safetensors", inputs | {"cotangent.1": ({"dtype": "F32", "shape": [3, 4]}, ones[1][:48])})
+twos = ({"dtype": "F32", "shape": [3, 4, 6]}, struct.pack("<72f", *[2] * 72))
+write("along.safetensors", inputs | {"direction.in.1": twos})
 write("third.safetensors", inputs | {"cotangent.2": ones})
 PYTHON
 
@@ -79,6 +81,18 @@ said 'grad.param.inner.bias: f32 [8]' out
 ends 0 run "$model" --inputs ones.safetensors --outputs given.safetensors --gradients
 cmp all.safetensors given.safetensors || fail "ones are not what a missing cotangent is"
 ends 0 run "$model" --inputs ones.safetensors --outputs plain_outputs.safetensors
+# Second ones, of all gradients, or in the directions of the file.
+ends 0 run "$model" --inputs plain.safetensors --outputs second_all.safetensors --gradients in.1 --second
+said 'second.in.1: f32 [3x4x6]' out
+ends 0 run "$model" --inputs along.safetensors --outputs second_along.safetensors --gradients in.1 --second
+python3 - <<'PYTHON'
+from files import read
+import struct
+once, twice = (read(name + ".safetensors") for name in ("second_all", "second_along"))
+first, second = (struct.unpack("<72f", x["second.in.1"][1]) for x in (once, twice))
+assert any(first) and all(abs(2 * a - b) <= 1e-5 * max(map(abs, second)) for a, b in zip(first, second))
+assert once["grad.in.1"] == twice["grad.in.1"]
+PYTHON
 # Some of them, the same.
 ends 0 run "$model" --inputs plain.safetensors --outputs some.safetensors \
   --gradients in.1,param.table.weight
@@ -109,6 +123,10 @@ ends 1 run "$model" --inputs second.safetensors --gradients
 said 'output 1 is i64' err
 ends 1 run "$model" --inputs third.safetensors --gradients
 said '"cotangent.2" is the cotangent of no output; the model has 2 outputs, from cotangent.0 on' err
+ends 1 run "$model" --inputs along.safetensors --gradients param.inner.bias --second
+said '"direction.in.1" is the direction of nothing whose gradient is computed; that are param.inner.bias' err
+ends 2 run "$model" --inputs plain.safetensors --second
+said '--second requires --gradients' err
 ends 0 package "$cases/perceptron.onnx" -o model.twp --inputs "$cases/perceptron.safetensors"
 ends 2 run model.twp --inputs "$cases/perceptron.safetensors" --gradients
 said 'model.twp is a package; --constant, --mapped, --explain and --gradients are for models' err

@@ -28,7 +28,7 @@ struct RunArguments {
   std::string model, inputs, outputs;
   std::vector<std::string> constants;
   std::int64_t repeat = 1;
-  bool json = false, mapped = false, explain = false, wants_gradients = false;
+  bool json = false, mapped = false, explain = false, wants_gradients = false, wants_second = false;
   std::string gradients;  // which ones; empty: all
   RunOptions run;
 };
@@ -133,35 +133,63 @@ void run_package(const RunArguments& a) {
   print_result(a, outputs, times, "");
 }
 
+// Tensors that are given beside the inputs, of which some may be missing, as further arguments.
+class FurtherArguments {
+ public:
+  FurtherArguments(std::vector<Tensor> tensors, std::string_view prefix, std::vector<Tensor>& given,
+                   std::vector<std::string>& names)
+      : tensors_(std::move(tensors)) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (!tensors_[i].defined()) continue;
+      given.push_back(tensors_[i]);
+      names.push_back(concat(prefix, i));
+    }
+  }
+  // Those of a call, from the next argument on.
+  std::vector<Tensor> of(std::vector<Tensor>::const_iterator& next) const {
+    std::vector<Tensor> all = tensors_;
+    for (Tensor& each : all)
+      if (each.defined()) each = *next++;
+    return all;
+  }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+
+void append(std::vector<Tensor>& results, const ProgramGradients& found,
+            const ProgramVariables& variables) {
+  for (std::size_t i : variables.inputs) results.push_back(found.inputs.at(i));
+  for (const std::string& name : variables.parameters) results.push_back(found.parameters.at(name));
+}
+
 // The outputs, then the gradients, for the inputs and the cotangents that are given.
 std::vector<NamedResult> timed_gradients(const RunArguments& a, ProgramModule& model,
                                          std::vector<Tensor> given, Options options, Times& times,
                                          std::string& explanation) {
   const ProgramVariables variables = variables_of(model, a.gradients);
-  const std::vector<Tensor> cotangents = read_cotangents(model, a.inputs, options.device);
-  for (std::size_t i = 0; i < cotangents.size(); ++i) {
-    if (!cotangents[i].defined()) continue;
-    given.push_back(cotangents[i]);
-    options.argument_names.push_back(concat("cotangent.", i));
-  }
+  const FurtherArguments cotangents(read_cotangents(model, a.inputs, options.device), "cotangent.",
+                                    given, options.argument_names);
+  const FurtherArguments directions(
+      a.wants_second ? read_directions(variables, a.inputs, options.device) : std::vector<Tensor>(),
+      "direction ", given, options.argument_names);
   auto fast = compile(
       [&](const std::vector<Tensor>& all) {
         auto next = all.begin() + static_cast<std::ptrdiff_t>(model.inputs().size());
-        const std::vector<Tensor> inputs(all.begin(), next);
-        std::vector<Tensor> by_output = cotangents;
-        for (Tensor& each : by_output)
-          if (each.defined()) each = *next++;
+        const std::vector<Tensor> inputs(all.begin(), next), by_output = cotangents.of(next),
+                                                             along = directions.of(next);
         ProgramGradients found = program_gradients(model, inputs, by_output, variables);
         std::vector<Tensor> results = std::move(found.outputs);
-        for (std::size_t i : variables.inputs) results.push_back(found.inputs.at(i));
-        for (const std::string& name : variables.parameters)
-          results.push_back(found.parameters.at(name));
+        append(results, found, variables);
+        if (a.wants_second)
+          append(results, program_second_gradients(model, inputs, by_output, variables, along),
+                 variables);
         return results;
       },
       options);
   const std::vector<Tensor> results = timed_calls(fast, given, a.repeat, times);
   if (a.explain) explanation = fast.explain();
-  return named_gradients(results, variables);
+  return named_gradients(results, variables, a.wants_second);
 }
 
 void run(const RunArguments& a) {
@@ -210,13 +238,18 @@ void add_run(CLI::App& command) {
   command.add_option(
       "--outputs", a->outputs,
       "safetensors file to write: out.0, out.1, ..., and with --gradients grad.in.0, "
-      "..., grad.param.NAME, ...");
+      "..., grad.param.NAME, ..., with --second also second.in.0, ...");
   CLI::Option* gradients = command.add_option(
       "--gradients", a->gradients,
       "also compute gradients, of these inputs and parameters: in.0,param.NAME,..., or of all that "
       "are floating; from cotangent.0, cotangent.1, ... in the file of inputs, the gradients of "
       "the outputs, or 1 for each element of a floating output that has none there");
   gradients->expected(0, 1)->type_name("NAME,..");
+  command
+      .add_flag("--second", a->wants_second,
+                "with --gradients: also the gradients of the sum of all gradients times "
+                "direction.in.0, ..., direction.param.NAME, ... in the file of inputs, or 1")
+      ->needs(gradients);
   command.add_option("--constant", a->constants, what_constants_are);
   command.add_option("--repeat", a->repeat, "calls; all but the first are timed together")
       ->check(above_zero())

@@ -15,7 +15,7 @@ namespace {
 using json::excerpt;
 
 constexpr std::string_view input_prefix = "in.", parameter_prefix = "param.",
-                           cotangent_prefix = "cotangent.";
+                           cotangent_prefix = "cotangent.", direction_prefix = "direction.";
 
 // The names that --gradients may have.
 std::vector<std::string> names_of(const ProgramVariables& all) {
@@ -96,6 +96,24 @@ std::vector<Tensor> read_cotangents(const ProgramModule& model, const std::strin
   return cotangents;
 }
 
+std::vector<Tensor> read_directions(const ProgramVariables& variables, const std::string& path,
+                                    const Device& device) {
+  const std::vector<std::string> names = names_of(variables);
+  std::vector<Tensor> directions(names.size());
+  if (path.empty()) return directions;
+  Safetensors file = Safetensors::open(path);
+  for (const SafetensorsEntry& entry : file.entries()) {
+    if (!entry.name.starts_with(direction_prefix)) continue;
+    const auto found = std::ranges::find(names, entry.name.substr(direction_prefix.size()));
+    require(found != names.end(), "[run] ", path, ": \"", excerpt(entry.name),
+            "\" is the direction of nothing whose gradient is computed; that are ",
+            beginning(names));
+    directions[static_cast<std::size_t>(found - names.begin())] =
+        file.tensor(entry.name).to(device);
+  }
+  return directions;
+}
+
 std::vector<NamedResult> named_outputs(const std::vector<Tensor>& outputs) {
   std::vector<NamedResult> named;
   for (const Tensor& output : outputs) named.push_back({concat("out.", named.size()), output});
@@ -103,12 +121,13 @@ std::vector<NamedResult> named_outputs(const std::vector<Tensor>& outputs) {
 }
 
 std::vector<NamedResult> named_gradients(const std::vector<Tensor>& all,
-                                         const ProgramVariables& variables) {
+                                         const ProgramVariables& variables, bool has_second) {
   std::vector<std::string> names = names_of(variables);
-  const auto first = all.end() - static_cast<std::ptrdiff_t>(names.size());
-  std::vector<NamedResult> named = named_outputs({all.begin(), first});
-  for (std::size_t i = 0; i < names.size(); ++i)
-    named.push_back({concat("grad.", names[i]), first[static_cast<std::ptrdiff_t>(i)]});
+  auto next = all.end() - static_cast<std::ptrdiff_t>(names.size() * (has_second ? 2 : 1));
+  std::vector<NamedResult> named = named_outputs({all.begin(), next});
+  for (const std::string& name : names) named.push_back({concat("grad.", name), *next++});
+  for (const std::string& name : names)
+    if (has_second) named.push_back({concat("second.", name), *next++});
   return named;
 }
 

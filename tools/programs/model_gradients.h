@@ -19,14 +19,20 @@ ProgramVariables variables_of(ProgramModule& model, const std::string& list);
 std::vector<Tensor> read_cotangents(const ProgramModule& model, const std::string& path,
                                     const Device& device);
 
-// Tensors with their names in files: "out.0", "grad.in.0", "grad.param.NAME".
+// The tensors direction.in.K and direction.param.NAME of the file, by the variables, undefined
+// where one is missing. Raises `Error` for the direction of anything else.
+std::vector<Tensor> read_directions(const ProgramVariables& variables, const std::string& path,
+                                    const Device& device);
+
+// Tensors with their names in files: "out.0", "grad.in.0", "grad.param.NAME", "second.in.0".
 struct NamedResult {
   std::string name;
   Tensor tensor;
 };
 std::vector<NamedResult> named_outputs(const std::vector<Tensor>& outputs);
-// `all`: the outputs, then the gradients of these inputs and parameters.
+// `all`: the outputs, then the gradients of these inputs and parameters, and their second gradients
+// if `has_second`.
 std::vector<NamedResult> named_gradients(const std::vector<Tensor>& all,
-                                         const ProgramVariables& variables);
+                                         const ProgramVariables& variables, bool has_second);
 
 }  // namespace tilewright::tools

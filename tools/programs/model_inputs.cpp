@@ -27,18 +27,18 @@ std::string quoted(const std::vector<std::string>& names) {
 
 // A tensor in the file is meant to be used: an unread one, such as an input that the program was
 // exported without or an extra one, is an error. Expected results may lie beside them, named as by
-// --outputs, and the cotangents of outputs.
+// --outputs, the cotangents of outputs and directions.
 void refuse_unread(const Safetensors& file, const std::set<std::string>& read,
                    const std::vector<std::string>& inputs, const std::string& path) {
   std::vector<std::string> unread;
   for (const SafetensorsEntry& entry : file.entries())
     if (!read.contains(entry.name) && !entry.name.starts_with("out.") &&
-        !entry.name.starts_with("cotangent."))
+        !entry.name.starts_with("cotangent.") && !entry.name.starts_with("direction."))
       unread.push_back(entry.name);
   require(
       unread.empty(), "[run] ", path, ": no input of the model is ", quoted(unread), "; it takes ",
       inputs.empty() ? "none" : concat(quoted(inputs), ", by these names or as in.0, in.1, ..."),
-      " (out.0, .., and cotangent.0, .. without --gradients, are passed over)");
+      " (out.0, .., cotangent.0, .. without --gradients, and directions are passed over)");
 }
 
 // At most eight elements.
