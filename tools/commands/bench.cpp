@@ -137,6 +137,8 @@ void add_bench(CLI::App& command) {
       "modes", "Whole steps of models in max-autotune beside reduce-overhead, in fresh processes"));
   add_bench_clients(*command.add_subcommand(
       "clients", "Several threads, each with a text of its own over one model"));
+  add_bench_llm(*command.add_subcommand(
+      "llm", "A language model: load, prefill, decode, percentiles of steps, memory by phase"));
   add_bench_ptxas(*command.add_subcommand(
       "ptxas", "Kernels of every GPU: registers, spills and instructions, as ptxas sees them"));
   for (const Section& section : bench_sections()) add_section(command, section);

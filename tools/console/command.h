@@ -75,5 +75,6 @@ void add_bench_gradients(CLI::App& command);
 void add_bench_ptxas(CLI::App& command);
 void add_bench_modes(CLI::App& command);
 void add_bench_clients(CLI::App& command);
+void add_bench_llm(CLI::App& command);
 
 }  // namespace tilewright::tools
