@@ -120,6 +120,35 @@ for weights in int8 int4; do
 done
 [ "$(cut -d' ' -f1-9 <<<"$rounded")" = "$(cut -d' ' -f1-9 <<<"$exact")" ] || fail "the prompt is another"
 
+# Several prompts are decoded together, and each says what it says alone; the options of a text.
+python3 - "$tool" "$work/bytes" <<'PYTHON'
+import json, subprocess, sys
+tool, folder = sys.argv[1:]
+def said(*options):
+    command = [tool, "generate", folder, "--json", *options]
+    return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+prompts = ["ab", "HelloWorldHelloWorld", "Z"]
+alone = [said("--prompt", prompt) for prompt in prompts]
+together = said(*[word for prompt in prompts for word in ("--prompt", prompt)], "--max-batch", "2")["texts"]
+for name in ["prompt_ids", "new_ids", "new_text", "finish"]:
+    assert [text[name] for text in together] == [text[name] for text in alone], name
+one = alone[0]
+assert one["ids"] == one["prompt_ids"] + one["new_ids"] and one["text"] == "ab" + one["new_text"]
+told = said("--prompt", "ab", "--logprobs", "2", "--first-logits")
+assert told["new_ids"] == one["new_ids"] and len(told["logprobs"]) == len(one["new_ids"])
+assert len(told["first_logits"]) == 55 and told["logprobs"][0]["top"][0]["id"] == one["new_ids"][0]
+stop = one["new_text"][3:5]
+assert said("--prompt", "ab", "--stop", stop)["new_text"] == one["new_text"][:one["new_text"].find(stop)]
+assert said("--prompt", "ab", "--stop-token", str(one["new_ids"][0]))["new_ids"] == []
+barred = str(one["new_ids"][0]) + "=-1000"
+assert one["new_ids"][0] not in said("--prompt", "ab", "--logit-bias", barred)["new_ids"]
+beams = said("--prompt", "ab", "--beams", "3", "--n", "2", "--max-new-tokens", "5")["texts"]
+assert len(beams) == 2 and beams[0]["score"] >= beams[1]["score"]
+PYTHON
+
+expect_refused "[generate] --logit-bias is 3:4; ID=NUMBER is needed, as in 12=-3.5" --logit-bias 3:4
+expect_refused "[generate] a stop string is empty; it must have a character" --stop ""
+expect_refused "[generate] --beams is 2 together with sampling, penalties" --beams 2 --temperature 1
 expect_refused "[generate] --dtype is f64; one of f16, bf16, f32 can be chosen" --dtype f64
 expect_refused "[generate] --weights is int2; int8 and int4 can be chosen" --weights int2
 expect_refused "[generate] --activations is int4; int8 can be chosen" --weights int8 --activations int4

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 #include <source_location>
 #include <vector>
@@ -25,26 +26,61 @@ namespace tilewright::tools {
 namespace {
 
 struct GenerateArguments {
-  std::string model, prompt;
+  std::string model;
+  std::vector<std::string> prompts;        // none: an empty one
   std::optional<std::int64_t> max_tokens;  // new ones; 256, if the model has so many positions
-  SamplingOptions sampling;
-  std::int64_t steps_a_round = 0, group_size = 0;
+  GenerateOptions wanted;                  // but for the tokens at the most
+  std::vector<std::string> biases;         // ID=NUMBER
+  std::int64_t group_size = 0;
   std::string dtype = "f32", weights, activations;
   std::vector<std::string> adapters;
   bool json = false, follow_links = false, merges_adapters = false;
   RunOptions run;
 };
 
-nlohmann::json as_json(const Generation& g, const std::vector<TokenId>& prompt_ids) {
-  return {{"prompt_ids", prompt_ids},
-          {"ids", g.ids},
-          {"text", g.text},
-          {"finish", g.finish == Finish::stop ? "stop" : "length"},
-          {"compile_s", g.compile_s},
-          {"prefill_s", g.prefill_s},
-          {"decode_s", g.decode_s},
-          {"decode_tokens_per_s", g.decode_tokens_per_s()},
-          {"peak_memory_bytes", g.peak_memory_bytes}};
+nlohmann::json as_json(const TokenLogprob& token) {
+  nlohmann::json top = nlohmann::json::array();
+  for (const auto& likely : token.top)
+    top.push_back({{"id", likely.id}, {"logprob", likely.logprob}});
+  return {{"id", token.id}, {"logprob", token.logprob}, {"top", top}};
+}
+
+nlohmann::json as_json(const Generation& g, const GenerateOptions& wanted) {
+  const auto new_ids = g.new_ids();
+  nlohmann::json all = {{"prompt_ids", g.prompt_ids},
+                        {"new_ids", std::vector<TokenId>(new_ids.begin(), new_ids.end())},
+                        {"ids", g.ids},
+                        {"text", g.text},
+                        {"new_text", g.new_text},
+                        {"finish", name_of(g.finish)},
+                        {"compile_s", g.compile_s},
+                        {"prefill_s", g.prefill_s},
+                        {"decode_s", g.decode_s},
+                        {"decode_tokens_per_s", g.decode_tokens_per_s()},
+                        {"peak_memory_bytes", g.peak_memory_bytes}};
+  if (wanted.first_logits) all["first_logits"] = g.first_logits;
+  if (wanted.num_beams > 1) all["score"] = g.score;
+  if (!wanted.logprobs) return all;
+  all["logprobs"] = nlohmann::json::array();
+  for (const TokenLogprob& token : g.logprobs) all["logprobs"].push_back(as_json(token));
+  return all;
+}
+
+// {"12=-3.5", ..}: token 12 gets 3.5 less.
+std::map<TokenId, double> biases_of(const std::vector<std::string>& texts) {
+  std::map<TokenId, double> biases;
+  for (const std::string& text : texts) {
+    const std::size_t sign = text.find('=');
+    const std::string id = text.substr(0, sign);
+    const std::string number = sign == text.npos ? "" : text.substr(sign + 1);
+    TokenId token = 0;
+    double bias = 0;
+    require_use(CLI::detail::lexical_cast(id, token) && CLI::detail::lexical_cast(number, bias) &&
+                    token >= 0,
+                "[generate] --logit-bias is ", text, "; ID=NUMBER is needed, as in 12=-3.5");
+    biases[token] = bias;
+  }
+  return biases;
 }
 
 // The types that parameters can have: floats of 16 and 32 bits.
@@ -95,10 +131,16 @@ std::optional<std::int64_t> positions_of(const GenerateArguments& a) {
 
 // All checks that need no weights.
 void check_arguments(const GenerateArguments& a) {
-  as_misuse([&] { Sampler{a.sampling}; });
-  require_use(a.steps_a_round <= 1 || a.sampling.temperature == 0, "[generate] --steps-a-round is ",
-              a.steps_a_round, " with a temperature of ", a.sampling.temperature,
+  const GenerateOptions& w = a.wanted;
+  as_misuse([&] { Sampler{w.sampling}; });
+  as_misuse([&] { StopStrings{w.stop}; });
+  require_use(w.steps_a_round <= 1 || w.sampling.temperature == 0, "[generate] --steps-a-round is ",
+              w.steps_a_round, " with a temperature of ", w.sampling.temperature,
               "; several steps need a temperature of 0");
+  require_use(w.num_beams == 1 || (w.is_plain_greedy() && w.stop.empty() && w.n <= w.num_beams),
+              "[generate] --beams is ", w.num_beams,
+              " together with sampling, penalties, --logprobs, --stop or a greater --n; a beam "
+              "search knows none of these");
   model_dtype(a.dtype);
   if (is_quantized(a)) quantize_options(a);
   require_use(a.group_size == 0 || !a.weights.empty(),
@@ -129,7 +171,10 @@ std::int64_t most_tokens(const GenerateArguments& a) {
 
 // As many as prompt and new tokens may take.
 std::int64_t needed_positions(const GenerateArguments& a, const Tokenizer& tokenizer) {
-  auto prompt = std::ssize(tokenizer.encode(a.prompt, {.truncate = false, .pad = false}));
+  std::ptrdiff_t prompt = 0;
+  for (const std::string& text : a.prompts)
+    prompt =
+        std::max(prompt, std::ssize(tokenizer.encode(text, {.truncate = false, .pad = false})));
   std::int64_t most = positions_of(a).value_or(std::numeric_limits<std::int64_t>::max());
   return most_tokens(a) < most - prompt ? prompt + most_tokens(a) : most;
 }
@@ -172,6 +217,24 @@ void show_progress(const LoadProgress& progress) {
   std::fflush(stderr);
 }
 
+std::vector<Generation> generated(TextGenerator& generator, const GenerateArguments& a,
+                                  const GenerateOptions& wanted) {
+  if (a.prompts.size() == 1 && wanted.n == 1)
+    return {generator.generate(a.prompts.front(), wanted)};
+  return generator.generate_all(a.prompts, wanted);
+}
+
+void print_json(const std::vector<Generation>& texts, const GenerateOptions& wanted) {
+  nlohmann::json report = nlohmann::json::array();
+  for (const Generation& text : texts) report.push_back(as_json(text, wanted));
+  if (texts.size() == 1)
+    report = nlohmann::json(report[0]);
+  else
+    report = {{"texts", report}};
+  // Text may hold bytes that are not UTF-8: a model can stop within a character.
+  fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
 void generate(const GenerateArguments& a) {
   check_arguments(a);
   Options options = a.run.compile_options();
@@ -190,25 +253,63 @@ void generate(const GenerateArguments& a) {
     load_adapter(*model, adapter, {a.merges_adapters, a.follow_links});
   quantize(*model, a);
   TextGenerator generator(*model, std::move(tokenizer), options);
-  GenerateOptions wanted;
+  GenerateOptions wanted = a.wanted;
   wanted.max_new_tokens = most_tokens(a);
-  wanted.sampling = a.sampling;
-  wanted.steps_a_round = a.steps_a_round;
+  wanted.min_new_tokens = std::min(wanted.min_new_tokens, wanted.max_new_tokens);
+  const bool is_one = a.prompts.size() == 1 && wanted.n == 1;
   if (!a.json) {
     fmt::print(stderr, "compiling ({}, {})\n", a.run.backend, a.run.mode);
-    print_text(a.prompt);
-    wanted.on_text = print_text;
+    if (is_one) print_text(a.prompts.front());
+    if (is_one) wanted.on_text = print_text;
   }
-  Generation g = generator.generate(a.prompt, wanted);
-  if (a.json) {
-    // Text may hold bytes that are not UTF-8: a model can stop within a character.
-    auto report = as_json(g, g.prompt_ids);
-    fmt::print("{}\n", report.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-    return;
+  const std::vector<Generation> texts = generated(generator, a, wanted);
+  if (a.json) return print_json(texts, wanted);
+  for (const Generation& g : texts) {
+    if (!is_one) print_text(g.text);
+    fmt::print("\n");
+    fmt::print(stderr, "{} tokens; compiled in {:.2f} s, prompt {:.1f} ms, {:.0f} tokens/s\n",
+               g.ids.size(), g.compile_s, g.prefill_s * 1e3, g.decode_tokens_per_s());
   }
-  fmt::print("\n");
-  fmt::print(stderr, "{} tokens; compiled in {:.2f} s, prompt {:.1f} ms, {:.0f} tokens/s\n",
-             g.ids.size(), g.compile_s, g.prefill_s * 1e3, g.decode_tokens_per_s());
+}
+
+// How tokens are chosen, and when a text ends.
+void add_choices(CLI::App& command, GenerateArguments& a) {
+  SamplingOptions& s = a.wanted.sampling;
+  auto add = [&](const char* name, auto& value, const char* text) {
+    command.add_option(name, value, text)->capture_default_str();
+  };
+  add("--temperature", s.temperature, "0 takes the likeliest token always");
+  add("--top-k", s.top_k, "draw from the k likeliest (0: all)");
+  add("--top-p", s.top_p, "draw from the likeliest that together reach this probability");
+  add("--min-p", s.min_p, "draw from those with this share of the likeliest one's probability");
+  add("--repetition-penalty", s.repetition_penalty,
+      "divides positive logits of tokens that occurred, and multiplies negative ones");
+  add("--presence-penalty", s.presence_penalty,
+      "is subtracted from logits of tokens that occurred behind the prompt");
+  add("--frequency-penalty", s.frequency_penalty, "likewise, for each occurrence");
+  command.add_option("--logit-bias", a.biases, "ID=NUMBER, added to the logit of that token")
+      ->allow_extra_args(false);
+  add("--seed", s.seed, "of the random draws");
+  command.add_option("--min-tokens", a.wanted.min_new_tokens, "new tokens at the least")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--stop", a.wanted.stop, "the text ends before this; several may be given")
+      ->allow_extra_args(false);
+  command.add_option("--stop-token", a.wanted.stop_tokens, "id that ends the text; several may be")
+      ->allow_extra_args(false);
+  add("--n", a.wanted.n, "texts for each prompt");
+  command.get_option("--n")->check(above_zero());
+  add("--beams", a.wanted.num_beams, "beam search with so many texts");
+  command.get_option("--beams")->check(above_zero());
+  add("--length-penalty", a.wanted.length_penalty,
+      "a beam counts as its log-probability over its length to this power");
+  add("--max-batch", a.wanted.max_batch, "texts that go through the model together");
+  command.get_option("--max-batch")->check(above_zero());
+  command
+      .add_option("--logprobs", a.wanted.logprobs,
+                  "with --json: log-probabilities, and those of so many of the likeliest tokens")
+      ->check(CLI::NonNegativeNumber);
+  command.add_flag("--first-logits", a.wanted.first_logits,
+                   "with --json: the logits behind the prompt");
 }
 
 }  // namespace
@@ -219,26 +320,19 @@ void add_generate(CLI::App& command) {
       .add_option("MODEL_DIR", a->model,
                   "folder with config.json, model.safetensors and tokenizer.json, or a .gguf file")
       ->required();
-  command.add_option(
-      "--prompt", a->prompt,
-      "text to continue; none: the model begins one, if its tokenizer has a token for that");
   command
-      .add_option("--max-tokens", a->max_tokens,
+      .add_option("--prompt", a->prompts,
+                  "text to continue; none: the model begins one, if its tokenizer has a token "
+                  "for that; several are decoded together")
+      ->allow_extra_args(false);
+  command
+      .add_option("--max-tokens,--max-new-tokens", a->max_tokens,
                   "new tokens at the most (default: 256, or the model's positions)")
       ->check(above_zero());
-  command
-      .add_option("--temperature", a->sampling.temperature, "0 takes the likeliest token always")
-      ->capture_default_str();
-  command.add_option("--top-k", a->sampling.top_k, "draw from the k likeliest (0: all)")
-      ->capture_default_str();
-  command
-      .add_option("--top-p", a->sampling.top_p,
-                  "draw from the likeliest that together reach this probability")
-      ->capture_default_str();
-  command.add_option("--seed", a->sampling.seed, "of the random draws")->capture_default_str();
+  add_choices(command, *a);
   command
       .add_option(
-          "--steps-a-round", a->steps_a_round,
+          "--steps-a-round", a->wanted.steps_a_round,
           "steps that the device takes before the host looks, if the temperature is 0 (0: 8 "
           "on a GPU, else 1)")
       ->check(CLI::NonNegativeNumber)
@@ -261,14 +355,20 @@ void add_generate(CLI::App& command) {
   command.add_option("--activations", a->activations,
                      "int8: what prompts of more than four tokens multiply such weights by is "
                      "rounded to 8 bits, for twice the speed");
-  command.add_option("--adapter", a->adapters,
-                     "folder with adapter_config.json and adapter_model.safetensors of PEFT (LoRA, "
-                     "DoRA); several are added up");
+  command
+      .add_option("--adapter", a->adapters,
+                  "folder with adapter_config.json and adapter_model.safetensors of PEFT (LoRA, "
+                  "DoRA); several are added up")
+      ->allow_extra_args(false);
   command.add_flag("--merge-adapters", a->merges_adapters,
                    "add adapters to the weights, instead of keeping them beside these");
   command.add_flag("--json", a->json, "print ids, text and timings as JSON, nothing else");
   a->run.add_to(command);
-  command.callback([a] { generate(*a); });
+  command.callback([a] {
+    if (a->prompts.empty()) a->prompts.emplace_back();
+    a->wanted.sampling.logit_bias = biases_of(a->biases);
+    generate(*a);
+  });
 }
 
 }  // namespace tilewright::tools
