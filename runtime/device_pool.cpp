@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/number_text.h"
+#include "runtime/base/text/number_text.h"
 
 namespace tilewright {
 namespace {

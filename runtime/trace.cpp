@@ -10,7 +10,7 @@
 
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
-#include "runtime/base/number_text.h"
+#include "runtime/base/text/number_text.h"
 #include "runtime/files/atomic_file.h"
 
 namespace tilewright {

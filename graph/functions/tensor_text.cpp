@@ -11,7 +11,7 @@
 #include "graph/tensor/capture.h"
 #include "graph/tensor/tensor_copy.h"
 #include "runtime/base/error.h"
-#include "runtime/base/number_text.h"
+#include "runtime/base/text/number_text.h"
 
 namespace tilewright::graph {
 namespace {

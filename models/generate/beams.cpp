@@ -27,8 +27,8 @@ double BeamSearch::score_of(double total, std::size_t new_tokens) const {
   return total / std::pow(static_cast<double>(new_tokens), length_penalty_);
 }
 
-// Of all continuations by a token the likeliest: twice as many as beams, so that as many remain
-// where all others end. Of equals the earlier beam and the lower id.
+// The likeliest continuations by one token: twice as many as beams, so that as many remain where
+// all others end. Between equals the earlier beam comes first, then the lower id.
 std::vector<BeamSearch::Candidate> BeamSearch::best_candidates(
     std::span<const std::span<const float>> logits) const {
   const std::size_t wanted = 2 * count_;

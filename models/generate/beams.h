@@ -21,8 +21,8 @@ struct Hypothesis {
 
 class BeamSearch {
  public:
-  // Of `beams` texts in the batch's first places, behind a prompt of `rows` tokens, up to `limit`
-  // tokens in all; `tokens` are those of the tokenizer.
+  // Searches with `beams` texts in the batch's first places, behind a prompt of `rows` tokens, up
+  // to `limit` tokens in all; `tokens` are those of the tokenizer.
   BeamSearch(DecodingBatch& batch, std::int64_t beams, double length_penalty, std::int64_t tokens,
              std::int64_t rows, std::int64_t limit, std::span<const TokenId> stops);
 

@@ -1,5 +1,5 @@
-// One text as it grows: tokens in, one by one; which comes next, by the rules of the options; what
-// of the text is certain; and when it has ended. It knows nothing of the model.
+// One text as it grows. It takes tokens one by one, chooses the next by the rules of the options,
+// and knows how much of the text is certain and when it has ended. It does not see the model.
 #pragma once
 
 #include <span>

@@ -34,7 +34,7 @@ class DecodingBatch {
   double warm_up();
   // One step of all texts. A text whose token was not set since the last step computes that again.
   void run();
-  // Of the last step: the first `tokens` logits of the text at `place`.
+  // The first `tokens` logits that the last step gave the text at `place`.
   std::span<const float> logits(std::int64_t place, std::int64_t tokens) const;
 
  private:

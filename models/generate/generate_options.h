@@ -1,4 +1,4 @@
-// What a generation is asked for, and what it gives, in the words of transformers and of servers.
+// Options and results of a generation, in the words of transformers and of servers.
 #pragma once
 
 #include <cstdint>

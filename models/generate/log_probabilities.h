@@ -24,7 +24,8 @@ struct TokenLogprob {
 
 // log(sum(exp(logits))).
 double log_sum_exp(std::span<const float> logits);
-// Of token `id`, and of the `top` likeliest ones. Raises `Error` for an id outside.
+// The log-probability of token `id`, and those of the `top` likeliest ones. Raises `Error` for an
+// id outside.
 TokenLogprob log_probability(std::span<const float> logits, TokenId id, std::int64_t top);
 
 }  // namespace tilewright

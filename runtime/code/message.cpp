@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdio>
 
-#include "runtime/base/number_text.h"
+#include "runtime/base/text/number_text.h"
 
 namespace tilewright {
 namespace {

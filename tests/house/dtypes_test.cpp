@@ -48,6 +48,7 @@ TEST(House, FewPlacesNameAnElementType) {
                           "graph/quant/formats.def",             // scales in files
                           "models/gguf/gguf_types.cpp",          // its number in GGUF files
                           "models/optimizers/rules/muon.h",      // Muon's products by definition
+                          "models/quantise/quant_targets.cpp",   // its name in bitsandbytes' files
                           "runtime/base/dtype.def",              // its row
                           "runtime/base/half.h"));               // what stores it on the host
 }

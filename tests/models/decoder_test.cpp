@@ -126,7 +126,8 @@ TEST(Llama, RefusesIdsAndPositionsOfAnotherForm) {
   EXPECT_THAT(error_of([&] { model->decode(two, at(0), *state); }),
               HasSubstr("[llama] ids are i64 2x1; integers of 1 x rows are needed"));
   EXPECT_THAT(error_of([&] { model->decode(ids_of({1}), two, *state); }),
-              HasSubstr("[llama] position is i64 2x1; one i64 is needed, or one for each of 1 texts"));
+              HasSubstr("[llama] position is i64 2x1; one i64 is needed, or one for each of 1 "
+                        "texts"));
   EXPECT_THAT(error_of([&] {
                 model->forward(Tensor::from<float>({1}, {1, 1}));
               }),

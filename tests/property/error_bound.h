@@ -26,8 +26,9 @@ struct BoundedTensor {
   std::vector<BoundedTensor> others = {};  // of results 1, 2, ..., which `value` has too
 };
 
-// Of a choice whose condition may go either way: an infinite bound, or one that both sides keep;
-// then what decides a condition or an extremum alone does so, and infinities are followed.
+// The bound of a choice whose condition may go either way: infinite, or one that both sides keep.
+// In the second case an operand that alone decides a condition or an extremum does so, and
+// infinities are followed.
 enum class Choices : std::uint8_t { avoided, bounded };
 
 // The value and bound of one node from those of its operands.

@@ -96,7 +96,7 @@ bool is_surely_infinite(ir::Op op, double a, double ea, double b, double eb) {
   return follows(a, ea, b, eb) || follows(b, eb, a, ea);
 }
 
-// What errors of operands leave open is decided by the others where it can be.
+// The other operands decide a result, where they can, that errors of some leave open.
 std::optional<double> decided_error(const Node& node, const Operands& x, std::size_t i, double y) {
   const bool is_exact =
       std::ranges::all_of(x, [&](const auto* each) { return each->error[i] == 0; });

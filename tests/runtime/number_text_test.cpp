@@ -1,4 +1,4 @@
-#include "runtime/base/number_text.h"
+#include "runtime/base/text/number_text.h"
 
 #include <gtest/gtest.h>
 

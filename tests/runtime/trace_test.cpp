@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "runtime/base/number_text.h"
+#include "runtime/base/text/number_text.h"
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"

@@ -40,7 +40,7 @@ struct BenchLlmArguments {
   RunOptions run;
 };
 
-// Of sorted numbers, by linear interpolation.
+// A percentile of sorted numbers, by linear interpolation.
 double percentile(const std::vector<double>& sorted, double percent) {
   const double at = percent / 100 * static_cast<double>(sorted.size() - 1);
   const auto low = static_cast<std::size_t>(at), high = std::min(low + 1, sorted.size() - 1);

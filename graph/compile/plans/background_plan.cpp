@@ -4,7 +4,7 @@
 
 #include "graph/compile/plans/tuned_plan.h"
 #include "runtime/base/error.h"
-#include "runtime/base/number_text.h"
+#include "runtime/base/text/number_text.h"
 #include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {

@@ -10,7 +10,7 @@
 #include "graph/run/plan_body.h"
 #include "graph/tune/plan_lock.h"
 #include "runtime/base/error.h"
-#include "runtime/base/number_text.h"
+#include "runtime/base/text/number_text.h"
 #include "runtime/trace.h"
 
 namespace tilewright::graph {

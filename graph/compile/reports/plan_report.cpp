@@ -6,7 +6,7 @@
 
 #include "dsl/launch/device.h"
 #include "runtime/base/error.h"
-#include "runtime/base/number_text.h"
+#include "runtime/base/text/number_text.h"
 
 namespace tilewright {
 namespace {
