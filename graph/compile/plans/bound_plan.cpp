@@ -186,10 +186,8 @@ void BoundPlan::fill(PlanReport& report) const {
     if (kernel.single && dsl::awaits_full_code(*kernel.single)) ++report.awaiting_full_code;
   report.tuning = chosen_.tuning_text();
   report.saving = saving_;
-  if (options_.sizes_vary)
-    report.sizes = is_interpolated_ && plan.body().is_interpolated
-                       ? "    graph and regions as plans of other sizes interpolate them\n"
-                       : "    graph and regions made afresh\n";
+  if (is_interpolated_ && plan.body().is_interpolated)
+    report.sizes = "    graph and regions are interpolated from plans of other sizes\n";
 }
 
 MemoryReport BoundPlan::memory(std::span<const std::int64_t> copies) const {
