@@ -30,7 +30,7 @@ readelf -lW "$tool" | grep -q GNU_RELRO || fail "no RELRO"
 readelf -lW "$tool" | grep GNU_STACK | grep -q 'RWE' && fail "the stack can be run" || true
 said() { grep -qF -- "$1" "$2" || fail "\"$1\" is missing in $(cat "$2")"; }
 
-refused '[tilewright] there is no command "nosuch"; known are generate, run, inspect, bench, explain,' nosuch
+refused '[tilewright] there is no command "nosuch"; known are generate, embed, quantize, run, inspect, bench, explain,' nosuch
 refused 'did you mean explain?' explian
 refused '[tilewright] no command is named; known are generate,'
 refused '[tilewright bench] there is no command "nosuch"; known are regional, ' bench nosuch
