@@ -48,7 +48,6 @@ class SumsOverTurns {
   };
   bool is_linear(NodeId value, Needs& needs) const;
   bool may_be_stacked(NodeId value, Needs& needs) const;
-  bool is_followed(const Node& node) const;
 
   const Graph& turn_;
   const std::int64_t turns_;
