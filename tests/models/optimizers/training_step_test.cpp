@@ -242,9 +242,9 @@ TEST(TrainingStep, ByInfiniteScaledGradientsChangesTheScaleAlone) {
   epoch(x, y);
   EXPECT_EQ(left_out, 3);  // of rows 0, 12 and 24, four in a step
   expect_same(calls, repeated, 0);
-  // AdamW divides by small numbers, by which other rounding grows; a step that is not left out
-  // moves weights by the rate, 0.01.
-  expect_same(by_host, calls, 2e-4);
+  // AdamW divides by small numbers, by which other rounding grows: code of a GPU is 2.7e-5 apart.
+  // A step that is not left out moves weights by the rate, 0.01.
+  expect_same(by_host, calls, default_device().is_emulated() ? 1e-4 : 2e-5);
   EXPECT_EQ(calls.optimizer->steps().item<double>(), 5);
   EXPECT_EQ(calls.scheduler->steps().item<double>(), 5);
   EXPECT_EQ(calls.average->updates().item<std::int64_t>(), 5);
