@@ -21,6 +21,7 @@
 #include "graph/functions/random/random.h"
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
+#include "tests/setting.h"
 #include "tests/source_folder.h"
 #include "tests/tensors.h"
 
@@ -364,9 +365,11 @@ Finding locked(const Situation& at) {
 }
 
 // Quick code, until there is full code with the same bits. (Of a function like no other, since
-// kernels are shared.) On a GPU nothing runs code of the host, and products in tiles of AMX have
-// full code at once: the function has none.
+// kernels are shared, and without the folder, where an earlier run left full code.) On a GPU
+// nothing runs code of the host, and products in tiles of AMX have full code at once: the function
+// has none.
 Finding quick(const Situation& at) {
+  const Setting nothing_kept("TILEWRIGHT_CACHE_DIR", "off");
   static double number = 0.5;
   number += 0.001;
   auto body = [factor = number](const Tensor& t) { return tanh(t) * factor; };
