@@ -524,22 +524,18 @@ std::vector<std::string_view> decoder_families() {
 
 DecoderConfig parse_decoder_config(std::string_view text, std::string_view what) {
   ConfigFields fields(text, decoder_operation, what);
-  std::string type = fields.text("model_type"), known;
-  for (std::string_view name : decoder_families())
-    known += concat(known.empty() ? "\"" : ", \"", name, '"');
-  const auto* family = std::ranges::find(families, type, &Family::model_type);
-  require(family != std::end(families), "[", decoder_operation, "] ", what, ": model_type is \"",
-          json::excerpt(type), "\"; supported are ", known,
-          "; export a model of another kind, by torch.export to a .pt2 file or to ONNX, and load "
-          "that (tilewright run FILE)");
+  const Family& family = families[fields.choice(
+      "model_type", decoder_families(),
+      "export a model of another kind, by torch.export to a .pt2 file or to ONNX, and load that "
+      "(tilewright run FILE)")];
   fields.has("quantization_config");  // of the weights (models/formats)
   for (std::string_view flag : {"is_encoder_decoder", "add_cross_attention"})
     fields.expect_flag(flag, false);
   if (auto pruned = fields.object("pruned_heads")) pruned->refuse_unread({});
   DecoderConfig config;
   FamilyFields members(fields, config);
-  family->read(members);
-  config.family = type;
+  family.read(members);
+  config.family = family.model_type;
   fields.refuse_unread(passed_over_fields());
   check_config(config, what);
   return config;

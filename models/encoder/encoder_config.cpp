@@ -1,7 +1,5 @@
 #include "models/encoder/encoder_config.h"
 
-#include <algorithm>
-
 #include "models/decoder/family_fields.h"
 #include "models/files/reader.h"
 #include "runtime/base/error.h"
@@ -295,21 +293,17 @@ std::vector<std::string_view> encoder_families() {
 
 EncoderConfig parse_encoder_config(std::string_view text, std::string_view what) {
   ConfigFields fields(text, encoder_operation, what);
-  std::string type = fields.text("model_type"), known;
-  for (std::string_view name : encoder_families())
-    known += concat(known.empty() ? "\"" : ", \"", name, '"');
-  const auto* family = std::ranges::find(families, type, &Family::model_type);
-  require(family != std::end(families), "[", encoder_operation, "] ", what, ": model_type is \"",
-          json::excerpt(type), "\"; supported are ", known,
-          "; export a model of another kind to ONNX, and load that (tilewright run FILE)");
+  const Family& family = families[fields.choice(
+      "model_type", encoder_families(),
+      "export a model of another kind to ONNX, and load that (tilewright run FILE)")];
   fields.has("quantization_config");  // of the weights (models/formats)
   for (std::string_view flag : {"is_decoder", "add_cross_attention"})
     fields.expect_flag(flag, false);
   if (auto pruned = fields.object("pruned_heads")) pruned->refuse_unread({});
   EncoderConfig config;
   EncoderFields members(fields, config);
-  family->read(members);
-  config.family = type;
+  family.read(members);
+  config.family = family.model_type;
   std::vector<std::string_view> unused(std::begin(passed_over), std::end(passed_over));
   for (std::string_view name : passed_over_fields()) unused.push_back(name);
   fields.refuse_unread(unused);

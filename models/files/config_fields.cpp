@@ -165,6 +165,17 @@ void ConfigFields::refuse_unread(std::span<const std::string_view> passed_over) 
             "take it out only if the model is the same without it");
 }
 
+std::size_t ConfigFields::choice(std::string_view name, std::span<const std::string_view> supported,
+                                 std::string_view remedy) const {
+  const std::string value = text(name);
+  const auto found = std::ranges::find(supported, value);
+  std::string known;
+  for (std::string_view one : supported) known += concat(known.empty() ? "\"" : ", \"", one, '"');
+  require(found != supported.end(), "[", operation_, "] ", what_, ": ", prefix_, name, " is \"",
+          json::excerpt(value), "\"; supported are ", known, "; ", remedy);
+  return static_cast<std::size_t>(found - supported.begin());
+}
+
 void ConfigFields::expect(std::string_view name, std::string_view supported) const {
   const json::Node* node = find(name);
   if (!node) return;

@@ -44,6 +44,10 @@ class ConfigFields {
   std::optional<ConfigFields> object(std::string_view name) const;
   // The names of all members, in the order of the text.
   std::vector<std::string> members() const;
+  // Which of the `supported` texts the member is. Raises `Error` that lists them, and ends with the
+  // `remedy`, if it is none of them.
+  std::size_t choice(std::string_view name, std::span<const std::string_view> supported,
+                     std::string_view remedy) const;
   // Raise `Error` unless the value is the only supported one.
   void expect(std::string_view name, std::string_view supported) const;
   void expect_flag(std::string_view name, bool supported) const;
