@@ -34,7 +34,8 @@ struct QuantTarget {
   void (*encode)(std::span<const float> values, EncodedWeight& weight);
   // The bytes of the tensors behind the first, in their order.
   std::vector<std::vector<std::byte>> (*rest)(const EncodedWeight& weight);
-  std::string_view config;  // the quantization_config; %s stands for the model's dtype
+  // The quantization_config of a model whose other weights have the dtype, under torch's name.
+  std::string (*config)(std::string_view dtype);
 };
 
 // nf4, nf4-double, fp4, int8, fp8.

@@ -227,11 +227,10 @@ class FolderQuantiser {
   }
 
   void write_config(std::string text) const {
-    std::string settings(target_.config);
-    if (std::size_t at = settings.find("%s"); at != settings.npos) settings.replace(at, 2, dtype_);
     text.erase(text.find_last_of('}'));
     text.erase(text.find_last_not_of(" \n\r\t") + 1);
-    write_text(config_file, concat(text, ",\n  \"quantization_config\": ", settings, "\n}\n"));
+    write_text(config_file,
+               concat(text, ",\n  \"quantization_config\": ", target_.config(dtype_), "\n}\n"));
   }
 
   fs::path folder_;
