@@ -35,6 +35,17 @@ voilà la question. ¿Qué es la vida? Un frenesí. 生存还是毁灭,这是一
 """
 
 
+def breaks(tokenizer, text):
+    """Whether `tokenizers` 0.23 panics: some positions of its precompiled maps lie behind the text's end."""
+    try:
+        tokenizer.encode(text)
+        return False
+    except BaseException as error:  # PanicException is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        return True
+
+
 def expected(tokenizer, strings, seed):
     pick = random.Random(seed)
     result = {"before": 0, "after": 0, "ids": [], "plain": [], "texts": [], "all_texts": [], "random_ids": [], "random_texts": []}
@@ -86,13 +97,18 @@ def main():
         line = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         (a.out / name).write_text(line + "\n", encoding="utf-8")
 
+    tokenizers = {name: Tokenizer.from_str(json.dumps(value)) for name, value in values.items()}
     if a.only:
         strings = json.loads((a.out / "strings.json").read_text(encoding="utf-8"))
     else:
+        drawn = strings
+        strings = [text for text in drawn if not any(breaks(t, text) for t in tokenizers.values())]
+        if len(strings) < len(drawn):
+            print(f"left out: {len(drawn) - len(strings)} texts at which `tokenizers` panics")
         write("strings.json", strings)
     for name, value in values.items():
         write(f"{name}.json", value)
-        tokenizer = Tokenizer.from_file(str(a.out / f"{name}.json"))
+        tokenizer = tokenizers[name]
         write(f"{name}.expected.json", expected(tokenizer, strings, a.seed))
         print(f"{name}: {tokenizer.get_vocab_size()} tokens, {len(strings)} texts")
 
