@@ -1,5 +1,6 @@
 #include "models/adapters/adapter_settings.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/error.h"
@@ -71,6 +72,12 @@ double AdapterSettings::value(const Patterns& patterns, std::string_view layer, 
 
 std::int64_t AdapterSettings::rank(std::string_view layer) const {
   return static_cast<std::int64_t>(value(ranks_, layer, static_cast<double>(rank_)));
+}
+
+std::int64_t AdapterSettings::greatest_rank() const {
+  double greatest = static_cast<double>(rank_);
+  for (const auto& [pattern, rank] : ranks_) greatest = std::max(greatest, rank);
+  return static_cast<std::int64_t>(greatest);
 }
 
 double AdapterSettings::scale(std::string_view layer) const {

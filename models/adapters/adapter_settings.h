@@ -20,6 +20,7 @@ class AdapterSettings {
   explicit AdapterSettings(const ConfigFields& fields);
 
   std::int64_t rank(std::string_view layer) const;
+  std::int64_t greatest_rank() const;          // of any layer
   double scale(std::string_view layer) const;  // alpha / rank, or alpha / sqrt(rank) of rsLoRA
 
  private:

@@ -7,9 +7,9 @@
 #pragma once
 
 #include <filesystem>
-#include <source_location>
+#include <string>
 
-#include "models/layers/module.h"
+#include "models/layers/layers.h"
 
 namespace tilewright {
 
@@ -22,5 +22,36 @@ struct AdapterOptions {
 // before are compiled again. Raises `Error` "[load_adapter] ..." that names the tensor or the
 // setting, its value, and what would be right.
 void load_adapter(Module& model, const std::filesystem::path& folder, AdapterOptions options = {});
+
+// The ranks that a folder's adapter takes of a bank at the most in a layer (bank/adapter_bank.h).
+// Raises `Error` as `load_adapter` does.
+std::int64_t ranks_of_adapter(const std::filesystem::path& folder, bool links_may_leave = false);
+
+namespace adapters {
+
+// An update of a linear layer as a folder has it, f32 on the host.
+struct ReadUpdate {
+  std::string path;  // of the layer
+  Tensor a, b;       // [rank, in], [out, rank]
+  double scale;      // of their product
+  Tensor factors;    // [out]: of DoRA, by which rows of the changed weight get their lengths
+};
+
+// Takes what a folder changes.
+class AdapterSink {
+ public:
+  virtual ~AdapterSink() = default;
+  virtual void update(Linear& layer, const ReadUpdate& update) = 0;
+  // True if biases, embeddings and whole parameters are changed in the model itself. False: biases
+  // of linear layers go to `bias`, as f32 [out], and other changes are an Error.
+  virtual bool takes_other_changes() const { return true; }
+  virtual void bias(const Linear& layer, const std::string& path, const Tensor& values);
+};
+
+// Reads a folder for `load_adapter` and for banks (bank/adapter_bank.h), whose errors it raises.
+void read_adapter(Module& model, const std::filesystem::path& folder, bool links_may_leave,
+                  AdapterSink& sink);
+
+}  // namespace adapters
 
 }  // namespace tilewright
