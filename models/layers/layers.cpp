@@ -75,10 +75,11 @@ Tensor Linear::forward(const Tensor& x, source_location w) const {
           path().empty() ? "" : ": ", "the weight is an undefined tensor (at ", graph::At{w},
           "); assign one of ", in_, order_ == WeightOrder::out_in ? " columns" : " rows");
   TensorOperand rows(x, w);
-  if (weight.defined() && order_ == WeightOrder::out_in && updates_.empty())
+  if (weight.defined() && order_ == WeightOrder::out_in && updates_.empty() && !row_updates_)
     return linear(rows, weight, bias);
   Tensor y = product(rows, w);
   for (const auto& update : updates_) y = update->added(x, y);
+  if (row_updates_) y = row_updates_->added(x, y);
   return bias.defined() ? TensorOperand(y, w) + TensorOperand(bias, w) : y;
 }
 
@@ -110,6 +111,11 @@ void Linear::add_update(LowRankUpdate update) {
     tensor->move_to(device);
     register_buffer(*tensor);
   }
+}
+
+void Linear::set_row_updates(std::shared_ptr<RowUpdates> updates) {
+  row_updates_ = std::move(updates);
+  for (Tensor* tensor : row_updates_->tensors()) register_buffer(*tensor);
 }
 
 Tensor Linear::dense_weight() const {

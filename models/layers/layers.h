@@ -54,6 +54,9 @@ class Linear : public Module {
   // Adds an update beside the weight, or to it: a weight that is packed becomes dense then.
   void add_update(LowRankUpdate update);
   void merge_update(const LowRankUpdate& update);
+  // Adds data by which each row of a call may have an update of its own. A layer has them once.
+  void set_row_updates(std::shared_ptr<RowUpdates> updates);
+  bool has_row_updates() const { return row_updates_ != nullptr; }
   Tensor dense_weight() const;  // f32 [out, in], on the host, without updates
   std::int64_t in() const { return in_; }
   std::int64_t out() const { return out_; }
@@ -71,6 +74,7 @@ class Linear : public Module {
   Tensor product(const TensorOperand& rows, std::source_location w) const;
   std::unique_ptr<LinearWeight> other_;
   std::vector<std::unique_ptr<LowRankUpdate>> updates_;
+  std::shared_ptr<RowUpdates> row_updates_;
   std::int64_t in_ = 0, out_ = 0;
   WeightOrder order_ = WeightOrder::out_in;
 };

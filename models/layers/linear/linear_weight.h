@@ -34,6 +34,16 @@ class PackedLinearWeight : public LinearWeight {
   quant::PackedWeight weight_;
 };
 
+// Changes of a layer's products by data that change between calls, beside a weight of any kind
+// (models/adapters/bank/layer_bank.h).
+class RowUpdates {
+ public:
+  virtual ~RowUpdates() = default;
+  // x [.., in] and its product y [.., out] -> y with the updates of each row.
+  virtual Tensor added(const Tensor& x, const Tensor& y) const = 0;
+  virtual std::vector<Tensor*> tensors() = 0;  // that move with the layer
+};
+
 // y + x A^T B^T, and each of its columns times a factor where there are such: those of DoRA (Liu et
 // al. 2024), by which rows of the changed weight get their lengths.
 struct LowRankUpdate {
