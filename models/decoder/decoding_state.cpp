@@ -32,6 +32,11 @@ void DecodingState::to(const Device& device) {
     cache.values.move_to(device);
   }
   if (expected_rows_.defined()) expected_rows_.move_to(device);
+  if (adapters_) adapters_->move_to(device);
+}
+
+std::shared_lock<std::shared_mutex> DecodingState::reading_adapters() const {
+  return adapters_ ? adapters_->reading() : std::shared_lock<std::shared_mutex>();
 }
 
 void DecodingState::expect(std::int64_t rows) {
@@ -63,6 +68,7 @@ void DecodingState::copy_text(std::int64_t to, const DecodingState& other, std::
   Use use(*this, "copy_text");
   for (std::size_t i = 0; i < caches_.size(); ++i)
     caches_[i].copy_text(to, other.caches_[i], from, rows);
+  if (adapters_ && other.adapters_) adapters_->copy(to, *other.adapters_, from);
 }
 
 DecodingState::Use::Use(DecodingState& state, std::string_view operation) {

@@ -8,11 +8,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "graph/tensor/tensor.h"
+#include "models/adapters/bank/text_adapters.h"
 #include "models/decoder/attention.h"
 
 namespace tilewright {
@@ -41,9 +43,17 @@ class DecodingState {
   // i64 [batch]: the rows announced; undefined where the model reads all lengths alike.
   const Tensor& expected_rows() const { return expected_rows_; }
 
+  // The texts' choice among the model's adapters; null where the model had no bank when the state
+  // was made. A text's rows are of its adapter from the call on that follows the choice.
+  TextAdapters* adapters() { return adapters_.get(); }
+  const TextAdapters* adapters() const { return adapters_.get(); }
+  void set_adapters(std::unique_ptr<TextAdapters> adapters) { adapters_ = std::move(adapters); }
+  // TextAdapters::reading, or nothing without adapters.
+  std::shared_lock<std::shared_mutex> reading_adapters() const;
+
   // Makes text `to` here begin as text `from` of another state, or of this one: its first `rows`
-  // keys and values. Both states are of one model and on one device. Raises `Error` otherwise, and
-  // for texts or rows that are not there.
+  // keys and values, and its adapter. Both states are of one model and on one device. Raises
+  // `Error` otherwise, and for texts or rows that are not there.
   void copy_text(std::int64_t to, const DecodingState& other, std::int64_t from, std::int64_t rows);
 
   std::size_t layers() const { return caches_.size(); }
@@ -65,6 +75,7 @@ class DecodingState {
  private:
   std::vector<KeyValueCache> caches_;
   Tensor expected_rows_;
+  std::unique_ptr<TextAdapters> adapters_;
   std::atomic<std::thread::id> user_{};
 };
 

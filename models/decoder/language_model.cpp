@@ -71,7 +71,14 @@ void LanguageModel::require_ids(const Tensor& ids, std::optional<std::int64_t> b
 std::unique_ptr<DecodingState> LanguageModel::new_state(std::int64_t batch) const {
   require(batch > 0, "[", model_, "] a state for ", batch, " texts; it must be for at least 1");
   require_memory_for(batch);
-  return make_state(batch);
+  std::unique_ptr<DecodingState> state = make_state(batch);
+  if (adapters_) state->set_adapters(adapters_->texts(batch, device()));
+  return state;
+}
+
+Adapters& LanguageModel::adapters(const AdapterBankOptions& options) {
+  if (!adapters_) adapters_ = std::make_unique<Adapters>(*this, options);
+  return *adapters_;
 }
 
 Tensor LanguageModel::forward(const Tensor& ids) const {
@@ -91,11 +98,13 @@ Tensor LanguageModel::next_rows(const Tensor& ids, const Tensor& position,
 
 Tensor LanguageModel::decode(const Tensor& ids, const Tensor& position,
                              DecodingState& state) const {
+  const TextAdapters::Scope scope(state.adapters());
   return logits(next_rows(ids, position, state));
 }
 
 Tensor LanguageModel::decode_last(const Tensor& ids, const Tensor& position,
                                   DecodingState& state) const {
+  const TextAdapters::Scope scope(state.adapters());
   Tensor x = next_rows(ids, position, state);
   return logits(x.select(1, x.size(1) - 1));
 }

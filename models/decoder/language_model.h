@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/adapters/bank/adapter_bank.h"
 #include "models/decoder/decoding_state.h"
 #include "models/layers/layers.h"
 
@@ -62,6 +63,12 @@ class LanguageModel : public Module {
   // Logits of the last row alone, f32 [batch, vocabulary], as generation needs them.
   Tensor decode_last(const Tensor& ids, const Tensor& position, DecodingState& state) const;
 
+  // The model's bank of adapters, which the first call makes with its options. States and
+  // generators that are made later choose adapters for their texts; functions that were compiled
+  // before compute without. Not thread safe with the model's other functions.
+  Adapters& adapters(const AdapterBankOptions& options = {});
+  bool has_adapters() const { return adapters_ != nullptr; }
+
   std::int64_t max_positions() const { return max_positions_; }
   virtual Device device() const = 0;  // of the model
   virtual std::int64_t vocabulary() const = 0;
@@ -95,6 +102,7 @@ class LanguageModel : public Module {
   DType dtype_;
   std::string budget_origin_;  // of budget_bytes_, in words
   std::optional<std::int64_t> budget_bytes_;
+  std::unique_ptr<Adapters> adapters_;
 };
 
 }  // namespace tilewright

@@ -47,7 +47,10 @@ double DecodingBatch::warm_up() {
   return watch.seconds();
 }
 
-void DecodingBatch::run() { logits_ = step_(ids_, positions_); }
+void DecodingBatch::run() {
+  const auto reading = state_->reading_adapters();
+  logits_ = step_(ids_, positions_);
+}
 
 std::span<const float> DecodingBatch::logits(std::int64_t place, std::int64_t tokens) const {
   return {static_cast<const float*>(logits_.data()) + place * logits_.size(1),

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "models/generate/beams.h"
 #include "models/generate/stopwatch.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/system_memory.h"
@@ -178,7 +179,10 @@ Generation TextGenerator::generate(std::string_view prompt, const GenerateOption
   require_options(options);
   require(options.n == 1, "[generate] n is ", options.n,
           "; generate gives one text, generate_all gives more");
+  require(options.adapters.empty(), "[generate] adapters are given for ", options.adapters.size(),
+          " prompts; generate has one, whose name is `adapter`");
   Turn turn(*this);
+  reader_.choose(options.adapter);
   if (options.num_beams > 1) return search(prompt, options).front();
   Continuation text = text_of(prompt, options);
   // The first token follows from the prompt.

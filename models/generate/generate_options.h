@@ -43,6 +43,12 @@ struct GenerateOptions {
   // that is possible, else 1. Always 1 if the model has to read the text again on the way
   // (LanguageModel::reread_beyond), and where texts are decoded together.
   std::int64_t steps_a_round = 0;
+  // The adapter of the texts, a name of the model's bank (LanguageModel::adapters); empty: none. It
+  // must be there when a text begins; a text whose adapter is removed later goes on without.
+  std::string adapter = {};
+  // Likewise for each prompt of `generate_all`, in place of `adapter`; as many as there are
+  // prompts, or none.
+  std::vector<std::string> adapters = {};
   std::vector<TokenId> stop_tokens;  // besides the model's own
   // The text ends before the first of these strings. The tokens that spell it stay among the ids.
   std::vector<std::string> stop = {};

@@ -85,6 +85,7 @@ void GreedySteps::start(const std::vector<std::int64_t>& ids,
 
 std::vector<std::int64_t> GreedySteps::run() {
   DecodingState::Use use(state_, "greedy_steps");
+  const auto reading = state_.reading_adapters();
   compiled_.repeat(steps_, {});
   return chosen_.to_vector<std::int64_t>();
 }

@@ -4,7 +4,9 @@
 #include <array>
 #include <utility>
 
+#include "models/files/reader.h"
 #include "models/generate/stopwatch.h"
+#include "runtime/base/error.h"
 
 namespace tilewright {
 namespace {
@@ -47,10 +49,27 @@ PromptReader::PromptReader(const LanguageModel& model, std::int64_t tokens, cons
         Tensor::from(std::vector<std::int64_t>(size, 0), {1, static_cast<std::int64_t>(size)});
 }
 
+void PromptReader::require_adapter(const std::string& adapter) const {
+  const TextAdapters* texts = std::as_const(*state_).adapters();
+  require(texts != nullptr || adapter.empty(), "[generate] adapter \"", json::excerpt(adapter),
+          "\" is asked for of a model without a bank of adapters; call adapters() of the model "
+          "before its generator is made");
+  if (texts != nullptr) texts->require_known(adapter);
+}
+
+void PromptReader::choose(const std::string& adapter) {
+  require_adapter(adapter);
+  TextAdapters* texts = state_->adapters();
+  if (texts == nullptr) return;
+  texts->choose(0, adapter);
+  if (texts->contents(0) != held_contents_) forget();
+}
+
 std::span<const float> PromptReader::run(std::span<const TokenId> ids, std::int64_t position) {
   Tensor& input = ids_.at(ids.size());
   std::ranges::copy(ids, static_cast<std::int64_t*>(input.data()));
   *static_cast<std::int64_t*>(position_.data()) = position;
+  const auto reading = state_->reading_adapters();
   logits_ = step_(input, position_);
   // A model may know more ids than the tokenizer has, for round sizes: those are no tokens.
   return {static_cast<const float*>(logits_.data()), static_cast<std::size_t>(tokens_)};
@@ -63,6 +82,7 @@ std::span<const float> PromptReader::read(std::span<const TokenId> text, bool re
   std::size_t done = may_reuse ? common_rows(held_, text) : 0;
   reused_rows_ = static_cast<std::int64_t>(done);
   held_.clear();
+  const std::uint64_t contents = state_->adapters() ? state_->adapters()->contents(0) : 0;
   state_->expect(std::ssize(text));
   std::span<const float> logits;
   while (done < text.size()) {
@@ -72,6 +92,7 @@ std::span<const float> PromptReader::read(std::span<const TokenId> text, bool re
     done += size;
   }
   held_.assign(text.begin(), text.end());
+  held_contents_ = contents;
   state_->expect(0);  // from here on a row's position says how long the text is
   return logits;
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "graph/compile/compile.h"
@@ -24,6 +25,10 @@ class PromptReader {
 
   DecodingState& state() { return *state_; }  // of one text
   void forget() { held_.clear(); }            // others have written to the state
+  // The text that is read next has this adapter of the model's bank, none by an empty name. Both
+  // raise `Error` for a name that is not there, or where the model had no bank when this was made.
+  void choose(const std::string& adapter);
+  void require_adapter(const std::string& adapter) const;
   const CompiledFunction& compiled() const { return step_; }
 
   // Reads the text from its beginning and returns the logits behind it, which stay until the next
@@ -54,6 +59,7 @@ class PromptReader {
   std::map<std::size_t, bool> is_compiled_;  // by piece size
   Tensor logits_;                            // of the last run
   std::vector<TokenId> held_;                // the text whose pieces the state holds
+  std::uint64_t held_contents_ = 0;          // of the adapter that it was read with
   std::int64_t reused_rows_ = 0;
 };
 

@@ -17,6 +17,8 @@ class TextGenerator::Together {
            const GenerateOptions& options)
       : generator_(generator), reader_(generator.reader_), options_(options) {
     // All are checked before the first is read.
+    reader_.require_adapter(options.adapter);
+    for (const std::string& adapter : options.adapters) reader_.require_adapter(adapter);
     for (const std::string& prompt : prompts)
       for (std::int64_t sample = 0; sample < options.n; ++sample)
         texts_.push_back(generator.text_of(prompt, options, static_cast<std::uint64_t>(sample)));
@@ -58,11 +60,17 @@ class TextGenerator::Together {
     }
   }
 
+  const std::string& adapter_of(std::size_t index) const {
+    const std::size_t prompt = index / static_cast<std::size_t>(options_.n);
+    return options_.adapters.empty() ? options_.adapter : options_.adapters[prompt];
+  }
+
   // Reads a prompt, or takes over what was read for the sample before, and chooses its first token.
   void begin(std::size_t place, std::size_t index) {
     Continuation& text = texts_[index];
     const std::size_t prompt = index / static_cast<std::size_t>(options_.n);
     if (read_prompt_ != prompt) {
+      reader_.choose(adapter_of(index));
       Stopwatch watch;
       const auto logits =
           reader_.read(text.ids(), options_.reuse_prefix || index > 0, options_.cancel);
@@ -89,6 +97,7 @@ class TextGenerator::Together {
     ++text.result.decode_steps;
     std::span<const float> logits = batch_->logits(at, generator_.tokenizer_.size());
     if (rows - 1 == generator_.model_.reread_beyond()) {
+      reader_.choose(adapter_of(index));
       logits = reader_.read(text.ids(), false);
       read_prompt_.reset();
       batch_->put(at, reader_.state(), rows);
@@ -130,11 +139,16 @@ std::vector<Generation> TextGenerator::generate_all(const std::vector<std::strin
   require(!options.on_text,
           "[generate] on_text is given for several texts; on_token tells them "
           "apart");
+  require(options.adapters.empty() || options.adapters.size() == prompts.size(), "[generate] ",
+          options.adapters.size(), " adapters are given for ", prompts.size(),
+          " prompts; as many are needed, empty names for none");
   Turn turn(*this);
   if (options.num_beams == 1) return Together(*this, prompts, options).run();
   std::vector<Generation> results;
-  for (const std::string& prompt : prompts)
-    for (Generation& found : search(prompt, options)) results.push_back(std::move(found));
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    reader_.choose(options.adapters.empty() ? options.adapter : options.adapters[i]);
+    for (Generation& found : search(prompts[i], options)) results.push_back(std::move(found));
+  }
   return results;
 }
 

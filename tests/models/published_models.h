@@ -91,6 +91,7 @@ class GreedyReader {
     ids_ = prompt;
     return run(0);
   }
+  DecodingState& state() { return *state_; }
   std::vector<float> append(std::int64_t id) {
     ids_.push_back(id);
     return run(std::ssize(ids_) - 1);
