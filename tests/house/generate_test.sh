@@ -146,6 +146,8 @@ beams = said("--prompt", "ab", "--beams", "3", "--n", "2", "--max-new-tokens", "
 assert len(beams) == 2 and beams[0]["score"] >= beams[1]["score"]
 PYTHON
 
+expect_refused "[generate] --use is b; there is no --adapter b=FOLDER of that name" --use b
+expect_refused "[generate] --use is given 2 times for 1 prompts" --use none --use none
 expect_refused "[generate] --logit-bias is 3:4; ID=NUMBER is needed, as in 12=-3.5" --logit-bias 3:4
 expect_refused "[generate] a stop string is empty; it must have a character" --stop ""
 expect_refused "[generate] --beams is 2 together with sampling, penalties" --beams 2 --temperature 1

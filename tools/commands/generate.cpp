@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/functions/quantized.h"
+#include "models/adapters/bank/adapter_bank.h"
 #include "models/adapters/lora.h"
 #include "models/decoder/decoder_families.h"
 #include "models/decoder/language_model.h"
@@ -33,7 +34,8 @@ struct GenerateArguments {
   std::vector<std::string> biases;         // ID=NUMBER
   std::int64_t group_size = 0;
   std::string dtype = "f32", weights, activations;
-  std::vector<std::string> adapters;
+  std::vector<std::string> adapters;  // FOLDER or NAME=FOLDER
+  std::vector<std::string> used;      // --use: of each prompt
   bool json = false, follow_links = false, merges_adapters = false;
   RunOptions run;
 };
@@ -129,6 +131,61 @@ std::optional<std::int64_t> positions_of(const GenerateArguments& a) {
   }
 }
 
+struct NamedFolder {
+  std::string name, folder;
+};
+
+// NAME=FOLDER, or a folder, whose last part is the name then.
+NamedFolder adapter_of(const std::string& text) {
+  const std::size_t sign = text.find('=');
+  if (sign != text.npos && sign > 0 && text.find('/') > sign)
+    return {text.substr(0, sign), text.substr(sign + 1)};
+  const auto path = (std::filesystem::path(text) / "").parent_path();
+  return {path.filename().string(), text};
+}
+
+using Parts = std::vector<std::pair<std::string, double>>;
+
+// "french", or "french*0.5+legal": adapters with weights; empty for "none".
+Parts parts_of(const std::string& use, const GenerateArguments& a) {
+  Parts parts;
+  if (use == "none") return parts;
+  for (std::size_t begin = 0; begin <= use.size();) {
+    const std::size_t end = std::min(use.find('+', begin), use.size());
+    std::string name = use.substr(begin, end - begin);
+    double weight = 1;
+    if (const std::size_t sign = name.find('*'); sign != name.npos) {
+      require_use(CLI::detail::lexical_cast(name.substr(sign + 1), weight), "[generate] --use is ",
+                  use, "; NAME*NUMBER is needed, as in french*0.5+legal");
+      name.erase(sign);
+    }
+    const bool is_known = std::ranges::any_of(
+        a.adapters, [&](const std::string& text) { return adapter_of(text).name == name; });
+    require_use(is_known, "[generate] --use is ", use, "; there is no --adapter ", name,
+                "=FOLDER of that name");
+    parts.emplace_back(std::move(name), weight);
+    begin = end + 1;
+  }
+  return parts;
+}
+
+void check_adapters(const GenerateArguments& a) {
+  for (const std::string& adapter : a.adapters)
+    require_file(
+        "generate",
+        (std::filesystem::path(adapter_of(adapter).folder) / "adapter_config.json").string(),
+        "the folder of an adapter");
+  require_use(!a.merges_adapters || !a.adapters.empty(),
+              "[generate] --merge-adapters is given without --adapter FOLDER, which it is about");
+  require_use(a.used.empty() || !a.merges_adapters,
+              "[generate] --merge-adapters is given with --use; adapters that prompts choose are "
+              "not merged");
+  require_use(a.used.size() <= 1 || a.used.size() == a.prompts.size(), "[generate] --use is given ",
+              a.used.size(), " times for ", a.prompts.size(),
+              " prompts; once for all or once for each is needed");
+  for (const std::string& use : a.used) parts_of(use, a);
+}
+
 // All checks that need no weights.
 void check_arguments(const GenerateArguments& a) {
   const GenerateOptions& w = a.wanted;
@@ -152,11 +209,7 @@ void check_arguments(const GenerateArguments& a) {
       require_file("generate", (std::filesystem::path(a.model) / name).string(),
                    "the folder of a Hugging Face model");
   }
-  for (const std::string& adapter : a.adapters)
-    require_file("generate", (std::filesystem::path(adapter) / "adapter_config.json").string(),
-                 "the folder of an adapter");
-  require_use(!a.merges_adapters || !a.adapters.empty(),
-              "[generate] --merge-adapters is given without --adapter FOLDER, which it is about");
+  check_adapters(a);
   auto positions = positions_of(a);
   if (a.max_tokens)
     require_use(!positions || *a.max_tokens <= *positions, "[generate] --max-tokens is ",
@@ -217,6 +270,34 @@ void show_progress(const LoadProgress& progress) {
   std::fflush(stderr);
 }
 
+// Adds adapters to the model itself, or, where prompts choose among them, to a bank; returns the
+// name in it for each prompt.
+std::vector<std::string> load_adapters(LanguageModel& model, const GenerateArguments& a) {
+  std::vector<std::string> names;
+  if (a.used.empty()) {
+    for (const std::string& adapter : a.adapters)
+      load_adapter(model, adapter_of(adapter).folder, {a.merges_adapters, a.follow_links});
+    return names;
+  }
+  std::int64_t ranks = 0;
+  for (const std::string& adapter : a.adapters)
+    ranks += ranks_of_adapter(adapter_of(adapter).folder, a.follow_links);
+  Adapters& bank =
+      model.adapters({.adapters = std::ssize(a.adapters) + std::ssize(a.used), .ranks = ranks});
+  for (const std::string& adapter : a.adapters)
+    bank.add(adapter_of(adapter).name, adapter_of(adapter).folder, a.follow_links);
+  for (const std::string& use : a.used) {
+    const Parts parts = parts_of(use, a);
+    const bool is_plain = parts.size() == 1 && parts[0].second == 1;
+    const auto known = bank.names();
+    if (!parts.empty() && !is_plain && std::ranges::find(known, use) == known.end())
+      bank.stack(use, parts);
+    names.push_back(parts.empty() ? "" : is_plain ? parts[0].first : use);
+  }
+  if (names.size() < a.prompts.size()) names.assign(a.prompts.size(), names.front());
+  return names;
+}
+
 std::vector<Generation> generated(TextGenerator& generator, const GenerateArguments& a,
                                   const GenerateOptions& wanted) {
   if (a.prompts.size() == 1 && wanted.n == 1)
@@ -249,23 +330,24 @@ void generate(const GenerateArguments& a) {
   if (!a.json)
     wanted_model.note = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   auto model = load_model(a.model, wanted_model);
-  for (const std::string& adapter : a.adapters)
-    load_adapter(*model, adapter, {a.merges_adapters, a.follow_links});
+  const std::vector<std::string> names = load_adapters(*model, a);
   quantize(*model, a);
   TextGenerator generator(*model, std::move(tokenizer), options);
   GenerateOptions wanted = a.wanted;
   wanted.max_new_tokens = most_tokens(a);
+  const bool is_single = a.prompts.size() == 1 && wanted.n == 1;
+  if (!names.empty() && is_single) wanted.adapter = names.front();
+  if (!is_single) wanted.adapters = names;
   wanted.min_new_tokens = std::min(wanted.min_new_tokens, wanted.max_new_tokens);
-  const bool is_one = a.prompts.size() == 1 && wanted.n == 1;
   if (!a.json) {
     fmt::print(stderr, "compiling ({}, {})\n", a.run.backend, a.run.mode);
-    if (is_one) print_text(a.prompts.front());
-    if (is_one) wanted.on_text = print_text;
+    if (is_single) print_text(a.prompts.front());
+    if (is_single) wanted.on_text = print_text;
   }
   const std::vector<Generation> texts = generated(generator, a, wanted);
   if (a.json) return print_json(texts, wanted);
   for (const Generation& g : texts) {
-    if (!is_one) print_text(g.text);
+    if (!is_single) print_text(g.text);
     fmt::print("\n");
     fmt::print(stderr, "{} tokens; compiled in {:.2f} s, prompt {:.1f} ms, {:.0f} tokens/s\n",
                g.ids.size(), g.compile_s, g.prefill_s * 1e3, g.decode_tokens_per_s());
@@ -312,6 +394,21 @@ void add_choices(CLI::App& command, GenerateArguments& a) {
                    "with --json: the logits behind the prompt");
 }
 
+void add_adapters(CLI::App& command, GenerateArguments& a) {
+  command
+      .add_option("--adapter", a.adapters,
+                  "folder with adapter_config.json and adapter_model.safetensors of PEFT (LoRA, "
+                  "DoRA), or NAME=FOLDER; several are added up, unless --use chooses")
+      ->allow_extra_args(false);
+  command
+      .add_option("--use", a.used,
+                  "the adapter of a prompt by its NAME (or the folder's), a sum as in "
+                  "french*0.5+legal, or none; once for all prompts, or once for each in order")
+      ->allow_extra_args(false);
+  command.add_flag("--merge-adapters", a.merges_adapters,
+                   "add adapters to the weights, instead of keeping them beside these");
+}
+
 }  // namespace
 
 void add_generate(CLI::App& command) {
@@ -355,13 +452,7 @@ void add_generate(CLI::App& command) {
   command.add_option("--activations", a->activations,
                      "int8: what prompts of more than four tokens multiply such weights by is "
                      "rounded to 8 bits, for twice the speed");
-  command
-      .add_option("--adapter", a->adapters,
-                  "folder with adapter_config.json and adapter_model.safetensors of PEFT (LoRA, "
-                  "DoRA); several are added up")
-      ->allow_extra_args(false);
-  command.add_flag("--merge-adapters", a->merges_adapters,
-                   "add adapters to the weights, instead of keeping them beside these");
+  add_adapters(command, *a);
   command.add_flag("--json", a->json, "print ids, text and timings as JSON, nothing else");
   a->run.add_to(command);
   command.callback([a] {
