@@ -17,10 +17,13 @@
 #include <numeric>
 
 #include "graph/functions/quantized.h"
+#include "models/adapters/bank/adapter_bank.h"
 #include "models/decoder/load_model.h"
 #include "models/generate/decoding_batch.h"
 #include "models/generate/prompt_reader.h"
 #include "models/generate/stopwatch.h"
+#include "models/layers/random.h"
+#include "models/weights/safetensors.h"
 #include "runtime/buffer.h"
 #include "runtime/cpu/parallel.h"
 #include "runtime/cpu/system_memory.h"
@@ -34,7 +37,7 @@ namespace {
 struct BenchLlmArguments {
   std::string model, dtype = "bf16", weights;
   std::vector<std::int64_t> prompts = {512}, batches = {1, 8};
-  std::int64_t new_tokens = 32;
+  std::int64_t new_tokens = 32, adapter_rank = 0;
   int rounds = 3;
   bool json = false;
   RunOptions run;
@@ -89,6 +92,110 @@ std::unique_ptr<LanguageModel> loaded(const BenchLlmArguments& a, const Options&
   return model;
 }
 
+std::vector<TokenId> ids_of(std::int64_t count, const LanguageModel& model) {
+  std::vector<TokenId> ids;
+  for (std::int64_t i = 0; i < count; ++i)
+    ids.push_back(static_cast<TokenId>(i * 7919 % model.vocabulary()));
+  return ids;
+}
+
+void add_updates(const Module& module, std::int64_t rank, std::map<std::string, Tensor>& tensors) {
+  auto drawn = [&](const Shape& shape) {
+    Tensor tensor = Tensor::empty(shape, f32);
+    fill_normal(tensor, 0, 0.02, RandomStream(1, tensors.size()));
+    return tensor;
+  };
+  if (const auto* layer = dynamic_cast<const Linear*>(&module)) {
+    const std::string stem = "base_model.model." + module.path();
+    tensors[stem + ".lora_A.weight"] = drawn({rank, layer->in()});
+    tensors[stem + ".lora_B.weight"] = drawn({layer->out(), rank});
+  }
+  for (const Module* part : module.parts()) add_updates(*part, rank, tensors);
+}
+
+// The cost of adapters: prompts and steps of a model whose texts have one each of a bank, in turns
+// with the same model without.
+class AdapterCost {
+ public:
+  AdapterCost(const BenchLlmArguments& a, const Options& options) : a_(a), options_(options) {}
+
+  nlohmann::json run() {
+    model_ = loaded(a_, options_);
+    Side plain = side();
+    Adapters& bank = model_->adapters({.adapters = 1, .ranks = a_.adapter_rank});
+    add_random(bank);
+    Side adapted = side();
+    nlohmann::json rows = nlohmann::json::array();
+    for (const std::int64_t prompt : a_.prompts) {
+      const auto ids = ids_of(prompt, *model_);
+      std::vector<double> ratios;
+      for (int round = -1; round < a_.rounds; ++round) {
+        const double with = read(adapted, ids), without = read(plain, ids);
+        if (round >= 0) ratios.push_back(with / without);
+      }
+      rows.push_back({{"prompt_tokens", prompt}, {"prefill_ratio", middle_of(ratios)}});
+      for (std::size_t i = 0; i < a_.batches.size(); ++i) {
+        std::vector<double> of_steps;
+        for (std::int64_t at = 0; at < a_.new_tokens; ++at) {
+          const double with = step(*adapted.batches[i], prompt + at);
+          of_steps.push_back(with / step(*plain.batches[i], prompt + at));
+        }
+        rows.push_back(
+            {{"batch", a_.batches[i]}, {"position", prompt}, {"step_ratio", middle_of(of_steps)}});
+      }
+    }
+    return {{"adapter_rank", a_.adapter_rank}, {"rows", rows}};
+  }
+
+ private:
+  struct Side {
+    std::unique_ptr<PromptReader> reader;
+    std::vector<std::unique_ptr<DecodingBatch>> batches;
+  };
+
+  Side side() const {
+    Side made{std::make_unique<PromptReader>(*model_, model_->vocabulary(), options_), {}};
+    if (model_->has_adapters()) made.reader->choose("random");
+    for (const std::int64_t prompt : a_.prompts) made.reader->compile_for(prompt);
+    made.reader->read(ids_of(1, *model_), false);
+    for (const std::int64_t size : a_.batches) {
+      made.batches.push_back(std::make_unique<DecodingBatch>(*model_, size, options_));
+      made.batches.back()->warm_up();
+      for (std::int64_t place = 0; place < size; ++place)
+        made.batches.back()->put(place, made.reader->state(), 1);
+    }
+    return made;
+  }
+  void add_random(Adapters& bank) const {
+    const std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / concat("tilewright-adapter-", ::getpid());
+    std::filesystem::create_directories(folder);
+    std::map<std::string, Tensor> tensors;
+    add_updates(*model_, a_.adapter_rank, tensors);
+    save_safetensors(folder / "adapter_model.safetensors", tensors);
+    std::ofstream(folder / "adapter_config.json")
+        << R"({"peft_type": "LORA", "r": )" << a_.adapter_rank << R"(, "lora_alpha": 16})";
+    bank.add("random", folder);
+    std::filesystem::remove_all(folder);
+  }
+  static double read(Side& side, const std::vector<TokenId>& ids) {
+    Stopwatch watch;
+    side.reader->read(ids, false);
+    return watch.seconds();
+  }
+  double step(DecodingBatch& batch, std::int64_t position) const {
+    for (std::int64_t place = 0; place < batch.size(); ++place)
+      batch.set(place, static_cast<TokenId>((place + position) % model_->vocabulary()), position);
+    Stopwatch watch;
+    batch.run();
+    batch.logits(0, 1);
+    return watch.seconds();
+  }
+  const BenchLlmArguments& a_;
+  const Options& options_;
+  std::unique_ptr<LanguageModel> model_;
+};
+
 class LlmBench {
  public:
   LlmBench(const BenchLlmArguments& a, const Options& options)
@@ -130,14 +237,8 @@ class LlmBench {
   }
 
  private:
-  std::vector<TokenId> ids_of(std::int64_t count) const {
-    std::vector<TokenId> ids;
-    for (std::int64_t i = 0; i < count; ++i)
-      ids.push_back(static_cast<TokenId>(i * 7919 % model_->vocabulary()));
-    return ids;
-  }
   double read(PromptReader& reader, std::int64_t prompt) const {
-    const std::vector<TokenId> ids = ids_of(prompt);
+    const std::vector<TokenId> ids = ids_of(prompt, *model_);
     Stopwatch watch;
     reader.read(ids, false);
     return watch.seconds();
@@ -222,6 +323,10 @@ void print_table(const nlohmann::json& report) {
 
 void bench_llm(const BenchLlmArguments& a) {
   Options options = a.run.compile_options();
+  if (a.adapter_rank > 0) {
+    fmt::print("{}\n", AdapterCost(a, options).run().dump(2));
+    return;
+  }
   const nlohmann::json report = LlmBench(a, options).run();
   if (a.json)
     fmt::print("{}\n", report.dump(2));
@@ -252,6 +357,10 @@ void add_bench_llm(CLI::App& command) {
   command.add_option("--rounds", a->rounds, "medians are shown")
       ->check(above_zero())
       ->capture_default_str();
+  command
+      .add_option("--adapter-rank", a->adapter_rank,
+                  "instead: what an adapter of this rank of a bank costs each text, as JSON")
+      ->check(above_zero());
   command.add_flag("--json", a->json, "print JSON");
   a->run.add_to(command);
   command.callback([a] { bench_llm(*a); });
