@@ -14,7 +14,9 @@ A gradient agrees if its distance from the one in float64 (PyTorch's own, where 
 largest of three bounds: 4 times the distance of PyTorch's; a share of its norm, which is 1e-5 for float32, 2^-7 for
 bfloat16, 1e-3 for float16 and 1e-9 for float64; and for programs with parameters, some of whose gradients are 0 but for
 roundings, a hundredth of that share of the largest norm among the case's gradients. Elements that are not finite must
-be the same. docs/unsupported_gradients.txt lists the exceptions; a case that is
+be the same. With direction.in.K, second.in.K has the gradients of the sum of all gradients times the directions, which
+agree to the same share of the largest norm among the case's gradients, and `second_zero` lists those that are 0.
+docs/unsupported_gradients.txt lists the exceptions; a case that is
 neither right nor listed fails, and so does one that is listed and right. Needs Python alone.
 """
 import argparse
@@ -104,6 +106,12 @@ class Case:
     def runs(self):
         return sorted({name.split("in.")[0] for name in self.inputs.entries if "out." not in name})
 
+    def second(self):
+        """As `wanted`, of the second gradients."""
+        names = self.about.get("second_zero", [])
+        return {name: name for name in self.gradients.entries if name.startswith("second.")} | {
+            f"second.{name}": None for name in names}
+
     def wanted(self, run):
         """The gradients to compare: {"in.0": key in the file, or None where it is 0}."""
         refused = self.about.get("refused", {})
@@ -131,22 +139,23 @@ def reference(case, run, key):
     return values, None, far, size if size is not None else norm(values)
 
 
-def compare(case, run, results, wanted):
-    """The first reason why a gradient is wrong, or None; and the largest distance by its bound."""
+def compare(case, run, results, wanted, least=0.0):
+    """The first reason why a gradient is wrong, or None; and the largest distance by its bound. `wanted`: {its name
+    among the results: key in the file, or None where it is 0}; `least`: a distance that is always allowed."""
     worst, largest = 0.0, 0.0
-    if any(key.startswith("param.") for key in wanted):
-        largest = max((reference(case, run, key)[3] for key in wanted.values() if key), default=0.0)
-    for key, stored in wanted.items():
-        name = f"grad.{key}"
+    if any(name.startswith(("grad.param.", "second.")) for name in wanted):
+        keys = [key for key in [*wanted.values(), *case.wanted(run).values()] if key]
+        largest = max((reference(case, run, key)[3] for key in keys), default=0.0)
+    for name, stored in wanted.items():
         if name not in results:
             return f"{name} is missing", worst
         got, share = results.values(name), SHARE[results.dtype(name)]
         if stored is None:
-            if any(v != 0 for v in got) and not norm(got) <= share / 100 * largest:
+            if any(v != 0 for v in got) and not norm(got) <= max(share / 100 * largest, least):
                 return f"{name} is not 0: {norm(got):.3g}", worst
             continue
         values, positions, far, size = reference(case, run, stored)
-        allowed = max(TIMES_PYTORCHS * far, share * size, share / 100 * largest)
+        allowed = max(TIMES_PYTORCHS * far, share * size, share / 100 * largest, least)
         shape = case.about["sampled"][stored]["shape"] if positions else case.gradients.shape(stored)
         if list(results.shape(name)) != list(shape):
             return f"{name} is {results.shape(name)}, PyTorch's {list(shape)}", worst
@@ -163,45 +172,55 @@ def compare(case, run, results, wanted):
     return None, worst
 
 
+def run_program(case, run, wanted, arguments, folder, *options):
+    """(results, None), or (None, the reason why there are none)."""
+    tensors = {}
+    for file, kind in ((case.inputs, "in."), (case.gradients, "cotangent."), (case.gradients, "direction.")):
+        for name in file.entries:
+            if name.startswith(run + kind) and (kind != "direction." or options):
+                tensors[name.removeprefix(run)] = (file.dtype(name), file.shape(name), file.bytes_of(name))
+    # Outputs to which no gradient flowed in PyTorch have zeros.
+    for name in case.inputs.entries:
+        key = name.removeprefix(run).replace("out.", "cotangent.")
+        if name.startswith(run + "out.") and case.inputs.dtype(name) in SHARE and key not in tensors:
+            tensors[key] = (case.inputs.dtype(name), case.inputs.shape(name), bytes(len(case.inputs.bytes_of(name))))
+    given, results = os.path.join(folder, "given.safetensors"), os.path.join(folder, "results.safetensors")
+    save(given, tensors)
+    if os.path.exists(results):
+        os.remove(results)
+    command = [arguments.command, "run", case.program, "--inputs", given, "--outputs", results,
+               "--gradients=" + ",".join(wanted), *options, *arguments.options.split()]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=arguments.timeout)
+    except subprocess.TimeoutExpired:
+        return None, f"{run}longer than {arguments.timeout} s"
+    if done.returncode < 0:
+        return None, f"{run}signal {-done.returncode}: {done.stderr.strip()}"
+    if done.returncode != 0:
+        return None, f"{run}{done.stderr.strip() or done.returncode}"
+    return Safetensors(results), None
+
+
 def run_case(case, arguments, folder):
     worst = 0.0
     for run in case.runs():
         wanted = case.wanted(run)
         if not wanted:
             continue
-        tensors = {}
-        for file, kind in ((case.inputs, "in."), (case.gradients, "cotangent.")):
-            for name in file.entries:
-                if name.startswith(run + kind):
-                    tensors[name.removeprefix(run)] = (file.dtype(name), file.shape(name), file.bytes_of(name))
-        # Outputs to which no gradient flowed in PyTorch have zeros.
-        for name in case.inputs.entries:
-            key = name.removeprefix(run).replace("out.", "cotangent.")
-            if name.startswith(run + "out.") and case.inputs.dtype(name) in SHARE and key not in tensors:
-                tensors[key] = (case.inputs.dtype(name), case.inputs.shape(name), bytes(len(case.inputs.bytes_of(name))))
-        given, results = os.path.join(folder, "given.safetensors"), os.path.join(folder, "results.safetensors")
-        save(given, tensors)
-        if os.path.exists(results):
-            os.remove(results)
-        command = [arguments.command, "run", case.program, "--inputs", given, "--outputs", results,
-                   "--gradients=" + ",".join(wanted), *arguments.options.split()]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=arguments.timeout)
-        except subprocess.TimeoutExpired:
-            return f"{run}longer than {arguments.timeout} s", worst
-        if done.returncode != 0:
-            return f"{run}{done.stderr.strip() or done.returncode}", worst
-        reason, far = compare(case, run, Safetensors(results), wanted)
+        results, reason = run_program(case, run, wanted, arguments, folder)
+        if reason:
+            return reason, worst
+        reason, far = compare(case, run, results, {f"grad.{name}": key for name, key in wanted.items()})
         worst = max(worst, far)
         if reason:
             return run + reason, worst
     return None, worst
 
 
-def known():
-    """{case or folder: reason} of docs/unsupported_gradients.txt."""
+def known(kind="case "):
+    """{case or folder: reason} of the lines of docs/unsupported_gradients.txt that begin so."""
     lines = (ROOT / "docs/unsupported_gradients.txt").read_text().splitlines()
-    return dict(line.split(" ", 2)[1:] for line in lines if line.startswith("case "))
+    return dict(line.split(" ", 2)[1:] for line in lines if line.startswith(kind))
 
 
 def main():
