@@ -1,170 +1,168 @@
 #!/usr/bin/env python3
 """Compares gradients of PyTorch's own samples of its operators (OpInfo) with PyTorch's, in float64.
 
-    tools/opinfo_gradients.py FOLDER [--samples N] [--name PREFIX ...] [--draw-only] [--json FILE]
+    tools/opinfo_gradients.py FOLDER [--samples N] [--name PREFIX ...] [--jobs N] [--json FILE] [--again FILE]
 
-Draws up to N samples of every operator of torch.testing._internal.common_methods_invocations.op_db that has a
-derivative, exports each as a program (torch.export) and writes it with its inputs, cotangents and gradients to
-FOLDER/OPERATOR/NUMBER, as tools/program_gradients.py reads them, which then runs and compares them. Programs that are in
-the folder are not drawn again. Failures are counted by kind:
+Draws what FOLDER lacks by tools/opinfo_samples.py, and runs and compares every program that it has as
+tools/program_gradients.py does. First and second gradients of a sample are cases of their own, NAME/NUMBER and
+NAME/NUMBER.second. Cases are counted by kind:
 
-    not exported     PyTorch itself does not export or differentiate the sample
+    agree
     not run          the program has an operator, or arguments of one, that the importer refuses
     without rule     the program runs, and some operation has no derivative
-    differs          a gradient is another one than PyTorch's: a fault, unless docs/unsupported_gradients.txt has it
+    crash            the process ended by a signal, or by an error that the library calls its own
     too long         of more than --timeout seconds
+    differs          a gradient is another one than PyTorch's: a fault, unless docs/unsupported_gradients.txt has it
 
-Operators of which less than 99 % of the samples agree are listed with the first reason. Needs PyTorch 2.9 or later,
-expecttest and safetensors.
+A case that does not agree must be listed in docs/unsupported_gradients.txt, by its name, that of its operator, or
+OPERATOR.second. Fails for others, where less than 99 % of all cases agree, and for operators without a case that are
+not listed as `uncompared NAME reason`. --json writes names, counts and the reason of each case; --again compares only
+the cases that did not agree in such a file, and keeps the others. --draw-only and --compare-only do one of both parts,
+of which only the first needs PyTorch.
 """
 import argparse
 import collections
-import itertools
+import concurrent.futures
 import json
 import pathlib
 import sys
 import tempfile
-import warnings
 
+import opinfo_samples
 import program_gradients
 
 
-def drawn(op, index, sample):
-    """(program, inputs, cotangents, gradients) of a sample."""
-    import torch
-    from torch.utils import _pytree as pytree
-
-    leaves, tree = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
-    places = [i for i, x in enumerate(leaves) if isinstance(x, torch.Tensor)]
-
-    def floating(value):
-        outputs = pytree.tree_leaves(sample.output_process_fn_grad(value))
-        return [y for y in outputs if isinstance(y, torch.Tensor)]
-
-    class Program(torch.nn.Module):
-        def forward(self, *tensors):
-            all_leaves = list(leaves)
-            for place, tensor in zip(places, tensors):
-                all_leaves[place] = tensor
-            first, args, kwargs = pytree.tree_unflatten(all_leaves, tree)
-            return tuple(floating(op(first, *args, **kwargs)))
-
-    tensors = [leaves[i].detach().clone() for i in places]
-    wanted = [k for k, i in enumerate(places) if leaves[i].requires_grad]
-    if not wanted:
-        return None
-    given = [x.clone().requires_grad_() if k in wanted else x for k, x in enumerate(tensors)]
-    outputs = Program()(*given)
-    live = [k for k, y in enumerate(outputs) if y.requires_grad and y.dtype == torch.float64]
-    if not live or any(y.is_complex() and y.requires_grad for y in outputs):
-        return None
-    generator = torch.Generator().manual_seed(index)
-    cotangents = {k: torch.randn(outputs[k].shape, generator=generator, dtype=torch.float64) for k in live}
-    found = torch.autograd.grad([outputs[k] for k in live], [given[k] for k in wanted],
-                                [cotangents[k] for k in live], allow_unused=True)
-    program = torch.export.export(Program(), tuple(tensors)).run_decompositions()
-    return program, tensors, outputs, cotangents, dict(zip(wanted, found))
+# The share of the norm of the cotangents, or of the directions, below which gradients may be nothing but roundings.
+LEAST = 1e-11
 
 
-def write(base, made):
-    import torch
-    from safetensors.torch import save_file
+def compared(case, arguments):
+    """{name: reason or None} of the first and of the second gradients of a sample."""
+    first, second = case.wanted(""), case.second()
+    firsts = {f"grad.{name}": key for name, key in first.items()}
 
-    program, tensors, outputs, cotangents, gradients = made
-    base.parent.mkdir(parents=True, exist_ok=True)
-    torch.export.save(program, f"{base}.pt2")
-    save_file({f"in.{k}": x.contiguous() for k, x in enumerate(tensors)} |
-              {f"out.{k}": y.detach().contiguous().clone() for k, y in enumerate(outputs)}, f"{base}.safetensors")
-    about = {"undifferentiated": [f"in.{k}" for k, g in gradients.items() if g is None]}
-    save_file({f"cotangent.{k}": c.contiguous() for k, c in cotangents.items()} |
-              {f"grad.in.{k}": g.detach().contiguous().clone() for k, g in gradients.items() if g is not None},
-              f"{base}.grad.safetensors", {key: json.dumps(value) for key, value in about.items()})
+    def compare(results, wanted, given):
+        least = LEAST * max((program_gradients.norm(case.gradients.values(key))
+                             for key in case.gradients.entries if key.startswith(given)), default=0.0)
+        return program_gradients.compare(case, "", results, wanted, least)[0]
 
-
-def draw(folder, names, most):
-    """Writes what is missing. {case: reason} of samples that PyTorch does not export."""
-    import torch
-    from torch.testing._internal.common_methods_invocations import op_db
-
-    failed = {}
-    for op in op_db:
-        name = op.formatted_name.replace(".", "_")
-        if names and not name.startswith(tuple(names)):
-            continue
-        if not op.supports_autograd or torch.float64 not in op.dtypes or (folder / name / "drawn").exists():
-            continue
-        try:
-            torch.manual_seed(1)
-            samples = itertools.islice(op.sample_inputs("cpu", torch.float64, requires_grad=True), most)
-            for index, sample in enumerate(samples):
-                try:
-                    made = drawn(op, index, sample)
-                    if made:
-                        write(folder / name / str(index), made)
-                except Exception as error:  # whatever PyTorch raises, this sample has no program
-                    failed[f"{name}/{index}"] = f"{type(error).__name__}: {str(error).strip()[:200]}"
-        except Exception as error:
-            failed[name] = f"{type(error).__name__}: {str(error).strip()[:200]}"
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        (folder / name / "drawn").write_text(json.dumps({k: v for k, v in failed.items() if k.startswith(name + "/")}))
-    return failed
+    with tempfile.TemporaryDirectory() as folder:
+        if second:
+            results, reason = program_gradients.run_program(case, "", first, arguments, folder, "--second")
+            if not reason:
+                return {case.name: compare(results, firsts, "cotangent."),
+                        case.name + ".second": compare(results, second, "direction.")}
+            second = {case.name + ".second": reason}
+        results, reason = program_gradients.run_program(case, "", first, arguments, folder)
+    if not reason:
+        reason = compare(results, firsts, "cotangent.")
+    return {case.name: reason, **second}
 
 
 def kind_of(reason):
+    if reason is None:
+        return "agree"
     if "longer than" in reason:
         return "too long"
+    if reason.startswith("signal ") or "internal error" in reason:
+        return "crash"
     if "[derivative]" in reason:
         return "without rule"
-    if "distance" in reason or "norm" in reason or "is not 0" in reason or "finite" in reason:
+    if reason.startswith(("grad.", "second.")):
         return "differs"
     return "not run"
+
+
+def excuse_of(case, excused):
+    operator = case.split("/")[0]
+    names = [case, operator] + [operator + ".second"] * case.endswith(".second")
+    return next((excused[name] for name in names if name in excused), None)
+
+
+def compare_all(folder, names, arguments):
+    """{case: reason or None} of all programs of these operators."""
+    paths = [path for name in names for path in sorted((folder / name).glob("*.grad.safetensors"))]
+    cases = [program_gradients.Case(folder, path) for path in paths]
+    reasons = {}
+    if arguments.again:
+        reasons = json.loads(arguments.again.read_text())["reasons"]
+        agreed = {case for case, reason in reasons.items() if not reason}
+        cases = [case for case in cases
+                 if case.name not in agreed or case.second() and case.name + ".second" not in agreed]
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for found in pool.map(lambda case: compared(case, arguments), cases):
+            reasons |= found
+            for name, reason in found.items():
+                if reason:
+                    print(f"{name}: {kind_of(reason)}: {reason[:300]}", flush=True)
+    return reasons
+
+
+def summary_of(folder, names, reasons):
+    """What --json writes."""
+    operators, missing = {}, collections.Counter()
+    for name in names:
+        drawn = opinfo_samples.Record(folder / name).reasons
+        own = {case: reason for case, reason in reasons.items() if case.split("/")[0] == name}
+        kinds = collections.Counter(kind_of(reason) for reason in own.values())
+        operators[name] = {"cases": len(own)} | dict(kinds)
+        undrawn = [reason for reason in drawn.values() if reason]
+        missing.update(reason.split(":")[0] for reason in undrawn)
+        if not own:
+            operators[name]["without"] = undrawn[0] if undrawn else "PyTorch has no sample"
+    kinds = {order: collections.Counter(kind_of(reason) for case, reason in reasons.items()
+                                        if case.endswith(".second") == (order == "second"))
+             for order in ("first", "second")}
+    return {"operators": operators, "kinds": kinds, "samples without a program": missing, "reasons": reasons}
+
+
+def report(summary):
+    """Prints the counts. True if each case is right or listed, each operator has one, and 99 % are right."""
+    excused, uncompared = program_gradients.known(), program_gradients.known("uncompared ")
+    reasons, operators = summary["reasons"], summary["operators"]
+    without = {name: about["without"] for name, about in operators.items() if "without" in about}
+    right = sum(about["cases"] == about.get("agree", 0) > 0 for about in operators.values())
+    print(f"{len(operators)} operators, {len(operators) - len(without)} with cases, {right} agree in all of them")
+    for kinds in [*summary["kinds"].items(), ("no program", summary["samples without a program"])]:
+        print(f"  {kinds[0]}: " + ", ".join(f"{kind} {count}" for kind, count in sorted(kinds[1].items())))
+    listed = collections.defaultdict(list)
+    for case, reason in reasons.items():
+        if reason:
+            listed[excuse_of(case, excused) or "not listed: " + reason[:200]].append(case)
+    for name, reason in without.items():
+        listed[uncompared.get(name) or "not listed, has no case: " + reason[:200]].append(name)
+    for excuse, cases in sorted(listed.items()):
+        print(f"  {len(cases)}, as {cases[0]}: {excuse}")
+    agree = sum(not reason for reason in reasons.values())
+    print(f"{agree} of {len(reasons)} cases agree, {100 * agree / max(1, len(reasons)):.2f} %")
+    return agree >= 0.99 * len(reasons) and not any(excuse.startswith("not listed") for excuse in listed)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--samples", type=int, default=400, help="of an operator at most")
+    parser.add_argument("--samples", type=int, default=opinfo_samples.MOST_SAMPLES, help="of an operator at most")
     parser.add_argument("--name", action="append", help="only operators whose names begin so")
+    parser.add_argument("--jobs", type=int, default=1, choices=(1, 2))
     parser.add_argument("--draw-only", action="store_true")
+    parser.add_argument("--compare-only", action="store_true")
     parser.add_argument("--command", default=str(program_gradients.ROOT / "build/release/tilewright"))
     parser.add_argument("--options", default="", help="more options of `tilewright run`")
-    parser.add_argument("--timeout", type=float, default=60)
-    parser.add_argument("--json", type=pathlib.Path, help="also write {case: reason or null}")
+    parser.add_argument("--timeout", type=float, default=60, help="seconds of a case")
+    parser.add_argument("--json", type=pathlib.Path, help="write names, counts and reasons")
+    parser.add_argument("--again", type=pathlib.Path, help="an earlier file of --json")
     arguments = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    draw(arguments.folder, arguments.name, arguments.samples)
+    if arguments.compare_only:
+        names = sorted(path.parent.name for path in arguments.folder.glob("*/drawn.json"))
+        names = [name for name in names if not arguments.name or name.startswith(tuple(arguments.name))]
+    else:
+        names = opinfo_samples.draw_all(arguments.folder, arguments.name, arguments.samples, arguments.jobs)
     if arguments.draw_only:
         return 0
-
-    reasons, excused = {}, program_gradients.known()
-    for path in sorted(arguments.folder.rglob("drawn")):
-        reasons |= {name: "not exported: " + reason for name, reason in json.loads(path.read_text()).items()}
-    for path in sorted(arguments.folder.rglob("*.grad.safetensors")):
-        case = program_gradients.Case(arguments.folder, path)
-        if arguments.name and not case.name.startswith(tuple(arguments.name)):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            reason, _ = program_gradients.run_case(case, arguments, folder)
-        reasons[case.name] = reason and f"{kind_of(reason)}: {reason}"
-        if reason:
-            print(f"{case.name}: {reasons[case.name][:300]}", flush=True)
+    summary = summary_of(arguments.folder, names, compare_all(arguments.folder, names, arguments))
     if arguments.json:
-        arguments.json.write_text(json.dumps(reasons, indent=1))
-
-    kinds = collections.Counter(reason.split(":")[0] if reason else "agree" for reason in reasons.values())
-    print(", ".join(f"{kind} {count}" for kind, count in kinds.most_common()))
-    by_name = collections.defaultdict(list)
-    for case, reason in reasons.items():
-        if not (reason or "").startswith("not exported"):
-            by_name[case.split("/")[0]].append(reason)
-    short = {n: next(filter(None, all_of)) for n, all_of in by_name.items()
-             if sum(not r for r in all_of) < 0.99 * len(all_of)}
-    print(f"{len(by_name) - len(short)} of {len(by_name)} operators agree in 99 % of their samples")
-    for name, reason in sorted(short.items()):
-        print(f"  {name}: {reason[:200]}")
-    wrong = [case for case, reason in reasons.items()
-             if reason and reason.startswith("differs") and case not in excused and case.split("/")[0] not in excused]
-    return 1 if wrong else 0
+        arguments.json.write_text(json.dumps(summary, indent=1))
+    return 0 if report(summary) else 1
 
 
 if __name__ == "__main__":
