@@ -44,9 +44,9 @@ Attributes at(const Attributes& attributes, const NamedSizes& sizes) {
 }
 
 bool can_count(const Shape& shape) {
-  std::int64_t count = 1;
+  std::int64_t bytes = 8;
   for (std::int64_t size : shape)
-    if (__builtin_mul_overflow(count, size, &count)) return false;
+    if (__builtin_mul_overflow(bytes, size, &bytes)) return false;
   return true;
 }
 

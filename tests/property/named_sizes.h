@@ -26,7 +26,7 @@ inline bool has_name(std::int64_t size) { return size > size_n / 2; }
 std::int64_t at(std::int64_t size, const NamedSizes& sizes);
 Shape at(const Shape& shape, const NamedSizes& sizes);
 Attributes at(const Attributes& attributes, const NamedSizes& sizes);
-// True if `at` can read the number of elements.
+// True if `at` can read the number of elements, and 8 bytes of each fit 63 bits.
 bool can_count(const Shape& shape);
 
 }  // namespace tilewright::graph

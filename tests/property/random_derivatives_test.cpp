@@ -10,7 +10,6 @@
 #include <array>
 #include <cmath>
 #include <random>
-#include <set>
 
 #include "dsl/language/tile.h"
 #include "graph/custom/definition.h"
@@ -101,12 +100,10 @@ class Function {
   }
 
   const Graph& graph() const { return graph_; }
-  // Loops of unknown length have no gradient, and rounded activations no slope. A graph that lists
-  // an input twice has no meaning.
+  // Loops of unknown length have no gradient, and rounded activations no slope.
   bool is_differentiable() const {
-    const std::set<NodeId> inputs(graph_.inputs.begin(), graph_.inputs.end());
-    return inputs.size() == graph_.inputs.size() && !request_.inputs.empty() &&
-           !request_.outputs.empty() && std::ranges::none_of(graph_.nodes, [](const Node& node) {
+    return !request_.inputs.empty() && !request_.outputs.empty() &&
+           std::ranges::none_of(graph_.nodes, [](const Node& node) {
              return node.op == Op::while_loop || node.attributes.int8_activations;
            });
   }
