@@ -10,6 +10,7 @@
 #include "graph/functions/indexing/searching.h"
 #include "graph/functions/pooling/adaptive_pooling.h"
 #include "graph/functions/pooling/pooling.h"
+#include "graph/functions/reducing/class_losses.h"
 #include "graph/functions/reducing/cumulative.h"
 #include "graph/functions/resampling/grid_sample.h"
 #include "graph/functions/resampling/interpolate.h"
@@ -29,6 +30,51 @@ void expect_same(const Tensor& got, const Tensor& wanted) {
   EXPECT_EQ(got.dtype(), wanted.dtype());
   EXPECT_EQ(got.shape(), wanted.shape());
   EXPECT_EQ(got.to(f64).to_vector<double>(), wanted.to(f64).to_vector<double>());
+}
+
+// The gradients that PyTorch would keep are not there for others to read.
+TEST(ExportedLayers, EntropyOfALinearLayerInPieces) {
+  const Tensor x = ramp({3, 2}), weight = ramp({4, 2}), bias = ramp({4}),
+               targets = Tensor::from(std::vector<std::int64_t>{1, 3, 0}, {3});
+  auto call = [&](const char* target) {
+    OneCall one(target);
+    one.with("input", x).with("linear_weight", weight).with("target", targets);
+    one.with("linear_bias", bias).with("ignore_index", std::int64_t{3});
+    one.with("batch_chunk_size", std::int64_t{2}).with("acc_policy", std::string("auto"));
+    return one;
+  };
+  auto wanted = [&](LossReduction reduction, double smoothing) {
+    CrossEntropyOptions options;
+    options.ignore_index = 3;
+    options.label_smoothing = smoothing;
+    options.reduction = reduction;
+    return cross_entropy(linear(x, weight, bias), targets, Tensor(), options);
+  };
+  const char* pieces = "torch_nn._linear_cross_entropy_batch_chunked.default";
+  const OneCall total = call(pieces)
+                            .with("reduction", std::string("sum"))
+                            .with("label_smoothing", 0.25)
+                            .with("compute_input_grad", true);
+  expect_same(std::get<Tensor>(total.results(1)[0]), wanted(LossReduction::sum, 0.25));
+  EXPECT_THAT(error_of([&] { total.results(2); }), HasSubstr("\"compute_input_grad\" is true"));
+  EXPECT_THAT(error_of([&] { call(pieces).with("reduction", std::string("none")).results(1); }),
+              HasSubstr("\"reduction\" must be \"mean\" or \"sum\""));
+  expect_same(call("torch_nn._linear_cross_entropy_batch_chunked_no_reduction.default").one(),
+              wanted(LossReduction::none, 0));
+}
+
+// Statistics that nothing was learned of are empty, in the dtype that they would have.
+TEST(ExportedLayers, StatisticsOfDoublesAreDoubles) {
+  const Tensor two = ones({2}, f64);
+  const exported::Results all = OneCall("aten._native_batch_norm_legit.default")
+                                    .with("input", ones({1, 2}, f64))
+                                    .with("running_mean", two)
+                                    .with("running_var", two)
+                                    .with("training", false)
+                                    .with("momentum", 0.1)
+                                    .with("eps", 0.0)
+                                    .results(3);
+  for (std::size_t result : {1, 2}) expect_same(std::get<Tensor>(all[result]), zeros({0}, f64));
 }
 
 struct Upsampling {

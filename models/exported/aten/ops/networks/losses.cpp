@@ -43,6 +43,31 @@ Tensor entropy_loss(const Call& call) {
   return cross_entropy(call.tensor("self"), call.tensor("target"), of_classes.weight, options);
 }
 
+// The entropy of a linear layer's result, as PyTorch computes it in pieces of the batch. How large
+// these are, and what its own backward pass keeps, says nothing here.
+Tensor entropy_of_linear(const Call& call, LossReduction reduction) {
+  for (const char* name :
+       {"batch_chunk_size", "acc_policy", "acc_dtype", "allow_retain_graph", "compute_input_grad",
+        "compute_linear_weight_grad", "compute_linear_bias_grad"})
+    call.has(name);
+  CrossEntropyOptions options;
+  options.ignore_index = call.integer("ignore_index");
+  options.label_smoothing = call.number("label_smoothing", 0);
+  options.reduction = reduction;
+  const Tensor scores = linear(call.tensor("input"), call.tensor("linear_weight"),
+                               call.optional_tensor("linear_bias"));
+  return cross_entropy(scores, call.tensor("target"), call.optional_tensor("weight"), options);
+}
+Results entropy_in_pieces(const Call& call) {
+  for (std::size_t result : {1, 2, 3})
+    if (call.wants(result)) call.refuse("compute_input_grad", "is true, and its result is read");
+  const std::string reduction = call.text("reduction", "mean");
+  if (reduction != "mean" && reduction != "sum")
+    call.refuse("reduction", "must be \"mean\" or \"sum\"");
+  return {entropy_of_linear(call, reduction == "sum" ? LossReduction::sum : LossReduction::mean),
+          Value(), Value(), Value()};
+}
+
 Tensor divergence(const Call& call) {
   DivergenceOptions options{.log_target = call.flag("log_target", false)};
   switch (reduction_of(call)) {
@@ -117,6 +142,9 @@ constexpr Operator rows[] = {
     {"aten.nll_loss_forward.default", by<likelihood_with_total>},
     {"aten.nll_loss2d_forward.default", by<likelihood_with_total>},
     {"aten.cross_entropy_loss.default", by<entropy_loss>},
+    {"torch_nn._linear_cross_entropy_batch_chunked.default", by<entropy_in_pieces>},
+    {"torch_nn._linear_cross_entropy_batch_chunked_no_reduction.default",
+     [](const Call& c) { return entropy_of_linear(c, LossReduction::none); }},
     {"aten.multi_margin_loss.default",
      [](const Call& c) {
        return multi_margin_loss(c.tensor("self"), c.tensor("target"),

@@ -50,7 +50,8 @@ Results batch_normalised(const Call& call) {
   call.has("momentum");
   Tensor y = batch_norm_inference(call.tensor("input"), call.tensor("running_mean"),
                                   call.tensor("running_var"), weight, bias, call.number("eps"));
-  return {y, zeros({0}), zeros({0})};
+  const DType dtype = y.dtype() == f64 ? f64 : f32;
+  return {y, zeros({0}, dtype), zeros({0}, dtype)};
 }
 
 // By those of this batch.
