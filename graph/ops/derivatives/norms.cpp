@@ -4,13 +4,14 @@
 
 namespace tilewright::graph {
 
+// Rows of -infinity alone, as masks make them, have results of NaN, which a choice leaves out.
 Cotangents derivative(The<Op::softmax>, const Differential& d) {
   Term g = d.cotangent(), y = d.result();
-  return {(g - summed(g * y, d.node.attributes.axes).like(g)) * y};
+  return {scaled(g - summed(scaled(g, y), d.node.attributes.axes).like(g), y)};
 }
 Cotangents derivative(The<Op::log_softmax>, const Differential& d) {
   Term g = d.cotangent(), y = d.result();
-  return {g - unary(Op::exp, y) * summed(g, d.node.attributes.axes).like(g)};
+  return {g - scaled(summed(g, d.node.attributes.axes).like(g), unary(Op::exp, y))};
 }
 
 namespace {

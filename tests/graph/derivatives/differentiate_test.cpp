@@ -160,6 +160,16 @@ TEST(Differentiate, TheSideOfAChoiceThatIsNotTakenGivesZero) {
   expect_values(grad(entropy)(x), {std::log(4) + 1, 0, 0});
   auto quotient = [](const Tensor& t) { return sum(where(t > 0, 1 / t, 0)); };
   expect_values(grad(quotient)(x), {-1.0 / 16, 0, 0});
+  // A row without a finite number, as masks make them, has a softmax of NaN.
+  constexpr double none = -std::numeric_limits<double>::infinity();
+  const Tensor rows = vector({none, none, 1, 1}).reshape({2, 2}), weights = vector({1, 3});
+  auto masked = [&](const Tensor& y, const Tensor& t) {
+    return sum(where(amax(t, {1}, true) == none, 0, y) * weights);
+  };
+  auto shares = [&](const Tensor& t) { return masked(softmax(t, 1), t); };
+  expect_values(grad(shares)(rows), {0, 0, -0.5, 0.5});
+  auto logarithms = [&](const Tensor& t) { return masked(log_softmax(t, 1), t); };
+  expect_values(grad(logarithms)(rows), {0, 0, -1, 1});
   // An infinite slope that is taken is one.
   EXPECT_EQ(values(grad([](const Tensor& t) { return sum(sqrt(t)); })(vector({0})))[0],
             std::numeric_limits<double>::infinity());
