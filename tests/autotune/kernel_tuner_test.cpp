@@ -44,7 +44,8 @@ struct KernelTuner : ::testing::Test {
   KernelTuning tuning(std::vector<std::int64_t> blocks) {
     KernelTuning result{.space = Space().choose("block", std::move(blocks)), .grid = blocks_of};
     result.key = {"n"};
-    result.limits = {0.5, 64 << 20};
+    result.budget = {64, 1e6};  // trials alone, so that a slow machine measures as many
+    result.limits = {5, 64 << 20};
     result.listener = [this](const std::string& one, double, const std::string& reason) {
       measured.push_back(one);
       reasons.push_back(reason);
