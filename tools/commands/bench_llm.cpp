@@ -92,7 +92,7 @@ std::unique_ptr<LanguageModel> loaded(const BenchLlmArguments& a, const Options&
   return model;
 }
 
-std::vector<TokenId> ids_of(std::int64_t count, const LanguageModel& model) {
+std::vector<TokenId> prompt_ids(std::int64_t count, const LanguageModel& model) {
   std::vector<TokenId> ids;
   for (std::int64_t i = 0; i < count; ++i)
     ids.push_back(static_cast<TokenId>(i * 7919 % model.vocabulary()));
@@ -127,7 +127,7 @@ class AdapterCost {
     Side adapted = side();
     nlohmann::json rows = nlohmann::json::array();
     for (const std::int64_t prompt : a_.prompts) {
-      const auto ids = ids_of(prompt, *model_);
+      const auto ids = prompt_ids(prompt, *model_);
       std::vector<double> ratios;
       for (int round = -1; round < a_.rounds; ++round) {
         const double with = read(adapted, ids), without = read(plain, ids);
@@ -157,7 +157,7 @@ class AdapterCost {
     Side made{std::make_unique<PromptReader>(*model_, model_->vocabulary(), options_), {}};
     if (model_->has_adapters()) made.reader->choose("random");
     for (const std::int64_t prompt : a_.prompts) made.reader->compile_for(prompt);
-    made.reader->read(ids_of(1, *model_), false);
+    made.reader->read(prompt_ids(1, *model_), false);
     for (const std::int64_t size : a_.batches) {
       made.batches.push_back(std::make_unique<DecodingBatch>(*model_, size, options_));
       made.batches.back()->warm_up();
@@ -238,7 +238,7 @@ class LlmBench {
 
  private:
   double read(PromptReader& reader, std::int64_t prompt) const {
-    const std::vector<TokenId> ids = ids_of(prompt, *model_);
+    const std::vector<TokenId> ids = prompt_ids(prompt, *model_);
     Stopwatch watch;
     reader.read(ids, false);
     return watch.seconds();
