@@ -99,7 +99,7 @@ def compare_all(folder, names, arguments):
 
 
 def summary_of(folder, names, reasons):
-    """What --json writes."""
+    """The object that --json writes."""
     operators, missing = {}, collections.Counter()
     for name in names:
         drawn = opinfo_samples.Record(folder / name).reasons

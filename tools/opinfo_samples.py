@@ -4,16 +4,15 @@
     tools/opinfo_samples.py FOLDER [--samples N] [--name PREFIX ...] [--jobs N]
 
 Every operator of torch.testing._internal.common_methods_invocations.op_db that has a derivative is exported with up to
-N of its samples (torch.export), which are the first N of an order that does not depend on N. Where none of these has a
-program, the others are tried until one has. FOLDER/OPERATOR/NUMBER has the program, its inputs, cotangents, gradients
-and, where PyTorch has them, second gradients in a random direction, as tools/program_gradients.py reads them.
-FOLDER/OPERATOR/drawn.json has the number of samples and, by number, the reason why one has no program, or null:
+N of its samples (torch.export): the first N of an order that does not depend on N, or further ones until one has a
+program. FOLDER/OPERATOR/NUMBER has the program, its inputs, cotangents, gradients and second gradients in a random
+direction, as tools/program_gradients.py reads them. drawn.json beside it has, by number, why one has no program:
 
     not exported        PyTorch does not export or differentiate the sample, or its own program has other results
     random              its result depends on a generator
     not differentiated  no operand is to be differentiated, or nothing floating is computed of one
 
-What is in the folder is not drawn again. Needs PyTorch 2.9 or later, expecttest and safetensors.
+Samples in the folder are not drawn again. Needs PyTorch 2.9 or later, expecttest and safetensors.
 """
 import argparse
 import concurrent.futures
