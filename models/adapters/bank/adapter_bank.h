@@ -1,10 +1,10 @@
 // Adapters that are resident beside a model, of which each text of a batch has its own.
 //
-//   Adapters& bank = model->adapters();             // before states and generators are made
-//   bank.add("french", "adapters/french");          // a folder of PEFT (models/adapters/lora.h)
-//   bank.add("legal", "adapters/legal");
-//   bank.stack("both", {{"french", 1.0}, {"legal", 0.5}});
-//   generator.generate_all(prompts, {.adapters = {"french", "", "both"}});
+//   auto model = load_model("llama");
+//   Adapters& bank = model->adapters();  // before generators are made
+//   bank.add("french", "adapters/french"), bank.add("legal", "adapters/legal");  // folders of PEFT
+//   TextGenerator writer(*model, Tokenizer::open("llama/tokenizer.json"));
+//   writer.generate_all({"One", "Two", "Three"}, {.adapters = {"french", "legal", ""}});
 //
 // Adapters are data of the compiled functions, not a part of them: adding, removing, swapping,
 // stacking and choosing compile and record nothing, whatever the ranks, and may happen in the
