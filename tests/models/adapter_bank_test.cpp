@@ -129,7 +129,12 @@ TEST_P(PublishedInBank, GivesTheLogitsAndTheIdsOfPeft) {
   auto model = load_model(testing::models_root() / expected.at("base").get<std::string>());
   Adapters& bank = model->adapters({.adapters = 1, .ranks = 258});
   const std::string problem = error_of([&] { bank.add("own", GetParam()); });
-  if (problem.find("load_adapter makes other changes for all texts") != problem.npos) return;
+  const auto settings =
+      nlohmann::json::parse(testing::read_file(GetParam() / "adapter_config.json"));
+  if (settings.contains("modules_to_save") && !settings["modules_to_save"].is_null()) {
+    EXPECT_THAT(problem, HasSubstr("load_adapter makes other changes for all texts"));
+    return;
+  }
   ASSERT_EQ(problem, "no error");
   testing::GreedyReader text(std::move(model), {.fullgraph = true});
   text.state().adapters()->choose(0, "own");
