@@ -10,7 +10,7 @@
 namespace tilewright {
 
 // From left to right: a room sees those before it. Tests and examples see all.
-constexpr std::array rooms = {"runtime", "dsl", "autotune", "graph", "models", "tools"};
+inline constexpr std::array rooms = {"runtime", "dsl", "autotune", "graph", "models", "tools"};
 
 struct SourceFile {
   std::string path;  // from the root, with /

@@ -10,6 +10,7 @@
 #include "models/generate/generate.h"
 #include "models/generate/log_probabilities.h"
 #include "tests/errors.h"
+#include "tests/every_device.h"
 #include "tests/models/letter_tokenizer.h"
 
 namespace tilewright::generate_all_test {
@@ -186,7 +187,7 @@ TEST(GenerateAll, NoStopTokenComesBeforeTheLeastNumber) {
 // As many beams as there are tokens see every text of two tokens, whose log-probabilities are
 // computed here one by one.
 TEST(GenerateAll, BeamsOfTheWholeTreeFindTheLikeliestTexts) {
-  if (default_device().is_emulated()) GTEST_SKIP() << "minutes for as many beams";
+  TILEWRIGHT_ON_THE_HOST_ONLY("the speed for as many beams");
   Fixture f;
   const std::int64_t tokens = f.tokenizer.size();
   GenerateOptions options{.max_new_tokens = 2, .n = 5, .num_beams = tokens, .length_penalty = 0};
