@@ -199,6 +199,15 @@ std::optional<NodeId> decide(const NodeToRewrite& s) {
   return std::nullopt;
 }
 
+// The extreme of equal numbers is that number.
+std::optional<NodeId> reduce_constant(const NodeToRewrite& s) {
+  const Op op = s.node.op;
+  const bool is_extreme = op == Op::amax || op == Op::amin ||
+                          ((op == Op::any || op == Op::all) && is_boolean(s.operand(0).dtype));
+  if (!is_extreme || !s.is_full(0) || element_count(s.operand(0).shape) == 0) return std::nullopt;
+  return s.full(value_of_full(s.operand(0)));
+}
+
 // Reductions over axes of size 1, and a cat of one part.
 std::optional<NodeId> drop_trivial(const NodeToRewrite& s) {
   Kind kind = info(s.node.op).kind;
@@ -249,8 +258,9 @@ std::optional<NodeId> transpose_last(const NodeToRewrite& s) {
   return s.rewriter.builder(s.node).append(Op::matmul, operands, s.node.attributes, s.node.dtype);
 }
 
-constexpr Rule rules[] = {simplify_view, join_repetitions, simplify_cast, fold_constants,
-                          drop_neutral,  decide,           drop_trivial,  transpose_last};
+constexpr Rule rules[] = {simplify_view,  join_repetitions, simplify_cast,
+                          fold_constants, drop_neutral,     decide,
+                          drop_trivial,   reduce_constant,  transpose_last};
 
 }  // namespace
 

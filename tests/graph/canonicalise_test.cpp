@@ -141,6 +141,21 @@ TEST(Canonicalise, ComputesWithConstants) {
 }
 
 // So that what is converted is read in the order in which it lies.
+TEST(Canonicalise, AnExtremeOfAConstantIsThatConstant) {
+  for (const char* op : {"amax", "amin"})
+    expect_equal(simple("%2: f32[4x6] = full {number=3}\n%3: f32[4x1] = " + std::string(op) +
+                            " %2 {axes=1}",
+                        3),
+                 graph_of("%2: f32[4x1] = full {number=3}", 2));
+  for (const char* op : {"any", "all"})
+    expect_equal(simple("%2: bool[4x6] = full {number=1}\n%3: bool[1x6] = " + std::string(op) +
+                            " %2 {axes=0}",
+                        3),
+                 graph_of("%2: bool[1x6] = full {number=1}", 2));
+  const char* of_none = "%2: bool[0x6] = full {number=0}\n%3: bool[1x6] = all %2 {axes=0}";
+  expect_equal(simple(of_none, 3), graph_of(of_none, 3));
+}
+
 TEST(Canonicalise, TransposesBehindAConversionForAProduct) {
   const char* product = "%4: f32[4x4] = matmul %0, %3";
   expect_equal(
