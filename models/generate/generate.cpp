@@ -50,14 +50,22 @@ void TextGenerator::require_options(const GenerateOptions& o) const {
           "; both must be at least 1");
   require(!o.logprobs || *o.logprobs >= 0, "[generate] logprobs is ", o.logprobs.value_or(0),
           "; 0 or more of the likeliest tokens can be asked for");
+  const DraftOptions& drafts = o.drafts;
+  require(drafts.tokens >= 0 && drafts.tokens <= DraftOptions::most_tokens &&
+              drafts.shortest >= 1 && drafts.longest >= drafts.shortest,
+          "[generate] drafts are ", drafts.tokens, " tokens that followed ", drafts.shortest,
+          " to ", drafts.longest, " others; up to ", DraftOptions::most_tokens,
+          " that followed 1 or more can be asked for");
+  require(drafts.tokens == 0 || o.steps_a_round <= 1, "[generate] steps_a_round is ",
+          o.steps_a_round, " together with drafts, which the host looks at after every call");
   require(o.num_beams >= 1, "[generate] num_beams is ", o.num_beams, "; it must be at least 1");
   if (o.num_beams == 1) return;
   require(o.n <= o.num_beams, "[generate] n is ", o.n, "; a search with ", o.num_beams,
           " beams finds as many texts at the most");
-  require(o.is_plain_greedy() && o.stop.empty() && !o.on_token, "[generate] num_beams is ",
-          o.num_beams,
+  require(o.is_plain_greedy() && o.stop.empty() && !o.on_token && drafts.tokens == 0,
+          "[generate] num_beams is ", o.num_beams,
           " together with options of single tokens; a beam search knows no sampling, penalties, "
-          "masks, log-probabilities, stop strings or on_token");
+          "masks, log-probabilities, stop strings, drafts or on_token");
 }
 
 Continuation TextGenerator::text_of(std::string_view prompt, const GenerateOptions& options,
@@ -80,6 +88,7 @@ std::int64_t TextGenerator::last_token(const GenerateOptions& options,
 }
 
 std::int64_t TextGenerator::steps_a_round(const GenerateOptions& options) const {
+  if (options.drafts.tokens > 0) return 1;
   std::int64_t wanted = options.steps_a_round;
   const bool is_plain = options.is_plain_greedy();
   require(wanted >= 0 && wanted <= model_.max_positions(), "[generate] steps_a_round is ", wanted,
@@ -93,6 +102,16 @@ std::int64_t TextGenerator::steps_a_round(const GenerateOptions& options) const 
           "on the host, which takes single steps");
   if (wanted > 0) return wanted;
   return model_.device().is_cuda() && is_plain ? steps_of_gpus : 1;
+}
+
+bool TextGenerator::checks_drafts(const GenerateOptions& options) const {
+  return options.drafts.tokens > 0 && options.drafts.tokens < model_.max_positions() &&
+         !model_.reread_beyond();
+}
+
+double TextGenerator::compile_drafts(std::int64_t text_size, const GenerateOptions& options) {
+  const double seconds = reader_.compile_append_all(options.drafts.tokens + 1);
+  return draft_ ? seconds + draft_->compile_for(text_size) : seconds;
 }
 
 // The host must notice when a text has to be read again, and takes single steps.
@@ -124,7 +143,8 @@ double TextGenerator::warm_up(std::int64_t tokens, const GenerateOptions& option
   require(tokens >= 1 && tokens <= model_.max_positions(), "[warm_up] ", tokens,
           " tokens; from 1 to the model's ", model_.max_positions(), " positions are allowed");
   Turn turn(*this);
-  const double seconds = reader_.compile_up_to(tokens);
+  double seconds = reader_.compile_up_to(tokens);
+  if (checks_drafts(options)) seconds += compile_drafts(tokens, options);
   const std::int64_t steps = steps_a_round(options);
   return steps > 1 ? seconds + compile_rounds(steps) : seconds;
 }
@@ -158,16 +178,66 @@ void TextGenerator::decode_rounds(Continuation& text, std::int64_t steps,
   }
 }
 
+void TextGenerator::advance(Continuation& text, std::span<const float> logits,
+                            const GenerateOptions& options) {
+  const auto before = text.ids().size();
+  text.advance(logits);
+  if (text.ids().size() > before) report(text, 0, options);
+  if (!options.on_text) return;
+  if (const std::string certain = text.take_text(); !certain.empty()) options.on_text(certain);
+}
+
+void TextGenerator::set_draft_model(const LanguageModel* model) {
+  Turn turn(*this);
+  draft_.reset();
+  if (model == nullptr) return;
+  require(model->vocabulary() >= tokenizer_.size(), "[generate] the draft model knows ",
+          model->vocabulary(), " tokens; the tokenizer has ", tokenizer_.size());
+  draft_ = std::make_unique<DraftModel>(*model, tokenizer_.size(), options_);
+}
+
+// None where the model has no positions for as many as are checked in a call.
+std::vector<TokenId> TextGenerator::guesses(const Continuation& text,
+                                            const GenerateOptions& options) {
+  const std::int64_t count = options.drafts.tokens;
+  if (std::ssize(text.ids()) - 1 + count >= model_.max_positions()) return {};
+  return draft_ ? draft_->guess(text.ids(), count) : looked_up(text.ids(), options.drafts);
+}
+
+void TextGenerator::decode_drafts(Continuation& text, const GenerateOptions& options) {
+  const auto count = static_cast<std::size_t>(options.drafts.tokens);
+  while (!text.has_ended()) {
+    if (options.cancel.stop_requested()) return text.cancel();
+    const std::int64_t position = std::ssize(text.ids()) - 1;
+    const std::vector<TokenId> guess = guesses(text, options);
+    if (guess.empty()) {
+      advance(text, following(text), options);
+      ++text.result.decode_steps;
+      continue;
+    }
+    // Always as many, for one program: rows behind the guess are written over before they are read.
+    std::vector<TokenId> rows = {text.ids().back()};
+    rows.insert(rows.end(), guess.begin(), guess.end());
+    rows.resize(count + 1, guess.back());
+    const auto logits = reader_.append_all(rows, position);
+    text.result.drafted_tokens += std::ssize(guess);
+    for (std::size_t i = 0; i <= guess.size(); ++i) {
+      advance(text, logits[i], options);
+      ++text.result.decode_steps;
+      if (text.has_ended() || i == guess.size() || text.ids().back() != guess[i]) break;
+      ++text.result.accepted_tokens;
+      if (options.cancel.stop_requested()) break;
+    }
+  }
+}
+
 void TextGenerator::decode(Continuation& text, std::span<const float> logits, std::int64_t steps,
                            const GenerateOptions& options) {
   for (;;) {
-    const auto before = text.ids().size();
-    text.advance(logits);
-    if (text.ids().size() > before) report(text, 0, options);
-    if (options.on_text)
-      if (const std::string certain = text.take_text(); !certain.empty()) options.on_text(certain);
+    advance(text, logits, options);
     if (text.has_ended()) return;
     if (options.cancel.stop_requested()) break;
+    if (steps == 1 && checks_drafts(options)) return decode_drafts(text, options);
     if (steps > 1) return decode_rounds(text, steps, options);
     logits = following(text);
     ++text.result.decode_steps;
@@ -193,6 +263,8 @@ Generation TextGenerator::generate(std::string_view prompt, const GenerateOption
   Generation& result = text.result;
   result.compile_s = reader_.compile_for(prompt_size);
   if (steps == 1) result.compile_s += reader_.compile_step();
+  if (checks_drafts(options) && steps == 1)
+    result.compile_s += compile_drafts(prompt_size, options);
   if (steps > 1) result.compile_s += compile_rounds(steps);
   Stopwatch prefill;
   const auto logits = reader_.read(text.ids(), options.reuse_prefix, options.cancel);

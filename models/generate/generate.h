@@ -24,6 +24,7 @@
 #include "models/decoder/language_model.h"
 #include "models/generate/continuation.h"
 #include "models/generate/decoding_batch.h"
+#include "models/generate/draft_model.h"
 #include "models/generate/generate_options.h"
 #include "models/generate/greedy_steps.h"
 #include "models/generate/prompt_reader.h"
@@ -47,6 +48,10 @@ class TextGenerator {
   // length included; not what decodes texts together. Returns the seconds that it took: 0 if
   // everything was compiled before.
   double warm_up(std::int64_t tokens, const GenerateOptions& options = {});
+  // From now on this smaller model of the same tokens guesses the `drafts.tokens` next ones,
+  // instead of a look-up in the text; null: none. It must outlive this. An Error if it lacks
+  // tokens.
+  void set_draft_model(const LanguageModel* model);
   const CompiledFunction& compiled() const { return reader_.compiled(); }  // for reports
 
  private:
@@ -68,14 +73,20 @@ class TextGenerator {
   // The tokens that a text has at the most, its prompt included.
   std::int64_t last_token(const GenerateOptions& options, std::int64_t prompt_size) const;
   std::int64_t steps_a_round(const GenerateOptions& options) const;
+  bool checks_drafts(const GenerateOptions& options) const;
   bool is_read_again(const Continuation& text) const;
   double compile_rounds(std::int64_t steps);
+  double compile_drafts(std::int64_t text_size, const GenerateOptions& options);
   DecodingBatch& batch_of(std::int64_t size);
   // The next logits of a text, the only one.
   std::span<const float> following(const Continuation& text);
   void decode(Continuation& text, std::span<const float> logits, std::int64_t steps,
               const GenerateOptions& options);
   void decode_rounds(Continuation& text, std::int64_t steps, const GenerateOptions& options);
+  std::vector<TokenId> guesses(const Continuation& text, const GenerateOptions& options);
+  // Checks guesses, as options.drafts say.
+  void decode_drafts(Continuation& text, const GenerateOptions& options);
+  void advance(Continuation& text, std::span<const float> logits, const GenerateOptions& options);
   std::vector<Generation> search(std::string_view prompt, const GenerateOptions& options);
 
   const LanguageModel& model_;
@@ -85,6 +96,7 @@ class TextGenerator {
   std::atomic<bool> is_generating_ = false;
   std::unique_ptr<GreedySteps> greedy_;   // of the latest number of steps a round
   std::unique_ptr<DecodingBatch> batch_;  // of the latest size
+  std::unique_ptr<DraftModel> draft_;     // if there is one
 };
 
 }  // namespace tilewright

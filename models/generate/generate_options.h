@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/generate/drafts.h"
 #include "models/generate/log_probabilities.h"
 #include "models/generate/sampling.h"
 #include "models/tokenizer/tokenizer.h"
@@ -59,6 +60,10 @@ struct GenerateOptions {
   // Do not read pieces again with which the last prompt of this generator began, too. The model
   // must not have changed since. The results are the same.
   bool reuse_prefix = false;
+  // Guesses that the model checks several at a time, by `generate` alone. The text is the same as
+  // without, but for choices between nearly equal logits: sums of several rows are rounded
+  // otherwise. A model that has to read texts again (LanguageModel::reread_beyond) checks none.
+  DraftOptions drafts = {};
   // Says which tokens may come next: gets the new tokens of one text so far and a vector of 1, one
   // for each token of the tokenizer, and sets those to 0 that may not. The place for a grammar.
   std::function<void(std::span<const TokenId> new_ids, AllowedTokens& allowed)> mask = {};
@@ -89,6 +94,7 @@ struct Generation {
   double prefill_s = 0;  // the prompt, up to its last logits
   double decode_s = 0;   // the steps after the first generated token
   std::int64_t decode_steps = 0;
+  std::int64_t drafted_tokens = 0, accepted_tokens = 0;  // guesses, and those that were right
   std::int64_t reused_rows = 0;        // of the prompt, that the state held from the text before
   std::int64_t peak_memory_bytes = 0;  // of the process
   double decode_tokens_per_s() const {

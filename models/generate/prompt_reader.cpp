@@ -43,6 +43,11 @@ PromptReader::PromptReader(const LanguageModel& model, std::int64_t tokens, cons
             return model.decode_last(ids, position, *state);
           },
           options)),
+      all_(compile(
+          [&model, state = state_.get()](const Tensor& ids, const Tensor& position) {
+            return model.decode(ids, position, *state);
+          },
+          options)),
       position_(Tensor::scalar<std::int64_t>(0).reshape({1})) {
   for (std::size_t size : piece_sizes)
     ids_[size] =
@@ -99,6 +104,31 @@ std::span<const float> PromptReader::read(std::span<const TokenId> text, bool re
 
 std::span<const float> PromptReader::append(TokenId id, std::int64_t position) {
   return run(std::span(&id, 1), position);
+}
+
+std::vector<std::span<const float>> PromptReader::append_all(std::span<const TokenId> ids,
+                                                             std::int64_t position) {
+  const auto count = std::ssize(ids);
+  Tensor& input =
+      ids_.try_emplace(ids.size(), Tensor::from(std::vector<std::int64_t>(ids.size()), {1, count}))
+          .first->second;
+  std::ranges::copy(ids, static_cast<std::int64_t*>(input.data()));
+  *static_cast<std::int64_t*>(position_.data()) = position;
+  const auto reading = state_->reading_adapters();
+  logits_ = all_(input, position_);
+  const auto* first = static_cast<const float*>(logits_.data());
+  std::vector<std::span<const float>> rows;
+  for (std::int64_t row = 0; row < count; ++row)
+    rows.emplace_back(first + row * logits_.size(2), static_cast<std::size_t>(tokens_));
+  return rows;
+}
+
+double PromptReader::compile_append_all(std::int64_t count) {
+  if (std::exchange(appends_[static_cast<std::size_t>(count)], true)) return 0;
+  held_.clear();
+  Stopwatch watch;
+  append_all(std::vector<TokenId>(static_cast<std::size_t>(count), 0), 0);
+  return watch.seconds();
 }
 
 // Runs a size once at position 0. Its leftovers in the cache are overwritten by the prompt, or lie

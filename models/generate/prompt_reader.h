@@ -41,10 +41,16 @@ class PromptReader {
   // Reads token `id` at `position`, behind what was read, and returns the logits behind it.
   std::span<const float> append(TokenId id, std::int64_t position);
 
+  // Likewise for several tokens in one call: the logits behind each. So many at a time are a
+  // program.
+  std::vector<std::span<const float>> append_all(std::span<const TokenId> ids,
+                                                 std::int64_t position);
+
   // Compile what is not compiled yet; return the seconds that it took.
   double compile_for(std::int64_t text_size);
   double compile_up_to(std::int64_t text_size);  // and for all shorter texts
   double compile_step() { return compile_piece(1); }
+  double compile_append_all(std::int64_t count);
 
  private:
   double compile_piece(std::size_t size);
@@ -53,10 +59,11 @@ class PromptReader {
   const LanguageModel& model_;
   std::int64_t tokens_;
   std::unique_ptr<DecodingState> state_;
-  Compiled step_;
+  Compiled step_, all_;                      // logits of the last row, and of all
   Tensor position_;                          // i64 [1]; where it lies is part of recorded launches
   std::map<std::size_t, Tensor> ids_;        // by piece size, i64 [1, size]
   std::map<std::size_t, bool> is_compiled_;  // by piece size
+  std::map<std::size_t, bool> appends_;      // compiled, by the number of tokens
   Tensor logits_;                            // of the last run
   std::vector<TokenId> held_;                // the text whose pieces the state holds
   std::uint64_t held_contents_ = 0;          // of the adapter that it was read with

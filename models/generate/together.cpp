@@ -136,6 +136,9 @@ std::vector<Generation> TextGenerator::generate_all(const std::vector<std::strin
   require_options(options);
   require(options.steps_a_round <= 1, "[generate] steps_a_round is ", options.steps_a_round,
           " for texts that are decoded together, which is step by step");
+  require(options.drafts.tokens == 0,
+          "[generate] drafts are given for several texts; generate "
+          "checks those of one");
   require(!options.on_text,
           "[generate] on_text is given for several texts; on_token tells them "
           "apart");

@@ -243,6 +243,90 @@ TEST(GenerateAll, PrefixesAreNotReadAgainAndTheTextIsTheSame) {
   EXPECT_EQ(f.generator.generate("qqq", options).reused_rows, 0) << "cut in other pieces";
 }
 
+TEST(Drafts, AreWhatFollowedTheLastTokensBefore) {
+  const std::vector<TokenId> text = {1, 2, 3, 9, 2, 3, 4, 2, 3};
+  const DraftOptions options{.tokens = 2};
+  EXPECT_EQ(looked_up(text, options), (std::vector<TokenId>{4, 2}));
+  EXPECT_EQ(looked_up(std::span(text).first(6), options), (std::vector<TokenId>{9, 2}));
+  EXPECT_EQ(looked_up(std::span(text).first(7), options), (std::vector<TokenId>{}));
+  EXPECT_EQ(looked_up(std::span(text).first(6), {.tokens = 9, .longest = 1}),
+            (std::vector<TokenId>{9, 2, 3}));
+  EXPECT_EQ(looked_up(std::span(text).first(1), options), (std::vector<TokenId>{}));
+}
+
+// Sums of several rows may be made in another order than those of one.
+void expect_near(const std::vector<TokenLogprob>& a, const std::vector<TokenLogprob>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].id, b[i].id);
+    EXPECT_NEAR(a[i].logprob, b[i].logprob, 1e-4);
+  }
+}
+
+// A text whose choices are drawn among few letters repeats itself.
+TEST(Drafts, GiveTheTextThatIsWrittenWithoutThem) {
+  TILEWRIGHT_ON_THE_HOST_ONLY("the speed for as many steps");
+  Fixture f;
+  for (double temperature : {0.0, 0.7}) {
+    GenerateOptions options{.max_new_tokens = 58,
+                            .sampling = {.temperature = temperature, .top_k = 3, .seed = 4},
+                            .logprobs = 1};
+    const Generation plain = f.generator.generate("abcab", options);
+    EXPECT_EQ(plain.drafted_tokens, 0);
+    for (std::int64_t tokens : {1, 4, 14}) {
+      options.drafts.tokens = tokens;
+      const Generation drafted = f.generator.generate("abcab", options);
+      expect_equal(drafted, plain);
+      expect_near(drafted.logprobs, plain.logprobs);
+      EXPECT_GT(drafted.drafted_tokens, 0);
+      EXPECT_GE(drafted.drafted_tokens, drafted.accepted_tokens);
+    }
+  }
+}
+
+TEST(Drafts, AreCheckedOnEveryDeviceAndUpToAStop) {
+  Fixture f;
+  std::stop_source stop;
+  std::int64_t tokens = 0;
+  GenerateOptions options{.max_new_tokens = 40, .drafts = {.tokens = 3}};
+  options.on_token = [&](const NewToken&) {
+    if (++tokens == 5) stop.request_stop();
+  };
+  options.cancel = stop.get_token();
+  const Generation text = f.generator.generate("abababab", options);
+  EXPECT_EQ(text.finish, Finish::cancelled);
+  EXPECT_EQ(text.new_ids().size(), 5U);
+}
+
+TEST(Drafts, OfAModelAreCheckedLikeThoseOfALookUp) {
+  TILEWRIGHT_ON_THE_HOST_ONLY("the speed for as many steps");
+  Fixture f;
+  const auto other = random_decoder(decoder_config("tiny"), 4, {.max_positions = 40});
+  for (double temperature : {0.0, 0.7}) {
+    GenerateOptions options{.max_new_tokens = 50,
+                            .sampling = {.temperature = temperature, .top_k = 3, .seed = 4},
+                            .logprobs = 1};
+    f.generator.set_draft_model(nullptr);
+    const Generation plain = f.generator.generate("abcab", options);
+    options.drafts.tokens = 3;
+    for (const LanguageModel* model : {static_cast<const LanguageModel*>(f.model.get()),
+                                       static_cast<const LanguageModel*>(other.get())}) {
+      f.generator.set_draft_model(model);
+      const Generation drafted = f.generator.generate("abcab", options);
+      expect_equal(drafted, plain);
+      expect_near(drafted.logprobs, plain.logprobs);
+      const bool guesses_all = model == f.model.get() && temperature == 0;
+      EXPECT_GE(drafted.accepted_tokens, guesses_all ? drafted.drafted_tokens - 3 : 0);
+      EXPECT_GT(drafted.drafted_tokens, 0);
+    }
+  }
+  DecoderConfig config = decoder_config("tiny");
+  config.vocabulary = 40;
+  const auto small = random_decoder(config, 4);
+  EXPECT_THAT(error_of([&] { f.generator.set_draft_model(small.get()); }),
+              HasSubstr("the draft model knows 40 tokens; the tokenizer has 55"));
+}
+
 TEST(GenerateAll, RefusesOptionsThatDoNotFit) {
   Fixture f;
   auto error = [&](const GenerateOptions& options) {
@@ -257,6 +341,14 @@ TEST(GenerateAll, RefusesOptionsThatDoNotFit) {
   EXPECT_THAT(error({.sampling = {.temperature = 1}, .num_beams = 2}),
               HasSubstr("together with options of single tokens"));
   EXPECT_THAT(error({.steps_a_round = 4}), HasSubstr("decoded together, which is step by step"));
+  EXPECT_THAT(error({.drafts = {.tokens = 15}}),
+              HasSubstr("drafts are 15 tokens that followed 1 to 3 others; up to 14"));
+  EXPECT_THAT(error({.steps_a_round = 4, .drafts = {.tokens = 4}}),
+              HasSubstr("steps_a_round is 4 together with drafts"));
+  EXPECT_THAT(
+      error({.num_beams = 2, .drafts = {.tokens = 4}}),
+      HasSubstr("knows no sampling, penalties, masks, log-probabilities, stop strings, drafts"));
+  EXPECT_THAT(error({.drafts = {.tokens = 4}}), HasSubstr("drafts are given for several texts"));
   EXPECT_THAT(error({.on_text = [](std::string_view) {}}), HasSubstr("on_token tells them apart"));
   EXPECT_THAT(error_of([&] {
                 f.generator.generate_all({"a", std::string(80, 'a')}, {});
