@@ -142,6 +142,15 @@ assert said("--prompt", "ab", "--stop", stop)["new_text"] == one["new_text"][:on
 assert said("--prompt", "ab", "--stop-token", str(one["new_ids"][0]))["new_ids"] == []
 barred = str(one["new_ids"][0]) + "=-1000"
 assert one["new_ids"][0] not in said("--prompt", "ab", "--logit-bias", barred)["new_ids"]
+drafted = said("--prompt", "ab", "--logprobs", "2", "--draft-tokens", "4")
+def is_same(a, b):
+    return a["new_ids"] == b["new_ids"] and all(
+        abs(x["logprob"] - y["logprob"]) < 1e-4 for x, y in zip(a["logprobs"], b["logprobs"]))
+assert is_same(drafted, told), drafted
+assert 0 <= drafted["accepted_tokens"] <= drafted["drafted_tokens"]
+drafted = said("--prompt", "ab", "--logprobs", "2", "--draft-tokens", "3", "--draft-model", folder)
+assert is_same(drafted, told), drafted
+assert drafted["accepted_tokens"] > 0, "a model guesses its own tokens"
 beams = said("--prompt", "ab", "--beams", "3", "--n", "2", "--max-new-tokens", "5")["texts"]
 assert len(beams) == 2 and beams[0]["score"] >= beams[1]["score"]
 PYTHON
@@ -151,6 +160,9 @@ expect_refused "[generate] --use is given 2 times for 1 prompts" --use none --us
 expect_refused "[generate] --logit-bias is 3:4; ID=NUMBER is needed, as in 12=-3.5" --logit-bias 3:4
 expect_refused "[generate] a stop string is empty; it must have a character" --stop ""
 expect_refused "[generate] --beams is 2 together with sampling, penalties" --beams 2 --temperature 1
+expect_refused "[generate] --draft-tokens is 15; from 0 to 14 guesses" --draft-tokens 15
+expect_refused "[generate] --draft-model is given without --draft-tokens" --draft-model "$work/bytes"
+expect_refused "[generate] --draft-tokens is 4 for several texts, --beams or" --draft-tokens 4 --n 2
 expect_refused "[generate] --dtype is f64; one of f16, bf16, f32 can be chosen" --dtype f64
 expect_refused "[generate] --weights is int2; int8 and int4 can be chosen" --weights int2
 expect_refused "[generate] --activations is int4; int8 can be chosen" --weights int8 --activations int4

@@ -36,6 +36,7 @@ struct GenerateArguments {
   std::string dtype = "f32", weights, activations;
   std::vector<std::string> adapters;  // FOLDER or NAME=FOLDER
   std::vector<std::string> used;      // --use: of each prompt
+  std::string draft_model;
   bool json = false, follow_links = false, merges_adapters = false;
   RunOptions run;
 };
@@ -60,6 +61,10 @@ nlohmann::json as_json(const Generation& g, const GenerateOptions& wanted) {
                         {"decode_s", g.decode_s},
                         {"decode_tokens_per_s", g.decode_tokens_per_s()},
                         {"peak_memory_bytes", g.peak_memory_bytes}};
+  if (wanted.drafts.tokens > 0) {
+    all["drafted_tokens"] = g.drafted_tokens;
+    all["accepted_tokens"] = g.accepted_tokens;
+  }
   if (wanted.first_logits) all["first_logits"] = g.first_logits;
   if (wanted.num_beams > 1) all["score"] = g.score;
   if (!wanted.logprobs) return all;
@@ -123,9 +128,9 @@ bool is_quantized(const GenerateArguments& a) {
 }
 
 // As config.json has them; none where it cannot be read: loading the model says what is wrong.
-std::optional<std::int64_t> positions_of(const GenerateArguments& a) {
+std::optional<std::int64_t> positions_of(const GenerateArguments& a, const std::string& model) {
   try {
-    return read_decoder_config(a.model, {.links_may_leave = a.follow_links}).max_positions;
+    return read_decoder_config(model, {.links_may_leave = a.follow_links}).max_positions;
   } catch (const Error&) {
     return {};
   }
@@ -194,6 +199,17 @@ void check_arguments(const GenerateArguments& a) {
   require_use(w.steps_a_round <= 1 || w.sampling.temperature == 0, "[generate] --steps-a-round is ",
               w.steps_a_round, " with a temperature of ", w.sampling.temperature,
               "; several steps need a temperature of 0");
+  const bool is_one = a.prompts.size() == 1 && w.n == 1 && w.num_beams == 1 && w.steps_a_round <= 1;
+  require_use(w.drafts.tokens >= 0 && w.drafts.tokens <= DraftOptions::most_tokens,
+              "[generate] --draft-tokens is ", w.drafts.tokens, "; from 0 to ",
+              DraftOptions::most_tokens, " guesses can be checked in one call");
+  require_use(w.drafts.tokens == 0 || is_one, "[generate] --draft-tokens is ", w.drafts.tokens,
+              " for several texts, --beams or --steps-a-round; guesses are checked of one text, "
+              "step by step");
+  require_use(
+      a.draft_model.empty() || w.drafts.tokens > 0,
+      "[generate] --draft-model is given without --draft-tokens, which says how many tokens "
+      "it guesses at a time");
   require_use(w.num_beams == 1 || (w.is_plain_greedy() && w.stop.empty() && w.n <= w.num_beams),
               "[generate] --beams is ", w.num_beams,
               " together with sampling, penalties, --logprobs, --stop or a greater --n; a beam "
@@ -210,7 +226,7 @@ void check_arguments(const GenerateArguments& a) {
                    "the folder of a Hugging Face model");
   }
   check_adapters(a);
-  auto positions = positions_of(a);
+  auto positions = positions_of(a, a.model);
   if (a.max_tokens)
     require_use(!positions || *a.max_tokens <= *positions, "[generate] --max-tokens is ",
                 *a.max_tokens, "; the model has ", positions.value_or(0), " positions");
@@ -219,7 +235,7 @@ void check_arguments(const GenerateArguments& a) {
 std::int64_t most_tokens(const GenerateArguments& a) {
   constexpr std::int64_t usual = 256;
   if (a.max_tokens) return *a.max_tokens;
-  return std::min(usual, positions_of(a).value_or(usual));
+  return std::min(usual, positions_of(a, a.model).value_or(usual));
 }
 
 // As many as prompt and new tokens may take.
@@ -228,7 +244,7 @@ std::int64_t needed_positions(const GenerateArguments& a, const Tokenizer& token
   for (const std::string& text : a.prompts)
     prompt =
         std::max(prompt, std::ssize(tokenizer.encode(text, {.truncate = false, .pad = false})));
-  std::int64_t most = positions_of(a).value_or(std::numeric_limits<std::int64_t>::max());
+  std::int64_t most = positions_of(a, a.model).value_or(std::numeric_limits<std::int64_t>::max());
   return most_tokens(a) < most - prompt ? prompt + most_tokens(a) : most;
 }
 
@@ -332,7 +348,15 @@ void generate(const GenerateArguments& a) {
   auto model = load_model(a.model, wanted_model);
   const std::vector<std::string> names = load_adapters(*model, a);
   quantize(*model, a);
+  std::unique_ptr<LanguageModel> draft;
+  if (!a.draft_model.empty()) {
+    wanted_model.max_positions =
+        std::min(*wanted_model.max_positions,
+                 positions_of(a, a.draft_model).value_or(*wanted_model.max_positions));
+    draft = load_model(a.draft_model, wanted_model);
+  }
   TextGenerator generator(*model, std::move(tokenizer), options);
+  generator.set_draft_model(draft.get());
   GenerateOptions wanted = a.wanted;
   wanted.max_new_tokens = most_tokens(a);
   const bool is_single = a.prompts.size() == 1 && wanted.n == 1;
@@ -386,6 +410,8 @@ void add_choices(CLI::App& command, GenerateArguments& a) {
       "a beam counts as its log-probability over its length to this power");
   add("--max-batch", a.wanted.max_batch, "texts that go through the model together");
   command.get_option("--max-batch")->check(above_zero());
+  add("--draft-tokens", a.wanted.drafts.tokens,
+      "tokens guessed by what followed the last ones before, and checked in one call (0: none)");
   command
       .add_option("--logprobs", a.wanted.logprobs,
                   "with --json: log-probabilities, and those of so many of the likeliest tokens")
@@ -453,6 +479,8 @@ void add_generate(CLI::App& command) {
                      "int8: what prompts of more than four tokens multiply such weights by is "
                      "rounded to 8 bits, for twice the speed");
   add_adapters(command, *a);
+  command.add_option("--draft-model", a->draft_model,
+                     "a smaller model of the same tokens, which guesses those of --draft-tokens");
   command.add_flag("--json", a->json, "print ids, text and timings as JSON, nothing else");
   a->run.add_to(command);
   command.callback([a] {
