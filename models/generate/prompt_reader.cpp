@@ -70,6 +70,12 @@ void PromptReader::choose(const std::string& adapter) {
   if (texts->contents(0) != held_contents_) forget();
 }
 
+void PromptReader::choose_of(const TextAdapters* others, std::int64_t text) {
+  if (others == nullptr) return;
+  state_->adapters()->copy(0, *others, text);
+  if (state_->adapters()->contents(0) != held_contents_) forget();
+}
+
 std::span<const float> PromptReader::run(std::span<const TokenId> ids, std::int64_t position) {
   Tensor& input = ids_.at(ids.size());
   std::ranges::copy(ids, static_cast<std::int64_t*>(input.data()));

@@ -28,6 +28,8 @@ class PromptReader {
   // The text that is read next has this adapter of the model's bank, none by an empty name. Both
   // raise `Error` for a name that is not there, or where the model had no bank when this was made.
   void choose(const std::string& adapter);
+  // The adapter of a text of `others`, which may be null: none.
+  void choose_of(const TextAdapters* others, std::int64_t text);
   void require_adapter(const std::string& adapter) const;
   const CompiledFunction& compiled() const { return step_; }
 

@@ -1,6 +1,7 @@
 // TextGenerator::generate_all: texts that are decoded together, each in a place of the batch until
 // it ends, when the next one takes the place.
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -11,14 +12,33 @@
 
 namespace tilewright {
 
+namespace {
+
+// Of all prompts, before the first is read: those that wait follow what becomes of an adapter. Null
+// where there is no bank.
+std::unique_ptr<TextAdapters> chosen_adapters(PromptReader& reader, const GenerateOptions& options,
+                                              std::size_t prompts) {
+  std::unique_ptr<TextAdapters> chosen;
+  if (const TextAdapters* bank = reader.state().adapters())
+    chosen = bank->others(static_cast<std::int64_t>(prompts));
+  for (std::size_t prompt = 0; prompt < prompts; ++prompt) {
+    const std::string& name = options.adapters.empty() ? options.adapter : options.adapters[prompt];
+    reader.require_adapter(name);
+    if (chosen) chosen->choose(static_cast<std::int64_t>(prompt), name);
+  }
+  return chosen;
+}
+
+}  // namespace
+
 class TextGenerator::Together {
  public:
   Together(TextGenerator& generator, const std::vector<std::string>& prompts,
            const GenerateOptions& options)
-      : generator_(generator), reader_(generator.reader_), options_(options) {
-    // All are checked before the first is read.
-    reader_.require_adapter(options.adapter);
-    for (const std::string& adapter : options.adapters) reader_.require_adapter(adapter);
+      : generator_(generator),
+        reader_(generator.reader_),
+        options_(options),
+        adapters_(chosen_adapters(reader_, options, prompts.size())) {
     for (const std::string& prompt : prompts)
       for (std::int64_t sample = 0; sample < options.n; ++sample)
         texts_.push_back(generator.text_of(prompt, options, static_cast<std::uint64_t>(sample)));
@@ -26,7 +46,6 @@ class TextGenerator::Together {
 
   std::vector<Generation> run() {
     std::vector<Generation> results;
-    if (texts_.empty()) return results;
     const std::int64_t size = std::min<std::int64_t>(options_.max_batch, std::ssize(texts_));
     double compile_s = 0;
     for (const Continuation& text : texts_)
@@ -45,6 +64,10 @@ class TextGenerator::Together {
   }
 
  private:
+  void choose_adapter(std::size_t index) {
+    reader_.choose_of(adapters_.get(), static_cast<std::int64_t>(index) / options_.n);
+  }
+
   void decode() {
     for (;;) {
       for (std::size_t place = 0; place < places_.size(); ++place)
@@ -60,17 +83,12 @@ class TextGenerator::Together {
     }
   }
 
-  const std::string& adapter_of(std::size_t index) const {
-    const std::size_t prompt = index / static_cast<std::size_t>(options_.n);
-    return options_.adapters.empty() ? options_.adapter : options_.adapters[prompt];
-  }
-
   // Reads a prompt, or takes over what was read for the sample before, and chooses its first token.
   void begin(std::size_t place, std::size_t index) {
     Continuation& text = texts_[index];
     const std::size_t prompt = index / static_cast<std::size_t>(options_.n);
     if (read_prompt_ != prompt) {
-      reader_.choose(adapter_of(index));
+      choose_adapter(index);
       Stopwatch watch;
       const auto logits =
           reader_.read(text.ids(), options_.reuse_prefix || index > 0, options_.cancel);
@@ -97,7 +115,7 @@ class TextGenerator::Together {
     ++text.result.decode_steps;
     std::span<const float> logits = batch_->logits(at, generator_.tokenizer_.size());
     if (rows - 1 == generator_.model_.reread_beyond()) {
-      reader_.choose(adapter_of(index));
+      choose_adapter(index);
       logits = reader_.read(text.ids(), false);
       read_prompt_.reset();
       batch_->put(at, reader_.state(), rows);
@@ -122,6 +140,7 @@ class TextGenerator::Together {
   TextGenerator& generator_;
   PromptReader& reader_;
   const GenerateOptions& options_;
+  std::unique_ptr<TextAdapters> adapters_;  // of the prompts, if there is a bank
   DecodingBatch* batch_ = nullptr;
   std::vector<Continuation> texts_;
   std::vector<std::optional<std::size_t>> places_;  // the text in each place of the batch
@@ -146,10 +165,12 @@ std::vector<Generation> TextGenerator::generate_all(const std::vector<std::strin
           options.adapters.size(), " adapters are given for ", prompts.size(),
           " prompts; as many are needed, empty names for none");
   Turn turn(*this);
+  if (prompts.empty()) return {};
   if (options.num_beams == 1) return Together(*this, prompts, options).run();
   std::vector<Generation> results;
+  const auto adapters = chosen_adapters(reader_, options, prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    reader_.choose(options.adapters.empty() ? options.adapter : options.adapters[i]);
+    reader_.choose_of(adapters.get(), static_cast<std::int64_t>(i));
     for (Generation& found : search(prompts[i], options)) results.push_back(std::move(found));
   }
   return results;

@@ -280,6 +280,27 @@ TEST(AdapterBank, AnAdapterThatIsRemovedOrSwappedActsFromTheNextStepOn) {
   EXPECT_THAT(f.bank.names(), ElementsAre("one"));
 }
 
+TEST(AdapterBank, APromptThatWaitsFollowsWhatBecomesOfItsAdapter) {
+  Fixture f;
+  f.add("one", 20, everywhere);
+  f.add("two", 7, everywhere);
+  TextGenerator generator(*f.model, f.tokenizer);
+  GenerateOptions options{.max_new_tokens = 4, .max_batch = 1};
+  const auto texts = generator.generate_all({"abc", "abc"}, options);
+  options.adapters = {"one", "two"};
+  int tokens = 0;
+  options.on_token = [&](const NewToken&) {
+    if (++tokens == 2) f.bank.remove("two");
+  };
+  const auto changed = generator.generate_all({"abc", "abc"}, options);
+  EXPECT_NE(changed[0].ids, texts[0].ids);
+  EXPECT_EQ(changed[1].ids, texts[1].ids) << "without its adapter";
+  EXPECT_THAT(error_of([&] {
+                generator.generate_all({"a", "b"}, options);
+              }),
+              HasSubstr("there is no adapter \"two\""));
+}
+
 TEST(AdapterBank, ChangesWaitForStepsOfOtherThreads) {
   Fixture f;
   f.add("one", 4, attention);

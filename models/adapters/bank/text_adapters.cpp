@@ -41,6 +41,10 @@ std::uint64_t TextAdapters::contents(std::int64_t text) const {
   return bank_->contents[static_cast<std::size_t>(slots_->at(text))];
 }
 
+std::unique_ptr<TextAdapters> TextAdapters::others(std::int64_t texts) const {
+  return std::make_unique<TextAdapters>(bank_, texts, Device::cpu());
+}
+
 void TextAdapters::move_to(const Device& device) { slots_->tensor.move_to(device); }
 
 std::shared_lock<std::shared_mutex> TextAdapters::reading() const { return bank_->reading(); }

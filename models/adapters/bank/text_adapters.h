@@ -35,9 +35,13 @@ class TextAdapters {
   // A number that differs whenever the text's rows would come out differently: by another choice,
   // or by a change of what the bank holds under it.
   std::uint64_t contents(std::int64_t text) const;
+  // For so many other texts of the same bank, at first without adapters, on the host.
+  std::unique_ptr<TextAdapters> others(std::int64_t texts) const;
   void move_to(const Device& device);
 
   // Held while a function runs that reads these texts: changes of the bank on other threads wait.
+  // The thread that holds it calls nothing of the bank or of its texts, which would wait for a
+  // change that waits for this.
   std::shared_lock<std::shared_mutex> reading() const;
 
   // Layers that are called on this thread give these texts their adapters while a scope lives; in a
