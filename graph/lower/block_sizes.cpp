@@ -50,6 +50,7 @@ ProductExtent product_extent(const Region& region, const RegionFacts& facts, std
     if (bytes == 1) product.column_quantum = 4 * host.lanes;
   }
   product.panel_width = facts.panel_width;
+  product.along_depth = facts.weights_along_depth;
   return product;
 }
 
@@ -204,10 +205,15 @@ class HostBlocks {
     // Few rows: weights are read once, so only the threads count; but computed ones, unless each
     // is used as it is made, lie in a cache for a while.
     if (facts_.computes_weights && rows_ * outer_ > 1)
-      size = std::max(column_quantum / 4, panel_bytes / 4 / column_bytes);
+      size = std::max(column_quantum / 4, panel_bytes / (goes_by_tiles() ? 2 : 4) / column_bytes);
     else if (rows_ * outer_ <= 8)
       size = round_up(share, column_quantum);
     return std::min(region_.width, size);
+  }
+  // The rows are packed for each block of columns.
+  bool goes_by_tiles() const {
+    return facts_.weights_along_depth && dsl::is_turned(host_, 4 / product(rows_).element_bytes,
+                                                        rows_, region_.width, facts_.depth);
   }
   // The last block is moved back to end with the row, and what it shares with the one before is
   // computed twice.
@@ -229,7 +235,8 @@ class HostBlocks {
     if (blocks_.columns_first) most = std::max(most, contiguous_rows);
     if (turns_over_) most = turned_rows;
     // Blocks may overlap, and a row's sum may not depend on which of them has it.
-    if (facts_.has_product && !cheapest_ && most > rows_alike) most -= most % rows_alike;
+    if (facts_.has_product && !cheapest_ && most > rows_alike && most < own_rows_)
+      most -= most % rows_alike;
     blocks_.rows = settled(requested_.rows, std::min(own_rows_, most), own_rows_);
     if (!takes_rows_) return;
     const std::int64_t place = blocks_.columns_first || turns_over_ ? most : in_tiles;

@@ -17,6 +17,8 @@ using dsl::PackedProduct;
 constexpr double pack_right = 0.6, pack_left = 0.8;  // a word of 4 bytes
 constexpr double a_copied_word = 0.5;  // of an operand of which the last block is not whole
 constexpr double a_program = 500, a_packing_program = 3000;
+// By tiles with exchanged operands: of 16 rows; and a line of 16 of them that is turned over.
+constexpr double a_turned_word = 0.08, a_turned_line = 6;
 constexpr double a_sum = 3;             // of the lanes of one result, that is not packed
 constexpr double a_spilled_line = 0.5;  // of what the outer cache does not hold
 constexpr double fetched_bytes = 8;     // a cycle, of memory that all cores read
@@ -65,6 +67,12 @@ double spill_cycles(const PackedProduct& how, double rows, double columns, doubl
          chunks;
 }
 
+// The cycles of a block of few rows by tiles.
+double turned_cycles(double rows, double columns, double words) {
+  const double tiles = divide_up(rows, number(dsl::TurnedProduct::side));
+  return tiles * (columns * words * a_turned_word + (columns + words) * a_turned_line);
+}
+
 }  // namespace
 
 std::int64_t tiled_chunk(const ProductExtent& p, const dsl::Target& host, std::int64_t block_rows,
@@ -93,6 +101,9 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
   const bool packs = is_packed || block_rows >= PackedProduct::least_rows;
   if (!packs) {
     double multiply = rows * columns * (words / lanes / of_rate + a_sum);
+    if (p.along_depth &&
+        dsl::is_turned(host, 4 / p.element_bytes, block_rows, block_columns, p.depth))
+      multiply = turned_cycles(rows, columns, words);
     double held = rows * depth * number(p.element_bytes);
     if (held > inner_cache) multiply *= held > cache ? spilled_rows : rows_beyond_inner;
     // Programs of the same columns follow each other.

@@ -31,6 +31,7 @@ struct ProductExtent {
   std::int64_t least_columns = 1;   // of a block, so that it reads whole runs of memory
   std::int64_t column_quantum = 0;  // of blocks whose rows are not packed; 0: whole vectors
   std::int64_t panel_width = 0;     // of a right operand that is packed already
+  bool along_depth = false;         // the right operand is contiguous along the inner axis
 };
 
 // Cycles until the product is done with blocks of this size on `threads` threads, each block's

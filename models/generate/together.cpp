@@ -14,8 +14,8 @@ namespace tilewright {
 
 namespace {
 
-// Of all prompts, before the first is read: those that wait follow what becomes of an adapter. Null
-// where there is no bank.
+// The adapters of all prompts, chosen before the first is read: those that wait follow what becomes
+// of an adapter. Null where there is no bank.
 std::unique_ptr<TextAdapters> chosen_adapters(PromptReader& reader, const GenerateOptions& options,
                                               std::size_t prompts) {
   std::unique_ptr<TextAdapters> chosen;

@@ -28,9 +28,10 @@ std::vector<PackedCase> packed_cases() {
     std::int64_t m, n, k;
   };
   std::vector<PackedCase> cases;
-  // Whole left panels, panels and pieces; remainders of each; an odd depth; and few rows, along k.
+  // Whole left panels, panels and pieces; remainders of each; an odd depth; few rows, along k; and
+  // as many as tiles of AMX take with exchanged operands, with remainders of these.
   for (Size size : {Size{48, 96, 520}, Size{50, 101, 300}, Size{49, 50, 33}, Size{3, 21, 1040},
-                    Size{64, 40, 20}})
+                    Size{64, 40, 20}, Size{16, 64, 96}, Size{13, 53, 330}, Size{27, 36, 132}})
     for (DType dtype : {f32, f16, bf16, DType::i8})
       for (int turned = 0; turned < 4; ++turned)
         cases.push_back({size.m, size.n, size.k, dtype, (turned & 1) != 0, (turned & 2) != 0});

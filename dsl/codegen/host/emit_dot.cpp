@@ -30,7 +30,6 @@ namespace {
 
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
 constexpr std::int64_t least_fetched = 8 << 10;  // of a block, in bytes
-constexpr std::int64_t least_word_lanes = 4;     // of the instruction
 
 }  // namespace
 
@@ -213,10 +212,12 @@ void Emitter::dot(const Inst& inst) {
       break;
     case ir::Product::along_k: {
       const int word = products_.elements_in_word(a.dtype, b.dtype, wanted);
-      if (word > 1 && b.rows % word == 0 && b.rows >= word * least_word_lanes)
-        dot_along_k(in_words(a, word), in_words(b.transposed(), word).transposed(), c, accumulate);
-      else
+      if (!products_.multiplies_words_along_k(inst))
         dot_along_k(a, b, c, accumulate);
+      else if (is_turned(a, b, word))
+        turned_dot(a, b, c, accumulate, word);
+      else
+        dot_along_k(in_words(a, word), in_words(b.transposed(), word).transposed(), c, accumulate);
       break;
     }
     case ir::Product::along_n:

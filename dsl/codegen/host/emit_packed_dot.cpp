@@ -358,6 +358,25 @@ void Emitter::transpose_into(const Matrix& b, const Matrix& to) {
   });
 }
 
+void Emitter::transpose_lanes(std::vector<llvm::Value*>& rows) {
+  const auto lanes = static_cast<int>(rows.size());
+  for (int distance = 1; distance < lanes; distance *= 2)
+    for (int i = 0; i < lanes; ++i) {
+      if ((i & distance) != 0) continue;
+      std::vector<int> low, high;
+      for (int lane = 0; lane < lanes; ++lane) {
+        bool upper = (lane & distance) != 0;
+        low.push_back(upper ? lanes + lane - distance : lane);
+        high.push_back(upper ? lanes + lane : lane + distance);
+      }
+      auto &x = rows[static_cast<std::size_t>(i)],
+           &y = rows[static_cast<std::size_t>(i + distance)];
+      auto* first = b_.CreateShuffleVector(x, y, low);
+      y = b_.CreateShuffleVector(x, y, high);
+      x = first;
+    }
+}
+
 // A square block through registers: column n of b is contiguous, row k of the copy is.
 void Emitter::transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
                               std::int64_t columns, std::int64_t rows) {
@@ -370,20 +389,7 @@ void Emitter::transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n,
     else
       v.push_back(llvm::Constant::getNullValue(lanes_type(element_type(to.dtype), lanes)));
   }
-  for (int distance = 1; distance < lanes; distance *= 2)
-    for (int i = 0; i < lanes; ++i) {
-      if ((i & distance) != 0) continue;
-      std::vector<int> low, high;
-      for (int lane = 0; lane < lanes; ++lane) {
-        bool upper = (lane & distance) != 0;
-        low.push_back(upper ? lanes + lane - distance : lane);
-        high.push_back(upper ? lanes + lane : lane + distance);
-      }
-      auto &x = v[static_cast<std::size_t>(i)], &y = v[static_cast<std::size_t>(i + distance)];
-      auto* first = b_.CreateShuffleVector(x, y, low);
-      y = b_.CreateShuffleVector(x, y, high);
-      x = first;
-    }
+  transpose_lanes(v);
   for (int i = 0; i < rows; ++i)
     store_row(to, b_.CreateAdd(k, index(i)), n, v[static_cast<std::size_t>(i)], columns);
 }

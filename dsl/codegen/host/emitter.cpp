@@ -28,8 +28,17 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
     for (Value operand : inst.operands) ++use_counts_[operand];
   });
   ir::for_each_inst(function.body, [&](const Inst& inst) {
-    if (inst.op == Op::dot_ && use_counts_[inst.operands[0]] == 1 && products_.is_tiled(inst))
+    if (inst.op != Op::dot_) return;
+    if (use_counts_[inst.operands[0]] == 1 && products_.is_tiled(inst))
       only_multiplied_.insert(inst.operands[0]);
+    if (!products_.multiplies_words_along_k(inst)) return;
+    Value right = inst.operands[1];
+    while (use_counts_[right] == 1) {
+      only_multiplied_.insert(right);
+      const Inst* arranged = defs_.inst(right);
+      if (arranged == nullptr || (arranged->op != Op::permute_ && arranged->op != Op::reshape_)) break;
+      right = arranged->operands[0];
+    }
   });
 }
 

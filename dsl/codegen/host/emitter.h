@@ -302,6 +302,7 @@ class Emitter : Arithmetic {
   Matrix scratch_matrix(DType dtype, std::int64_t rows, std::int64_t columns);
   Matrix transposed_copy(const Matrix& b, DType wanted);
   void transpose_into(const Matrix& b, const Matrix& to);
+  void transpose_lanes(std::vector<llvm::Value*>& rows);  // as many as each has lanes
   void transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
                        std::int64_t columns, std::int64_t rows);
 
@@ -337,7 +338,15 @@ class Emitter : Arithmetic {
   void dot_panel(const TiledLeft& left, const TileBlock& all, const TileFetch& fetch);
   void fetch_lines(const TileFetch& fetch, llvm::Value* step);
   void dot_tile_block(const TileBlock& block, const TileFetch& fetch);
-  void store_part_of_tile(const TileBlock& block, int i, int j);
+  void store_part_of_tile(const TileBlock& block, int i, int j, int tile);
+
+  // emit_turned_dot.cpp
+  bool is_turned(const Matrix& a, const Matrix& b, int in_word) const;
+  void turned_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate, int in_word);
+  void turned_tiles(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
+                    int in_word);
+  void store_turned(const Matrix& sums, const Matrix& c, bool accumulate);
+  void pack_turned(const Matrix& a, const Matrix& panel);
 
   // emitter.cpp
   llvm::Type* lanes_type(llvm::Type* element) const;

@@ -192,6 +192,13 @@ int ProductPlans::tiled_word(const Inst& dot) const {
   return packed_word(a.dtype, b.dtype, defs_.type(dot.results[0]).dtype, depth);
 }
 
+bool ProductPlans::multiplies_words_along_k(const Inst& dot) const {
+  const ir::Type &a = defs_.type(dot.operands[0]), &b = defs_.type(dot.operands[1]);
+  const std::int64_t word = elements_in_word(a.dtype, b.dtype, defs_.type(dot.results[0]).dtype);
+  return dot.schedule.product == Product::along_k && word > 1 && b.shape[0] % word == 0 &&
+         b.shape[0] >= word * least_word_lanes;
+}
+
 Product ProductPlans::product(const Inst& dot) const {
   const DType sum = defs_.type(dot.results[0]).dtype, left = defs_.type(dot.operands[0]).dtype,
               right = defs_.type(dot.operands[1]).dtype;

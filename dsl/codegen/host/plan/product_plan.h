@@ -13,6 +13,8 @@
 
 namespace tilewright::dsl {
 
+constexpr std::int64_t least_word_lanes = 4;  // of an instruction that multiplies words
+
 // Columns that are multiplied at once where rows of so many elements in a word are interleaved: a
 // register of each row.
 constexpr std::int64_t interleaved_columns(int in_word) { return 16 * in_word; }
@@ -76,6 +78,8 @@ class ProductPlans {
   // As `elements_in_word` where both operands are packed as tiles; else 1.
   int tiled_word(const ir::Inst& dot) const;
   bool is_tiled(const ir::Inst& dot) const { return tiled_word(dot) != 1; }
+  // True if a product along k multiplies by instructions for words.
+  bool multiplies_words_along_k(const ir::Inst& dot) const;
 
  private:
   bool is_in_scratch(ir::Value value) const;

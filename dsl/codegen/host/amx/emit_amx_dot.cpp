@@ -29,6 +29,7 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include "dsl/codegen/host/amx_tiles.h"
 #include "dsl/codegen/host/matrix.h"
 #include "dsl/codegen/host/word_instructions.h"
 #include "dsl/ir/rewrite.h"
@@ -41,7 +42,7 @@ using ir::Value;
 
 namespace {
 
-constexpr std::int64_t side = 16;               // rows of a tile, and words of a row
+constexpr std::int64_t side = tile_side;
 constexpr std::int64_t line_bytes = 64;         // of a tile, one row
 constexpr int first_left = 4, first_right = 6;  // tiles; 0 to 3 are sums
 constexpr std::int64_t left_panel_rows = 2 * side, block_columns = 2 * side;
@@ -62,26 +63,6 @@ std::int64_t round_up(std::int64_t x, std::int64_t quantum) {
 }
 
 }  // namespace
-
-// The lines of the next panel, of which each step of each left panel prefetches a few.
-struct Emitter::TileFetch {
-  llvm::Value* data = nullptr;                   // null: there is nothing to ask for
-  std::int64_t lines = 0;                        // that belong to a step
-  llvm::Value *step = nullptr, *line = nullptr;  // how far apart, in bytes
-  std::int64_t iterations = 1;                   // that share a step's lines
-  llvm::Value* iteration = nullptr;              // which of them
-};
-
-// The product of a left panel and a chunk of a panel, and the sums that it is added to.
-struct Emitter::TileBlock {
-  TiledLeft left;  // from the left panel's first tile on
-  Matrix right;
-  std::optional<Matrix> tail;  // the panel's last rows, if they are no whole tile
-  llvm::Value* first;          // step of the panel
-  std::int64_t steps;
-  Matrix sums, result;            // sums: of whole tiles, between chunks
-  bool begins, ends, accumulate;  // accumulate: to what result holds
-};
 
 void Emitter::tile_op(llvm::Intrinsic::ID id, std::initializer_list<int> tiles,
                       std::initializer_list<llvm::Value*> others) {
@@ -369,8 +350,9 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
   auto is_whole = [&](int i, int j) {
     return c.rows - i * side >= side && c.columns - j * side >= side;
   };
+  auto sum_of = [&](int i, int j) { return across * i + j; };
   auto move = [&](id::ID instruction, const Matrix& with, int i, int j) {
-    tile_op(instruction, {2 * i + j},
+    tile_op(instruction, {sum_of(i, j)},
             {place_of(with, index(i * side), index(j * side)),
              b_.CreateMul(with.row_stride, index(4))});
   };
@@ -381,7 +363,7 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
       else if (block.accumulate && is_whole(i, j))
         move(id::x86_tileloadd64, c, i, j);
       else
-        tile_op(id::x86_tilezero, {2 * i + j}, {});
+        tile_op(id::x86_tilezero, {sum_of(i, j)}, {});
     }
   // One step of 16 words: right tiles from row `row` of `from`.
   auto iteration = [&](llvm::Value* step, const Matrix& from, llvm::Value* row) {
@@ -396,10 +378,11 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
     for (int i = 0; i < down; ++i) {
       if (i == 0) load_right(0);
       auto* tile = b_.CreateGEP(b_.getInt8Ty(), left, index(i * block.left.tile_bytes));
-      tile_op(id::x86_tileloaddt164, {first_left + i}, {tile, index(block.left.row_bytes)});
+      const int at = first_left + i % 2;
+      tile_op(id::x86_tileloaddt164, {at}, {tile, index(block.left.row_bytes)});
       for (int j = 0; j < across; ++j) {
         if (i == 0 && j > 0) load_right(j);
-        tile_op(product, {2 * i + j, first_left + i, first_right + j}, {});
+        tile_op(product, {sum_of(i, j), at, first_right + j}, {});
       }
     }
   };
@@ -420,16 +403,16 @@ void Emitter::dot_tile_block(const TileBlock& block, const TileFetch& fetch) {
       else if (is_whole(i, j))
         move(id::x86_tilestored64, c, i, j);
       else
-        store_part_of_tile(block, i, j);
+        store_part_of_tile(block, i, j, sum_of(i, j));
     }
 }
 
 // Stores a part of a tile by way of a whole tile in scratch memory.
-void Emitter::store_part_of_tile(const TileBlock& block, int i, int j) {
+void Emitter::store_part_of_tile(const TileBlock& block, int i, int j, int tile) {
   const Matrix& c = block.result;
   const std::int64_t scratch = scratch_used_, columns = std::min(side, c.columns - j * side);
   Matrix sums = scratch_matrix(c.dtype, side, side);
-  tile_op(llvm::Intrinsic::x86_tilestored64, {2 * i + j}, {sums.data, index(64)});
+  tile_op(llvm::Intrinsic::x86_tilestored64, {tile}, {sums.data, index(64)});
   const int lanes = static_cast<int>(side);
   std::vector<llvm::Value*> none;
   emit_loop(index(std::min(side, c.rows - i * side)), 1, none, [&](llvm::Value* r) {
