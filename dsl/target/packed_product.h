@@ -45,18 +45,18 @@ struct PackedProduct {
   std::int64_t multiplications() const { return by_tiles ? 16 : 2; }
 };
 
-// Products of few rows by tiles, with exchanged operands (codegen/host/emit_turned_dot.cpp): a
-// right operand that is contiguous along k is not packed.
+constexpr std::int64_t tile_side = 16;  // rows of a tile of AMX, and words of 4 bytes of a row
+
+// Products of few rows by tiles, with exchanged operands (codegen/host/amx/emit_turned_dot.cpp): a
+// right operand that is contiguous along k is not packed. Fewer rows wait for memory anyway.
 struct TurnedProduct {
-  static constexpr std::int64_t side = 16;  // of a tile, in words
-  static constexpr std::int64_t least_rows = 5,
-                                most_rows = 2 * side;  // of fewer, memory takes longer
+  static constexpr std::int64_t least_rows = 5, most_rows = 2 * tile_side;
 };
 inline bool is_turned(const Target& host, std::int64_t in_word, std::int64_t rows,
                       std::int64_t columns, std::int64_t depth) {
   return host.has_tiles && in_word > 1 && rows >= TurnedProduct::least_rows &&
-         rows <= TurnedProduct::most_rows && columns >= TurnedProduct::side &&
-         depth % in_word == 0 && depth >= TurnedProduct::side * in_word;
+         rows <= TurnedProduct::most_rows && columns >= tile_side && depth % in_word == 0 &&
+         depth >= tile_side * in_word;
 }
 
 // As many accumulators as leave registers for loaded operands, `vectors` wide. `in_word`: how many

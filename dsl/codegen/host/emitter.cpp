@@ -35,9 +35,9 @@ Emitter::Emitter(llvm::Module& module, const ir::Function& function, const Targe
     Value right = inst.operands[1];
     while (use_counts_[right] == 1) {
       only_multiplied_.insert(right);
-      const Inst* arranged = defs_.inst(right);
-      if (arranged == nullptr || (arranged->op != Op::permute_ && arranged->op != Op::reshape_)) break;
-      right = arranged->operands[0];
+      const Inst* made = defs_.inst(right);
+      if (made == nullptr || (made->op != Op::permute_ && made->op != Op::reshape_)) break;
+      right = made->operands[0];
     }
   });
 }

@@ -306,7 +306,7 @@ class Emitter : Arithmetic {
   void transpose_block(const Matrix& b, const Matrix& to, llvm::Value* n, llvm::Value* k,
                        std::int64_t columns, std::int64_t rows);
 
-  // emit_amx_dot.cpp. A tile here is a register of AMX.
+  // amx/emit_amx_dot.cpp. A tile here is a register of AMX.
   struct TileFetch;
   struct TileBlock;
   // A left operand as tiles: packed, each tile a kilobyte without gaps, or rows as they are.
@@ -340,7 +340,7 @@ class Emitter : Arithmetic {
   void dot_tile_block(const TileBlock& block, const TileFetch& fetch);
   void store_part_of_tile(const TileBlock& block, int i, int j, int tile);
 
-  // emit_turned_dot.cpp
+  // amx/emit_turned_dot.cpp
   bool is_turned(const Matrix& a, const Matrix& b, int in_word) const;
   void turned_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate, int in_word);
   void turned_tiles(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,

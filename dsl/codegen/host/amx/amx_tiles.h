@@ -8,7 +8,7 @@
 
 namespace tilewright::dsl {
 
-constexpr std::int64_t tile_side = 16;  // rows of a tile, and words of a row
+constexpr std::int64_t tile_line_bytes = 64;  // of a tile, one row
 
 // The lines of the next panel, of which each step of each left panel prefetches a few.
 struct Emitter::TileFetch {

@@ -29,7 +29,7 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include "dsl/codegen/host/amx_tiles.h"
+#include "dsl/codegen/host/amx/amx_tiles.h"
 #include "dsl/codegen/host/matrix.h"
 #include "dsl/codegen/host/word_instructions.h"
 #include "dsl/ir/rewrite.h"
@@ -43,7 +43,6 @@ using ir::Value;
 namespace {
 
 constexpr std::int64_t side = tile_side;
-constexpr std::int64_t line_bytes = 64;         // of a tile, one row
 constexpr int first_left = 4, first_right = 6;  // tiles; 0 to 3 are sums
 constexpr std::int64_t left_panel_rows = 2 * side, block_columns = 2 * side;
 constexpr std::int64_t chunk_steps = 16;  // of a panel, 32 KB: most of an L1
@@ -299,7 +298,7 @@ void Emitter::dot_panel(const TiledLeft& left, const TileBlock& all, const TileF
     auto multiply = [&](llvm::Value* m, std::int64_t rows) {
       TileBlock block = all;
       // (So many bytes of a left panel are a row's, whether its lines lie together or not.)
-      auto* before = b_.CreateMul(m, index(steps * line_bytes));
+      auto* before = b_.CreateMul(m, index(steps * tile_line_bytes));
       block.left.tiles = b_.CreateGEP(b_.getInt8Ty(), left.tiles, before);
       block.first = first;
       block.steps = count;
