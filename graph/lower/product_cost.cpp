@@ -69,7 +69,7 @@ double spill_cycles(const PackedProduct& how, double rows, double columns, doubl
 
 // The cycles of a block of few rows by tiles.
 double turned_cycles(double rows, double columns, double words) {
-  const double tiles = divide_up(rows, number(dsl::TurnedProduct::side));
+  const double tiles = divide_up(rows, number(dsl::tile_side));
   return tiles * (columns * words * a_turned_word + (columns + words) * a_turned_line);
 }
 
