@@ -85,7 +85,9 @@ ValueType attention(const Application& a) {
     a.need(a.shape(mask) == scores, "mask is ", a.shape(mask), "; it must be ", scores,
            ", a number for each score");
   }
-  return a.operands[0];
+  ValueType result = a.operands[0];
+  if (a.attributes.gives_sums) result.others = {{accumulator(result.dtype), {q[0], q[1], q[2]}}};
+  return result;
 }
 
 }  // namespace rules
@@ -168,6 +170,7 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
   if (!node.attributes.bodies.empty())
     scores = changed_scores(node.attributes, operands, given.of_scores, std::move(scores));
   HostTensor result(node.dtype, node.shape);
+  HostTensor sums(accumulator(node.dtype), {q.shape[0], heads, rows});
   std::vector<double> weights;
   for (std::int64_t line = 0; line < lines; ++line) {
     const std::int64_t row = line % rows, keys = first_key(line), position = position_of(line);
@@ -188,6 +191,7 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
       // A row may see none of what is left.
       total += weight = weight == -infinity ? 0 : std::exp(weight - highest);
     }
+    sums.set_number(line, total == 0 || depth == 0 ? infinity : highest + std::log(total));
     for (std::int64_t d = 0; d < depth; ++d) {
       double mixed = 0;
       for (std::int64_t c = hidden; c < visible; ++c)
@@ -195,6 +199,7 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
       result.set_number(line * depth + d, total == 0 ? unseen : mixed / total);
     }
   }
+  if (node.attributes.gives_sums) result.others = {std::move(sums)};
   return result;
 }
 

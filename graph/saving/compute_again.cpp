@@ -8,14 +8,15 @@
 namespace tilewright::graph {
 namespace {
 
-// The nodes that are made again: views only where what they are of is.
+// The nodes that are made again: views and other results only where what they are of is.
 std::vector<bool> nodes_again(const Graph& graph, const SavingProblem& problem,
                               const SavingChoice& choice) {
   std::vector<bool> result(graph.nodes.size());
   for (std::size_t i = 0; i < problem.size(); ++i) {
     const Node& node = graph.node(problem[i].node);
-    const bool is_view = info(node.op).kind == Kind::view;
-    result[problem[i].node] = choice.is_again[i] && (!is_view || result[node.operands[0]]);
+    const Kind kind = info(node.op).kind;
+    const bool is_part = kind == Kind::view || kind == Kind::projection;
+    result[problem[i].node] = choice.is_again[i] && (!is_part || result[node.operands[0]]);
   }
   return result;
 }

@@ -12,6 +12,14 @@ constexpr std::int64_t products_an_element = 8;
 
 std::int64_t count(const Node& node) { return element_count(node.shape); }
 
+std::int64_t bytes_of(const Node& node) {
+  std::int64_t bytes = count(node) * size_bytes(node.dtype);
+  if (info(node.op).kind == Kind::control || info(node.op).kind == Kind::custom) return bytes;
+  for (const ValueType& other : node.others)
+    bytes += element_count(other.shape) * size_bytes(other.dtype);
+  return bytes;
+}
+
 std::int64_t cost_of_product(std::int64_t elements, std::int64_t depth) {
   return std::max<std::int64_t>(1, elements * depth / products_an_element);
 }
@@ -79,7 +87,7 @@ std::vector<bool> read_by_derivative(const Graph& graph, const std::vector<bool>
 
 }  // namespace
 
-bool may_be_again(const Node& node) {
+bool may_be_again(const Graph& graph, const Node& node) {
   switch (info(node.op).kind) {
     case Kind::pointwise:
     case Kind::view:
@@ -92,12 +100,12 @@ bool may_be_again(const Node& node) {
     case Kind::attention:
     case Kind::convolution:
     case Kind::ordering:
-    case Kind::cumulation: return node.others.empty();
+    case Kind::cumulation: return true;
+    case Kind::projection: return may_be_again(graph, graph.node(node.operands[0]));
     case Kind::input:
     case Kind::constant:
     case Kind::custom:
     case Kind::control:
-    case Kind::projection:
     case Kind::composite: return false;
   }
   __builtin_unreachable();
@@ -107,7 +115,7 @@ SavingProblem saving_problem(const Graph& graph) {
   const std::vector<bool> is_needed = read_by_derivative(graph, behind_derivative(graph));
   std::vector<bool> is_candidate = is_needed;
   for (auto id = static_cast<NodeId>(graph.nodes.size()); id-- > 0;)
-    if (is_candidate[id] && may_be_again(graph.node(id)))
+    if (is_candidate[id] && may_be_again(graph, graph.node(id)))
       for (NodeId operand : graph.node(id).operands)
         if (!is_there(graph.node(operand))) is_candidate[operand] = true;
   SavingProblem problem;
@@ -116,11 +124,12 @@ SavingProblem saving_problem(const Graph& graph) {
     if (!is_candidate[id]) continue;
     const Node& node = graph.node(id);
     numbers[id] = static_cast<std::uint32_t>(problem.size());
-    SavingCandidate value{.node = id,
-                          .may_be_saved = info(node.op).kind != Kind::view,
-                          .may_be_again = may_be_again(node),
-                          .is_needed = is_needed[id]};
-    if (value.may_be_saved) value.bytes = count(node) * size_bytes(node.dtype);
+    const Kind kind = info(node.op).kind;
+    const bool is_again = may_be_again(graph, node);
+    const bool is_part = kind == Kind::view || (kind == Kind::projection && is_again);
+    SavingCandidate value{
+        .node = id, .may_be_saved = !is_part, .may_be_again = is_again, .is_needed = is_needed[id]};
+    if (value.may_be_saved) value.bytes = bytes_of(node);
     if (value.may_be_again) {
       value.cost = cost_of(graph, node);
       for (NodeId operand : node.operands)

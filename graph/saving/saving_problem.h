@@ -4,7 +4,8 @@
 // A graph with gradients has nodes of the function and nodes of the derivative (Purpose in ir.h),
 // which read values of the function. Such a value is either kept until then, or computed again from
 // values that are. Inputs of the graph and constants are there anyway. Views are no work and no
-// memory: their operands are kept or computed again.
+// memory: their operands are kept or computed again. So are the other results of an attention,
+// whose bytes count as its own.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,8 @@ struct SavingCandidate {
 using SavingProblem = std::vector<SavingCandidate>;
 SavingProblem saving_problem(const Graph& graph);
 
-// True for operations that may be carried out a second time with the same result. Others are loops,
-// custom ops, whose kernels and C++ are the program's, and results behind the first.
-bool may_be_again(const Node& node);
+// True for operations that may be carried out a second time with the same result. Others are loops
+// and custom ops, whose kernels and C++ are the program's, with their results.
+bool may_be_again(const Graph& graph, const Node& node);
 
 }  // namespace tilewright::graph

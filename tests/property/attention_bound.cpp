@@ -72,9 +72,11 @@ Scores changed(const Node& node, const Operands& x, std::size_t of_scores, Score
   return scores;
 }
 
-}  // namespace
+struct AttentionErrors {
+  std::vector<double> value, sums;
+};
 
-std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x) {
+AttentionErrors attention_error(const Node& node, const HostTensor& y, const Operands& x) {
   if (y.count() == 0) return {};
   const BoundedTensor &k = *x[1], &v = *x[2];
   std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3];
@@ -88,6 +90,7 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
   Scores all = scores_of(node, x);
   if (!node.attributes.bodies.empty()) all = changed(node, x, given.of_scores, std::move(all));
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
+  std::vector<double> of_sums(static_cast<std::size_t>(y.count() / depth));
   for (std::int64_t line = 0; line < y.count() / depth; ++line) {
     std::int64_t row = line % rows, head = line / rows % heads, batch = line / rows / heads;
     std::int64_t keys = (batch * groups + head / (heads / groups)) * columns * depth;
@@ -130,6 +133,8 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
         std::expm1(2 * d + 6 * u * largest) + unit(node.dtype) + gamma(6 * count + 8, u);
     double total = 0;
     for (double& s : scores) total += s = std::exp(s - top);
+    of_sums[static_cast<std::size_t>(line)] =
+        d + 6 * u * (largest + std::abs(top) + std::log(total)) + gamma(6 * count + 8, u);
     for (std::int64_t i = 0; i < depth; ++i) {
       double size = 0, error = 0;
       for (std::int64_t c = 0; c < visible; ++c) {
@@ -144,7 +149,18 @@ std::vector<double> attention_error(const Node& node, const HostTensor& y, const
           error + rounding(node.dtype, size + error);
     }
   }
-  return errors;
+  return {std::move(errors), std::move(of_sums)};
+}
+
+}  // namespace
+
+BoundedTensor bound_attention(const Node& node, const HostTensor& y, const Operands& x) {
+  AttentionErrors errors = attention_error(node, y, x);
+  BoundedTensor result{y, std::move(errors.value)};
+  if (y.others.empty()) return result;
+  errors.sums.resize(static_cast<std::size_t>(y.others[0].count()));
+  result.others.push_back({y.others[0], std::move(errors.sums)});
+  return result;
 }
 
 }  // namespace tilewright::graph

@@ -362,7 +362,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x, Choic
           node.op, [&](auto op) { return reduction_error(op, node, y, *x[0]); });
       break;
     case Kind::contraction: result.error = matmul_error(node, y, x); break;
-    case Kind::attention: result.error = attention_error(node, y, x); break;
+    case Kind::attention: return bound_attention(node, y, x);
     case Kind::convolution: result.error = convolution_error(graph, id, y, x); break;
     case Kind::control: result = bound_control(node, x, choices); break;
     case Kind::cumulation: result.error = running_error(node, y, *x[0]); break;

@@ -286,7 +286,10 @@ void GraphGenerator::grow_attention() {
         Bodies({score_function(accumulator(node(q).dtype),
                                reads ? std::optional(node(operands.back()).dtype) : std::nullopt)});
   }
-  add(Op::attention, operands, attributes);
+  attributes.gives_sums = dice_.chance(20);
+  const auto made = add(Op::attention, operands, attributes);
+  if (made && attributes.gives_sums)
+    add(Op::result, {*made}, {.axes = {}, .sizes = {}, .index = 1});
 }
 
 void GraphGenerator::grow_argsort() {

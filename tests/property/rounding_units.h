@@ -33,7 +33,9 @@ inline double greatest(DType dtype) {
   return dtype == DType::f64 ? unknown : static_cast<double>(std::numeric_limits<float>::max());
 }
 inline double gamma(double n, double u) { return n * u / (1 - n * u); }
+// Infinity is exact.
 inline double rounding(DType dtype, double magnitude) {
+  if (std::isinf(magnitude)) return 0;
   return is_floating(dtype) ? unit(dtype) * magnitude + least(dtype) : 0;
 }
 
@@ -46,9 +48,9 @@ double binary_error(const Node& node, double a, double ea, double b, double eb, 
 // Bounds of what a pointwise op gives, y.
 std::vector<double> pointwise_error(const Node& node, const HostTensor& y, const Operands& x,
                                     Choices choices);
-// Bounds of what scaled_dot_product_attention gives.
-std::vector<double> attention_error(const Node& node, const HostTensor& y, const Operands& x);
-// And of what a convolution does.
+// The results of an attention with their bounds; `y` is the value.
+BoundedTensor bound_attention(const Node& node, const HostTensor& y, const Operands& x);
+// Bounds of what a convolution does.
 std::vector<double> convolution_error(const Graph& graph, NodeId id, const HostTensor& y,
                                       const Operands& x);
 

@@ -59,10 +59,12 @@ class AttentionProgram {
       result.scratch = panels_->scratch();
       result.programs.push_back(panels_->pack(list_, region_, target_));
     }
-    if (shares)
+    if (shares) {
       partials.add_to(parameters_);
-    else
+    } else {
       parameters_.add(task_.storage);
+      for (const TaskResult& sums : task_.others) parameters_.add(sums.storage);
+    }
     if (block_.cluster > 1) tracer_.set_cluster(static_cast<int>(block_.cluster));
     open_grid();
     program(partials);
@@ -317,6 +319,8 @@ class AttentionProgram {
     Tile result = folds_scale() ? mixed * (1.0 / weight) : mixed / weight;
     if (result.dtype() != task_.dtype) result = dsl::cast(result, task_.dtype);
     row_matrix(task_.storage, task_.place).store(row(), 0, result);
+    for (const TaskResult& sums : task_.others)
+      row_matrix(sums.storage, place_of_sums(sums)).store(row(), 0, logarithm_of(highest, total));
   }
 
   // On GPUs the scale is folded into the exponential, which costs one instruction less an element.

@@ -16,6 +16,11 @@ Tile position_of(const Task& task, const Parameters& parameters, const Tile& bat
   return dsl::cast(dsl::load(parameters.pointer(operand.storage) + offset), DType::i64);
 }
 
+Tile logarithm_of(const Tile& highest, const Tile& total) {
+  const Tile never = dsl::full({1, 1}, std::numeric_limits<double>::infinity(), total.dtype());
+  return dsl::where(total == 0.0, never, highest + dsl::log(total));
+}
+
 std::vector<Scratch> AttentionPartials::scratch() const {
   std::int64_t rows = shape.all_rows() * splits;
   return {{dtype, rows}, {dtype, rows}, {dtype, rows * shape.depth()}};
@@ -51,6 +56,7 @@ LoweredProgram combine_attention(const TaskList& list, const Region& region,
   dsl::Tracer tracer("attention_combine");
   Parameters parameters(tracer, list, region);
   parameters.add(task.storage);
+  for (const TaskResult& sums : task.others) parameters.add(sums.storage);
   partials.add_to(parameters);
   ProgramGrid programs = open_grid({shape.q.shape[2], shape.q.shape[1], shape.batch()}, target);
   Offset row, place(shape.result.offset);
@@ -78,6 +84,10 @@ LoweredProgram combine_attention(const TaskList& list, const Region& region,
   if (result.dtype() != task.dtype) result = dsl::cast(result, task.dtype);
   Matrix to{parameters.pointer(task.storage) + place, 1, depth, depth, shape.result.strides[3]};
   to.store(0, 0, result);
+  for (const TaskResult& sums : task.others) {
+    Matrix of_row{parameters.pointer(sums.storage) + row, 1, 1, 1, 1};
+    of_row.store(0, 0, logarithm_of(top, total));
+  }
   return {tracer.finish(), programs.grid, parameters.memory()};
 }
 

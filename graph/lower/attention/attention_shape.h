@@ -49,6 +49,14 @@ inline bool has_function(const Task& task) { return !task.attributes.bodies.empt
 // undefined where there is one.
 dsl::Tile position_of(const Task& task, const Parameters& parameters, const dsl::Tile& batch);
 
+// The place of the logarithms of the sums of rows, with an axis of 1 behind rows.
+inline StridedView place_of_sums(const TaskResult& sums) {
+  return row_major({sums.shape[0], sums.shape[1], sums.shape[2], 1});
+}
+// log(sum of exp(score)) from the highest score and the sum relative to it; infinity where nothing
+// was summed up, so that the weight exp(score - logarithm) is 0.
+dsl::Tile logarithm_of(const dsl::Tile& highest, const dsl::Tile& total);
+
 // The scratch memory of programs that share keys, as one of them sees it.
 struct AttentionPartials {
   AttentionPartials(const AttentionShape& shape, std::int64_t splits, DType dtype)

@@ -29,13 +29,15 @@ class WrittenAttention {
     sizes_ = {q[0], q[1], q[2], k[2]};
   }
 
-  Term result() const {
-    const Term key = for_each_head(operands_[1]);
-    Term turned = key.make(Op::permute, {key.id}, {.axes = {0, 1, 3, 2}, .sizes = {}});
-    Term scores = matrix_product(operands_[0], turned, carried_) * at_.number;
-    if (at_.cap != 0) scores = unary(Op::tanh, scores * (1 / at_.cap)) * at_.cap;
-    if (!at_.bodies.empty()) scores = changed(scores);
-    scores = masked(scores);
+  std::vector<NodeId> results() const {
+    const Term scores = masked(changed(scaled()));
+    std::vector<NodeId> all = {result(scores).id};
+    if (at_.gives_sums) all.push_back(sums(scores).id);
+    return all;
+  }
+
+ private:
+  Term result(const Term& scores) const {
     if (every_row_sees_a_key()) return mixed(softmax(scores));
     Term sees_none = compared(Op::eq, scores.reduce(Op::amax, {3}), -infinity);
     Term hidden = sees_none.like(scores);
@@ -46,7 +48,15 @@ class WrittenAttention {
                   result);
   }
 
- private:
+  Term sums(Term scores) const {
+    Term sees_none = compared(Op::eq, scores.reduce(Op::amax, {3}), -infinity);
+    scores = choice(sees_none.like(scores), scores.number(0), scores);
+    Term top = scores.reduce(Op::amax, {3});
+    Term sums = top + unary(Op::log, summed(unary(Op::exp, scores - top.like(scores)), {3}));
+    return choice(sees_none, sums.number(infinity), sums)
+        .reshape({sizes_[0], sizes_[1], sizes_[2]});
+  }
+
   // Keys and values of a group, once for each of its heads.
   Term for_each_head(const Term& x) const {
     const Shape own = x.shape();
@@ -54,6 +64,16 @@ class WrittenAttention {
     return x.reshape({own[0], own[1], 1, own[2], own[3]})
         .expand({own[0], own[1], together, own[2], own[3]})
         .reshape({own[0], sizes_[1], own[2], own[3]});
+  }
+
+  static Term turned(const Term& x) {
+    return x.make(Op::permute, {x.id}, {.axes = {0, 1, 3, 2}, .sizes = {}});
+  }
+
+  Term scaled() const {
+    Term scores = matrix_product(operands_[0], turned(for_each_head(operands_[1])), carried_);
+    scores = scores * at_.number;
+    return at_.cap == 0 ? scores : unary(Op::tanh, scores * (1 / at_.cap)) * at_.cap;
   }
 
   // All rows see the first key at least, unless a window, a mask or a function of scores hides it.
@@ -73,6 +93,7 @@ class WrittenAttention {
   }
 
   Term changed(const Term& scores) const {
+    if (at_.bodies.empty()) return scores;
     const std::int64_t count = element_count(sizes_);
     std::vector<Term> inputs = {scores.reshape({count})};
     for (int axis = 0; axis < 4; ++axis)
@@ -119,15 +140,11 @@ class WrittenAttention {
 Cotangents derivative(The<Op::attention>, const Differential& d) {
   const Shape q = d.operands[0].shape(), k = d.operands[1].shape();
   if (element_count(q) == 0 || element_count(k) == 0) return d.none();
-  Graph formula;
-  GraphBuilder builder(formula);
-  builder.set_location(d.node.where);
-  builder.set_origin(d.node.origin);
-  std::vector<Term> inputs;
-  for (const Term& operand : d.operands)
-    inputs.push_back({&builder, builder.input(operand.dtype(), operand.shape())});
-  formula.outputs = {WrittenAttention(d.node, inputs).result().id};
-  return by_formula(formula, d);
+  return by_nodes(d, [&](GraphBuilder& builder, const std::vector<NodeId>& ids) {
+    std::vector<Term> inputs;
+    for (NodeId id : ids) inputs.push_back({&builder, id});
+    return WrittenAttention(d.node, inputs).results();
+  });
 }
 
 }  // namespace tilewright::graph

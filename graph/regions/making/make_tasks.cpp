@@ -55,7 +55,7 @@ class TaskMaker : TaskListBuilder {
     const Node& n = graph_.node(id);
     Kind kind = info(n.op).kind;
     if (kind == Kind::projection) return projection(id, n);
-    if (element_count(n.shape) == 0) return zeros(id, n);
+    if (element_count(n.shape) == 0 && kind != Kind::attention) return zeros(id, n);
     switch (kind) {
       case Kind::input: return;
       case Kind::constant: return constant(id, n);
@@ -175,14 +175,27 @@ class TaskMaker : TaskListBuilder {
   }
 
   void attention(NodeId id, const Node& n) {
-    if (graph_.node(n.operands[1]).shape[2] == 0) return zeros(id, n);
-    opaque(id, n);
+    const bool has_keys = element_count(graph_.node(n.operands[1]).shape) != 0;
+    if (has_keys && element_count(n.shape) != 0) return opaque(id, n);
+    zeros(id, n);
+    const double other = n.attributes.gives_sums ? std::numeric_limits<double>::infinity() : 0;
+    for (const ValueType& type : n.others)
+      results_[id].push_back(number(type.dtype, other, type.shape));
   }
 
   void opaque(NodeId id, const Node& n) {
     Task task = opaque_task(id, n, n.type());
     for (NodeId operand : n.operands) task.operands.push_back(in_memory(operand));
+    add_others(task, id, n);
     values_[id] = add(std::move(task));
+  }
+  // Each of the results from 1 on lies alone.
+  void add_others(Task& task, NodeId id, const Node& n) {
+    for (const ValueType& type : n.others) {
+      const StorageId storage = new_storage(type.dtype, element_count(type.shape));
+      task.others.push_back({storage, type.dtype, type.shape});
+      results_[id].push_back({std::nullopt, storage, row_major(type.shape), {}});
+    }
   }
   Task opaque_task(NodeId id, const Node& n, const ValueType& type) {
     Task task = new_task(TaskKind::opaque, id, type.dtype, type.shape);
