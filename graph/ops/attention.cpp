@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include "graph/ir/evaluate.h"
 #include "graph/ops/attention_operands.h"
@@ -11,39 +12,38 @@ namespace tilewright::graph {
 
 namespace {
 
-// A graph of one value, of inputs without axes.
-void check_function_of_scores(const Application& a) {
-  const Bodies& bodies = a.attributes.bodies;
-  if (bodies.empty()) return;
-  a.need(bodies.size() == 1, "has ", bodies.size(), " functions of scores; it must be one");
-  const Graph& body = bodies[0];
-  const DType carried = a.dtype_of(0) == DType::f64 ? DType::f64 : DType::f32;
-  a.need(body.inputs.size() >= ScoreInputs::operands && body.outputs.size() == 1,
-         "its function of scores has ", body.inputs.size(), " inputs and ", body.outputs.size(),
-         " results; it must have ", ScoreInputs::operands, " or more, and one");
-  const std::size_t first = ScoreInputs::operands + a.count() - body.inputs.size();
-  a.need(body.inputs.size() - ScoreInputs::operands <= a.count(),
-         "its function of scores reads more operands than there are");
+// A graph of one value, of inputs without axes: a function of scores, or its gradient (`which` is
+// 1), which has one more input. `operands` are the attention's.
+void check_function_of_scores(const Application& a, std::size_t operands, std::size_t which) {
+  const Graph& body = a.attributes.bodies[which];
+  const std::string_view name =
+      which == 0 ? "its function of scores" : "the gradient of its function of scores";
+  const DType carried = accumulator(a.dtype_of(0));
+  const std::size_t least = ScoreInputs::operands + which;
+  a.need(body.inputs.size() >= least && body.outputs.size() == 1, name, " has ", body.inputs.size(),
+         " inputs and ", body.outputs.size(), " results; it must have ", least,
+         " or more, and one");
+  const std::size_t reads = body.inputs.size() - least, first = operands - reads;
+  a.need(reads <= operands, name, " reads more operands than there are");
+  a.need(which == 0 || reads == AttentionOperands::read_by_scores(a.attributes), name, " reads ",
+         reads, " operands; it must read those of the function");
   for (std::size_t i = 0; i < body.inputs.size(); ++i) {
     const Node& input = body.node(body.inputs[i]);
-    const DType wanted = i == ScoreInputs::score ? carried
-                         : i < ScoreInputs::operands
-                             ? DType::i32
-                             : a.dtype_of(first + i - ScoreInputs::operands);
-    a.need(input.shape.empty() && input.dtype == wanted, "input ", i,
-           " of its function of scores is ", input.dtype, "[", input.shape, "]; it must be ",
-           wanted, " without axes");
+    DType wanted = DType::i32;
+    if (i == ScoreInputs::score || i == ScoreInputs::operands + reads)
+      wanted = carried;
+    else if (i >= ScoreInputs::operands)
+      wanted = a.dtype_of(first + i - ScoreInputs::operands);
+    a.need(input.shape.empty() && input.dtype == wanted, "input ", i, " of ", name, " is ",
+           input.dtype, "[", input.shape, "]; it must be ", wanted, " without axes");
   }
   const Node& result = body.node(body.outputs[0]);
-  a.need(result.shape.empty() && result.dtype == carried, "its function of scores gives ",
-         result.dtype, "[", result.shape, "]; it must give ", carried, " without axes");
+  a.need(result.shape.empty() && result.dtype == carried, name, " gives ", result.dtype, "[",
+         result.shape, "]; it must give ", carried, " without axes");
 }
 
-}  // namespace
-
-namespace rules {
-
-ValueType attention(const Application& a) {
+// The rules that an attention and its gradient share; `operands` of them are the attention's.
+void check_attention(const Application& a, std::size_t operands) {
   const Shape &q = a.shape(0), &k = a.shape(1), &v = a.shape(2);
   for (std::size_t i = 1; i < 3; ++i)
     a.need(a.dtype_of(i) == a.dtype_of(0), "q is ", a.dtype_of(0), ", k is ", a.dtype_of(1),
@@ -63,12 +63,13 @@ ValueType attention(const Application& a) {
   a.need(a.attributes.cap >= 0 && std::isfinite(a.attributes.cap), "the cap of scores is ",
          a.attributes.cap, "; it must be a finite number above 0, or 0 for none");
   const Shape scores{q[0], q[1], q[2], k[2]};
-  check_function_of_scores(a);
+  for (std::size_t i = 0; i < a.attributes.bodies.size(); ++i)
+    check_function_of_scores(a, operands, i);
   const auto [position, mask, of_scores] =
-      AttentionOperands(a.attributes, a.count(), a.count() > 3 ? a.shape(3).size() : 0);
+      AttentionOperands(a.attributes, operands, operands > 3 ? a.shape(3).size() : 0);
   a.need(of_scores >= 3 && of_scores <= 5, "has ", of_scores, " operands before those of its ",
          "function of scores; these are q, k, v, a position and a mask");
-  for (std::size_t i = of_scores; i < a.count(); ++i)
+  for (std::size_t i = of_scores; i < operands; ++i)
     a.need(a.shape(i) == scores, "operand ", i, ", which the function of scores reads, is ",
            a.shape(i), "; it must be ", scores, ", a number for each score");
   if (position != 0) {
@@ -85,8 +86,40 @@ ValueType attention(const Application& a) {
     a.need(a.shape(mask) == scores, "mask is ", a.shape(mask), "; it must be ", scores,
            ", a number for each score");
   }
+}
+
+}  // namespace
+
+namespace rules {
+
+ValueType attention(const Application& a) {
+  a.need(a.attributes.bodies.size() <= 1, "has ", a.attributes.bodies.size(),
+         " functions of scores; it must be one");
+  check_attention(a, a.count());
   ValueType result = a.operands[0];
+  const Shape& q = result.shape;
   if (a.attributes.gives_sums) result.others = {{accumulator(result.dtype), {q[0], q[1], q[2]}}};
+  return result;
+}
+
+ValueType attention_gradient(const Application& a) {
+  const std::size_t operands = a.count() - GradientOperands::count;
+  const Bodies& bodies = a.attributes.bodies;
+  a.need(bodies.empty() || bodies.size() == 2, "has ", bodies.size(),
+         " functions of scores; it must be one and its gradient, or none");
+  check_attention(a, operands);
+  const ValueType &q = a.operands[0], &k = a.operands[1];
+  const GradientOperands given(a.count());
+  a.need(a.dtype_of(given.gradient) == q.dtype && a.shape(given.gradient) == q.shape,
+         "the gradient is ", a.dtype_of(given.gradient), "[", a.shape(given.gradient),
+         "]; it must be as q, ", q.dtype, "[", q.shape, "]");
+  const Shape rows{q.shape[0], q.shape[1], q.shape[2]};
+  for (std::size_t i : {given.sums, given.products})
+    a.need(a.dtype_of(i) == accumulator(q.dtype) && a.shape(i) == rows, "operand ", i, " is ",
+           a.dtype_of(i), "[", a.shape(i), "]; it must be ", accumulator(q.dtype), "[", rows,
+           "], a number for each row");
+  ValueType result{q.dtype, q.shape};
+  result.others = {{k.dtype, k.shape}, {k.dtype, k.shape}};
   return result;
 }
 

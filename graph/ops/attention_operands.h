@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "graph/ir/ir.h"
 
@@ -41,6 +42,19 @@ struct AttentionOperands {
                                      : attributes.bodies[0].inputs.size() - ScoreInputs::operands;
   }
 };
+
+// The places of the operands of an attention's gradient, behind those of the attention.
+struct GradientOperands {
+  static constexpr std::size_t count = 3;
+  std::size_t gradient, sums, products;
+
+  explicit GradientOperands(std::size_t all)
+      : gradient(all - count), sums(all - 2), products(all - 1) {}
+};
+
+// The formula that an `attention_gradient` of operands of these types stands for: scores are in
+// memory.
+Graph formula_of_gradient(const Node& node, const std::vector<ValueType>& operands);
 
 // A function of scores on `count` of them together: each of its values has an element per score.
 Graph for_each_score(Graph function, std::int64_t count);

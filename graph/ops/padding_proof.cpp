@@ -208,7 +208,8 @@ Value joined(const NodePair& pair) {
 // Rows of q see, where causal, the keys up to their own.
 Value attended(const NodePair& pair) {
   const Value &q = pair.operands[0], &k = pair.operands[1];
-  need(!pair.given.attributes.gives_sums, "the sums of padded rows of an attention are not known");
+  need(pair.given.op == Op::attention && !pair.given.attributes.gives_sums,
+       "what the gradients of an attention make of padding is not known");
   common_axes(k, pair.operands[2]);
   common_axes({q[0]}, {k[0]});
   need(!is_padded(q[1]) && !is_padded(k[1]) && !is_padded(q[3]), goes_over);

@@ -242,6 +242,45 @@ TEST(ShapeRules, RefuseMasksOfAttentionThatDoNotFit) {
                   "position is bool");
 }
 
+TEST(ShapeRules, RefuseGradientsOfAttentionThatDoNotFit) {
+  const ValueType q{f32, {1, 4, 2, 8}}, kv{f32, {1, 2, 6, 8}}, rows{f32, {1, 4, 2}};
+  EXPECT_EQ(shape_of(Op::attention_gradient, {q, kv, kv, q, rows, rows}), q.shape);
+  expect_contains(error_of_op(Op::attention_gradient, {q, kv, kv, kv, rows, rows}),
+                  "the gradient is f32[1x2x6x8]; it must be as q, f32[1x4x2x8]");
+  expect_contains(error_of_op(Op::attention_gradient, {q, kv, kv, q, {f64, {1, 4, 2}}, rows}),
+                  "operand 4 is f64[1x4x2]; it must be f32[1x4x2], a number for each row");
+  expect_contains(error_of_op(Op::attention_gradient, {q, kv, kv, q, rows, q}),
+                  "operand 5 is f32[1x4x2x8]; it must be f32[1x4x2], a number for each row");
+  Attributes one_body;
+  one_body.bodies = Bodies({Graph()});
+  expect_contains(error_of_op(Op::attention_gradient, {q, kv, kv, q, rows, rows}, one_body),
+                  "has 1 functions of scores; it must be one and its gradient, or none");
+  // A function of scores and places alone, or its gradient.
+  auto body = [](std::size_t more, DType last) {
+    Graph graph;
+    GraphBuilder builder(graph);
+    const NodeId score = builder.input(f32, {});
+    for (int place = 0; place < 4; ++place) builder.input(i32, {});
+    for (std::size_t i = 0; i < more; ++i) builder.input(last, {});
+    graph.outputs = {score};
+    return graph;
+  };
+  auto error_of_bodies = [&](const Graph& function, const Graph& gradient) {
+    Attributes attributes;
+    attributes.bodies = Bodies({function, gradient});
+    return error_of_op(Op::attention_gradient, {q, kv, kv, q, rows, rows}, attributes);
+  };
+  expect_contains(error_of_bodies(body(0, f32), body(0, f32)),
+                  "the gradient of its function of scores has 5 inputs and 1 results; it must have "
+                  "6 or more, and one");
+  expect_contains(error_of_bodies(body(0, f32), body(2, f32)),
+                  "the gradient of its function of scores reads 1 operands; it must read those of "
+                  "the function");
+  expect_contains(error_of_bodies(body(0, f32), body(1, f64)),
+                  "input 5 of the gradient of its function of scores is f64[scalar]; it must be "
+                  "f32 without axes");
+}
+
 TEST(ShapeRules, CountTheNumbersOfARange) {
   EXPECT_EQ(count_of_range(0, 10, 3), 4);
   EXPECT_EQ(count_of_range(10, 0, -4), 3);

@@ -152,9 +152,27 @@ AttentionErrors attention_error(const Node& node, const HostTensor& y, const Ope
   return {std::move(errors), std::move(of_sums)};
 }
 
+BoundedTensor bound_gradient(const Node& node, const Operands& x) {
+  std::vector<BoundedTensor> inputs;
+  std::vector<ValueType> types;
+  for (const BoundedTensor* operand : x) {
+    inputs.push_back(*operand);
+    types.push_back({operand->value.dtype, operand->value.shape});
+  }
+  const Graph formula = formula_of_gradient(node, types);
+  std::vector<BoundedTensor> values = bound_nodes(formula, std::move(inputs));
+  BoundedTensor result = values[formula.outputs[0]];
+  for (std::size_t i = 1; i < formula.outputs.size(); ++i) {
+    result.others.push_back(values[formula.outputs[i]]);
+    result.value.others.push_back(values[formula.outputs[i]].value);
+  }
+  return result;
+}
+
 }  // namespace
 
 BoundedTensor bound_attention(const Node& node, const HostTensor& y, const Operands& x) {
+  if (node.op == Op::attention_gradient) return bound_gradient(node, x);
   AttentionErrors errors = attention_error(node, y, x);
   BoundedTensor result{y, std::move(errors.value)};
   if (y.others.empty()) return result;

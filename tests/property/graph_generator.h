@@ -93,7 +93,7 @@ class GraphGenerator {
   void grow_cat();
   NodeId grow_mask(const Shape& scores);
   Graph score_function(DType carried, std::optional<DType> read);
-  void grow_attention();
+  void grow_attention(Op op);
   void grow_argsort();
   void grow_cumulate();
   void grow_convolution();

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "dsl/ir/type_rules.h"
+#include "graph/ops/derivatives/gradient_graph.h"
 #include "tests/property/graph_generator.h"
 
 namespace tilewright::graph {
@@ -250,7 +251,7 @@ Graph GraphGenerator::score_function(DType carried, std::optional<DType> read) {
   return function;
 }
 
-void GraphGenerator::grow_attention() {
+void GraphGenerator::grow_attention(Op op) {
   static constexpr auto is_query = [](const Node& n) {
     return n.shape.rank() == 4 && is_floating(n.dtype);
   };
@@ -286,10 +287,22 @@ void GraphGenerator::grow_attention() {
         Bodies({score_function(accumulator(node(q).dtype),
                                reads ? std::optional(node(operands.back()).dtype) : std::nullopt)});
   }
-  attributes.gives_sums = dice_.chance(20);
+  const bool has_gradient = op == Op::attention_gradient;
+  attributes.gives_sums = has_gradient || dice_.chance(20);
   const auto made = add(Op::attention, operands, attributes);
-  if (made && attributes.gives_sums)
-    add(Op::result, {*made}, {.axes = {}, .sizes = {}, .index = 1});
+  if (!made || !attributes.gives_sums) return;
+  const auto sums = add(Op::result, {*made}, {.axes = {}, .sizes = {}, .index = 1});
+  if (!sums || !has_gradient) return;
+  attributes.gives_sums = false;
+  if (!attributes.bodies.empty()) {
+    Graph slope =
+        gradient_graph(attributes.bodies[0], {.inputs = {0}, .outputs = {0}}, dsl::host_target());
+    slope.outputs = {slope.outputs[1]};
+    attributes.bodies = Bodies({attributes.bodies[0], std::move(slope)});
+  }
+  operands.insert(operands.end(), {input(node(q).dtype, node(q).shape), *sums,
+                                   input(node(*sums).dtype, node(*sums).shape)});
+  if (auto gradients = add(Op::attention_gradient, operands, attributes)) add_results(*gradients);
 }
 
 void GraphGenerator::grow_argsort() {

@@ -155,8 +155,10 @@ NodeId make_cat(Maker& m) {
   return m.append(parts, m.along_axis());
 }
 
+// An attention or its gradient.
 NodeId make_attention(Maker& m) {
-  if (m.is_scalar()) return m.append(m.alike(3));
+  const bool is_gradient = m.op() == Op::attention_gradient;
+  if (m.is_scalar()) return m.append(m.alike(is_gradient ? 6 : 3));
   Shape sizes = m.some_sizes(4);  // batch, rows, keys, width
   const std::int64_t groups = 1 + m.dice().below(2), heads = groups * (1 + m.dice().below(2));
   const Shape keys{sizes[0], groups, sizes[2], sizes[3]};
@@ -175,6 +177,11 @@ NodeId make_attention(Maker& m) {
   if (m.dice().chance(40))
     operands.push_back(m.operand(m.dice().chance(50) ? DType::boolean : m.dtype(),
                                  {sizes[0], heads, sizes[1], sizes[2]}));
+  if (is_gradient) {
+    const Shape rows{sizes[0], heads, sizes[1]};
+    operands.push_back(m.operand(m.dtype(), {sizes[0], heads, sizes[1], sizes[3]}));
+    for (int i = 0; i < 2; ++i) operands.push_back(m.operand(accumulator(m.dtype()), rows));
+  }
   return m.append(operands, attributes);
 }
 NodeId make_ordering(Maker& m) {
@@ -285,6 +292,7 @@ const std::map<std::string_view, Generator>& generators() {
       {"scatter_reduce", {make_scatter_reduce, arithmetic, false}},
       {"cat", {make_cat, any_dtype, false}},
       {"attention", {make_attention, floats, false}},
+      {"attention_gradient", {make_attention, floats, false}},
       {"convolution", {make_convolution, floats, false, false}},
       {"cumulate", {make_cumulate, computed, false}},
       {"ordering", {make_ordering, arithmetic, false}},

@@ -240,7 +240,7 @@ void GraphGenerator::grow() {
     case Kind::scatter: return grow_index_copy();
     case Kind::accumulation: return grow_scatter_reduce();
     case Kind::concat: return grow_cat();
-    case Kind::attention: return grow_attention();
+    case Kind::attention: return grow_attention(op);
     case Kind::convolution: return grow_convolution();
     case Kind::ordering: return grow_argsort();
     case Kind::cumulation: return grow_cumulate();

@@ -48,7 +48,8 @@ double binary_error(const Node& node, double a, double ea, double b, double eb, 
 // Bounds of what a pointwise op gives, y.
 std::vector<double> pointwise_error(const Node& node, const HostTensor& y, const Operands& x,
                                     Choices choices);
-// The results of an attention with their bounds; `y` is the value.
+// The results of an attention or its gradient with their bounds; `y` is the value. A gradient is
+// bounded by its formula.
 BoundedTensor bound_attention(const Node& node, const HostTensor& y, const Operands& x);
 // Bounds of what a convolution does.
 std::vector<double> convolution_error(const Graph& graph, NodeId id, const HostTensor& y,

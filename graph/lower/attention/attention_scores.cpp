@@ -63,30 +63,48 @@ Tile ScoreOperand::load(const Operand& row, const Tile& column, bool is_inside, 
   return here.load(first_row, first_column, block);
 }
 
+Tile AttentionScores::load(std::size_t operand, const Operand& row, const Tile& column,
+                           bool is_inside, const Shape& block) const {
+  if (!keys_first_) return operands_[operand].load(row, column, is_inside, block);
+  const Tile first_row =
+      row.is_number() ? dsl::constant(ir::Scalar::of_integer(DType::i64, 0)) : row.tile();
+  return operands_[operand].load(column, first_row, false, block);
+}
+
+Tile AttentionScores::value(const Graph& body, const Tile& scores, const Tile& more,
+                            const Operand& row, const Tile& column, bool is_inside) const {
+  const std::size_t inputs = task_.attributes.bodies[0].inputs.size(),
+                    masks = has_mask(task_) ? 1 : 0;
+  Tile result = value_of(body, [&](std::size_t i) -> Operand {
+    if (i == inputs) return more;
+    switch (i) {
+      case ScoreInputs::score: return scores;
+      case ScoreInputs::batch: return places_->batch;
+      case ScoreInputs::head: return places_->head;
+      case ScoreInputs::row: return places_->row;
+      case ScoreInputs::key: {
+        const std::int64_t keys = scores.shape()[keys_first_ ? 0 : 1];
+        const Shape along = keys_first_ ? Shape{keys, 1} : Shape{1, keys};
+        return dsl::reshape(dsl::arange(0, keys), along) + dsl::cast(column, DType::i32);
+      }
+      default:
+        return load(masks + i - ScoreInputs::operands, row, column, is_inside, scores.shape());
+    }
+  });
+  return result.shape() == scores.shape() ? result : dsl::broadcast_to(result, scores.shape());
+}
+
 Tile AttentionScores::of(const Tile& scores, const Operand& row, const Tile& column,
                          bool is_inside) const {
-  auto load = [&](std::size_t i) {
-    return operands_[i].load(row, column, is_inside, scores.shape());
-  };
-  const std::size_t masks = has_mask(task_) ? 1 : 0;
   Tile result = scores;
-  if (has_function(task_)) {
-    result = value_of(task_.attributes.bodies[0], [&](std::size_t i) -> Operand {
-      switch (i) {
-        case ScoreInputs::score: return scores;
-        case ScoreInputs::batch: return places_->batch;
-        case ScoreInputs::head: return places_->head;
-        case ScoreInputs::row: return places_->row;
-        case ScoreInputs::key: {
-          const std::int64_t keys = scores.shape()[1];
-          return dsl::reshape(dsl::arange(0, keys), {1, keys}) + dsl::cast(column, DType::i32);
-        }
-        default: return load(masks + i - ScoreInputs::operands);
-      }
-    });
-    if (result.shape() != scores.shape()) result = dsl::broadcast_to(result, scores.shape());
-  }
-  return masks == 1 ? masked(result, load(0)) : result;
+  if (has_function(task_))
+    result = value(task_.attributes.bodies[0], scores, {}, row, column, is_inside);
+  return has_mask(task_) ? masked(result, load(0, row, column, is_inside, scores.shape())) : result;
+}
+
+Tile AttentionScores::gradient(const Tile& scores, const Tile& of_result, const Operand& row,
+                               const Tile& column) const {
+  return value(task_.attributes.bodies[1], scores, of_result, row, column, false);
 }
 
 }  // namespace tilewright::graph

@@ -36,9 +36,11 @@ struct AttentionShape {
   std::int64_t heads, rows;  // of programs: heads, and rows of each
 };
 
+// The operands of an attention, or of the one that the task is the gradient of.
 inline AttentionOperands operands_of_attention(const Task& task) {
-  return {task.attributes, task.operands.size(),
-          task.operands.size() > 3 ? task.operands[3].view.shape.size() : std::size_t{0}};
+  const std::size_t count =
+      task.operands.size() - (task.op == Op::attention ? 0 : GradientOperands::count);
+  return {task.attributes, count, count > 3 ? task.operands[3].view.shape.size() : std::size_t{0}};
 }
 // True if a number in memory says which column row 0 is at; otherwise an attribute does.
 inline bool has_position(const Task& task) { return operands_of_attention(task).position != 0; }

@@ -1,7 +1,10 @@
-// The derivative of attention, by that of its formula written out: scores, their function and
-// masks, weights, and their product with the values. Scores are computed again and lie in memory.
+// The derivative of attention: an op of its own, which computes scores again and keeps none. Where
+// gradients of a mask or of operands of the function of scores are wanted, which are as many as
+// there are scores, it is that of the formula written out: scores, their function and masks,
+// weights, and their product with the values. So is the derivative of that op.
 #include <limits>
 
+#include "graph/ir/evaluate.h"
 #include "graph/ops/attention_operands.h"
 #include "graph/ops/derivatives/differential.h"
 
@@ -34,6 +37,28 @@ class WrittenAttention {
     std::vector<NodeId> all = {result(scores).id};
     if (at_.gives_sums) all.push_back(sums(scores).id);
     return all;
+  }
+
+  // The gradients of q, k and v, as `attention_gradient` gives them.
+  std::vector<Term> gradients(const Term& of_result, const Term& sums, const Term& products) const {
+    const Shape of_rows{sizes_[0], sizes_[1], sizes_[2], 1};
+    Term before = scaled();
+    Term scores = masked(changed(before));
+    Term weights = unary(Op::exp, scores - sums.reshape(of_rows).like(scores));
+    Term value = turned(for_each_head(operands_[2]));
+    Term gradient =
+        matrix_product(of_result, value, carried_) - products.reshape(of_rows).like(scores);
+    gradient = weights * gradient;
+    if (!at_.bodies.empty()) gradient = applied(at_.bodies[1], before, gradient);
+    if (at_.cap != 0) {
+      Term bent = before * (1 / at_.cap);
+      gradient = gradient * (bent * bent * -1.0 + 1.0);
+    }
+    const DType dtype = of_result.dtype();
+    gradient = gradient.to(dtype);
+    Term of_q = matrix_product(gradient, for_each_head(operands_[1]), carried_) * at_.number;
+    Term of_k = mixed_back(gradient, operands_[0]) * at_.number;
+    return {of_q.to(dtype), of_k.to(dtype), mixed_back(weights.to(dtype), of_result).to(dtype)};
   }
 
  private:
@@ -70,6 +95,14 @@ class WrittenAttention {
     return x.make(Op::permute, {x.id}, {.axes = {0, 1, 3, 2}, .sizes = {}});
   }
 
+  // For each key the sum of rows times their numbers, over the heads of its group.
+  Term mixed_back(const Term& numbers, const Term& rows) const {
+    const std::int64_t groups = operands_[1].shape()[1], together = sizes_[1] / groups * sizes_[2];
+    Term of_group = numbers.reshape({sizes_[0], groups, together, sizes_[3]});
+    return matrix_product(turned(of_group),
+                          rows.reshape({sizes_[0], groups, together, rows.shape()[3]}), carried_);
+  }
+
   Term scaled() const {
     Term scores = matrix_product(operands_[0], turned(for_each_head(operands_[1])), carried_);
     scores = scores * at_.number;
@@ -93,15 +126,18 @@ class WrittenAttention {
   }
 
   Term changed(const Term& scores) const {
-    if (at_.bodies.empty()) return scores;
+    return at_.bodies.empty() ? scores : applied(at_.bodies[0], scores, std::nullopt);
+  }
+  // The values of a body of each score, its places and operands, and `more`.
+  Term applied(const Graph& body, const Term& scores, const std::optional<Term>& more) const {
     const std::int64_t count = element_count(sizes_);
     std::vector<Term> inputs = {scores.reshape({count})};
     for (int axis = 0; axis < 4; ++axis)
       inputs.push_back(places_along(scores, sizes_, axis, DType::i32).reshape({count}));
     for (std::size_t i = of_scores_; i < operands_.size(); ++i)
       inputs.push_back(operands_[i].reshape({count}));
-    return spliced(for_each_score(at_.bodies[0], count), *scores.builder, inputs)[0].reshape(
-        sizes_);
+    if (more) inputs.push_back(more->reshape({count}));
+    return spliced(for_each_score(body, count), *scores.builder, inputs)[0].reshape(sizes_);
   }
 
   Term masked(Term scores) const {
@@ -137,14 +173,97 @@ class WrittenAttention {
 
 }  // namespace
 
-Cotangents derivative(The<Op::attention>, const Differential& d) {
-  const Shape q = d.operands[0].shape(), k = d.operands[1].shape();
-  if (element_count(q) == 0 || element_count(k) == 0) return d.none();
+Graph formula_of_gradient(const Node& node, const std::vector<ValueType>& operands) {
+  Graph formula;
+  GraphBuilder builder(formula);
+  builder.set_location(node.where);
+  builder.set_origin(node.origin);
+  std::vector<Term> inputs;
+  for (const ValueType& operand : operands)
+    inputs.push_back({&builder, builder.input(operand.dtype, operand.shape)});
+  const GradientOperands given(inputs.size());
+  const std::vector<Term> of_attention(
+      inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(given.gradient));
+  for (const Term& gradient :
+       WrittenAttention(node, of_attention)
+           .gradients(inputs[given.gradient], inputs[given.sums], inputs[given.products]))
+    formula.outputs.push_back(gradient.id);
+  return formula;
+}
+
+namespace {
+
+// From the inputs of a function of scores and the gradient of its result, that of the score.
+Graph gradient_of_score(const Graph& function, const dsl::Target& target) {
+  Graph result = gradient_graph(function, {.inputs = {ScoreInputs::score}, .outputs = {0}}, target);
+  result.outputs = {result.outputs[1]};
+  return result;
+}
+
+bool has_elements(const Differential& d) {
+  return element_count(d.operands[0].shape()) != 0 && element_count(d.operands[1].shape()) != 0;
+}
+
+Cotangents of_written_attention(const Differential& d) {
   return by_nodes(d, [&](GraphBuilder& builder, const std::vector<NodeId>& ids) {
     std::vector<Term> inputs;
     for (NodeId id : ids) inputs.push_back({&builder, id});
     return WrittenAttention(d.node, inputs).results();
   });
+}
+
+}  // namespace
+
+// The logarithm of a row's sum changes with a score as the row's weights say, so that a cotangent
+// of it is one that the products lack.
+Cotangents derivative(The<Op::attention>, const Differential& d) {
+  if (!has_elements(d)) return d.none();
+  bool wants_of_scores = false;
+  for (std::size_t i = 3; i < d.operands.size(); ++i) wants_of_scores |= d.wants(i);
+  if (wants_of_scores || !d.node.attributes.gives_sums) return of_written_attention(d);
+  Attributes attributes = d.node.attributes;
+  attributes.gives_sums = false;
+  if (!attributes.bodies.empty())
+    attributes.bodies =
+        Bodies({attributes.bodies[0], gradient_of_score(attributes.bodies[0], d.target)});
+  const Term& sums = d.results[1];
+  const Term gradient = d.cotangent();
+  Term products = summed(gradient * d.result(), {3}).reshape(sums.shape());
+  // The value of a row that sees nothing may be NaN, and its gradients are 0.
+  if (attributes.nan_unseen)
+    products = choice(compared(Op::eq, sums, infinity), products.number(0), products);
+  if (d.cotangents[1]) products = products - *d.cotangents[1];
+  std::vector<NodeId> operands;
+  for (const Term& operand : d.operands) operands.push_back(operand.id);
+  for (const Term& more : {gradient.to(d.node.dtype), sums, products}) operands.push_back(more.id);
+  GraphBuilder& builder = d.builder();
+  Cotangents all = d.none();
+  const std::vector<NodeId> gradients =
+      builder.results_of(builder.append(Op::attention_gradient, operands, attributes));
+  for (std::size_t i = 0; i < gradients.size(); ++i) all[i] = Term{&builder, gradients[i]};
+  return all;
+}
+
+Cotangents derivative(The<Op::attention_gradient>, const Differential& d) {
+  if (!has_elements(d)) return d.none();
+  std::vector<ValueType> types;
+  for (const Term& operand : d.operands) types.push_back({operand.dtype(), operand.shape()});
+  return by_formula(formula_of_gradient(d.node, types), d);
+}
+
+HostTensor meaning(The<Op::attention_gradient>, const Node& node, const Operands& operands) {
+  std::vector<HostTensor> inputs;
+  std::vector<ValueType> types;
+  for (const HostTensor* operand : operands) {
+    inputs.push_back(*operand);
+    types.push_back({operand->dtype, operand->shape});
+  }
+  std::vector<HostTensor> results =
+      evaluate(formula_of_gradient(node, types), inputs, Rounding::double_).outputs;
+  HostTensor first = std::move(results[0]);
+  first.others.assign(std::make_move_iterator(results.begin() + 1),
+                      std::make_move_iterator(results.end()));
+  return first;
 }
 
 }  // namespace tilewright::graph
