@@ -95,7 +95,7 @@ class ReverseSweep {
     ids_.push_back(append(id, active_[id] && segment_of_[id] == 0));
   }
 
-  // `is_gone_back`: loops keep what their rules read.
+  // `is_gone_back`: loops and attention keep what their rules read.
   NodeId append(NodeId id, bool is_gone_back) {
     const Node& node = body_.node(id);
     std::vector<NodeId> operands;
@@ -105,6 +105,11 @@ class ReverseSweep {
     if (is_gone_back && node.op == Op::while_loop)
       if (auto scan = as_scan(body_, node))
         return builder_.append(Op::scan, std::move(operands), with_saved_values(*scan));
+    if (is_gone_back && info(node.op).reads.has(AttributeField::gives_sums)) {
+      Attributes attributes = node.attributes;
+      attributes.gives_sums = true;
+      return builder_.append(node.op, std::move(operands), std::move(attributes));
+    }
     return append_like(builder_, node, std::move(operands));
   }
 

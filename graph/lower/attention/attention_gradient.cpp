@@ -108,7 +108,7 @@ class GradientProgram {
         open_grid({blocks, has_keys_ ? shape_.key_heads : shape_.heads, shape_.batch}, target_);
     batch_ = programs.index[2];
     if (is_causal()) position_ = position_of(task_, parameters_, batch_);
-    // The last block is moved back to end with the others: what it shares is made twice.
+    // The last block is moved back to end with the others: rows that it shares are made twice.
     const Tile& block = programs.index[0];
     first_ =
         block.defined() ? Tile(dsl::minimum(block * block_.own, own - block_.own)) : integer(0);
