@@ -173,7 +173,7 @@ class HostBlocks {
     takes_rows_ = region_.sizes_vary && blocks_.digit && own_rows_ > 1 && !facts_.scatters_elements;
     size_class_ = facts_.has_product ? size_class_of(own_rows_) : any_rows;
     rows_ = takes_rows_ ? size_class_.typical : own_rows_;
-    threads_ = thread_count();
+    threads_ = planned_threads();
     outer_ = region_.rows / own_rows_;
     programs_ = threads_ == 1 ? 1 : programs_a_thread * threads_;
     blocks_.outer_fastest =

@@ -25,6 +25,7 @@
 #include "graph/run/region_blocks.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
+#include "runtime/cpu/parallel.h"
 
 namespace tilewright::graph {
 namespace {
@@ -43,7 +44,10 @@ double seconds_since(Clock::time_point begin) {
 class PlanMaker {
  public:
   PlanMaker(const Graph& graph, const PlanOptions& options)
-      : graph_(graph), options_(options), target_(options.device.target()) {
+      : graph_(graph),
+        options_(options),
+        target_(options.device.target()),
+        threads_(options.threads) {
     body_->device = options.device;
     run_.gpu = options.device.ordinal();
     run_.memory = options.device.memory();
@@ -459,6 +463,7 @@ class PlanMaker {
   const Graph& graph_;
   PlanOptions options_;
   dsl::Target target_;
+  PlannedThreads threads_;
   TaskList list_;
   std::vector<FusedRegion> regions_;
   std::vector<Hash> keys_;                 // of each region's program (program_key)

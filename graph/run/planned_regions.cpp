@@ -147,7 +147,7 @@ PlannedRegions planned_regions(const Graph& graph, const PlanOptions& options,
       *new InterpolatedValues<PlannedRegions>("tasks, regions and programs");
   const dsl::Target target = options.device.target();
   NumberReader given;
-  given.form(thread_count());
+  given.form(planned_threads());
   add_form(given, options);
   visit(given, graph);
   bool tasks_are_interpolated = false;

@@ -36,7 +36,7 @@ RegionEstimate::RegionEstimate(const TaskList& list, const Region& region,
                                const dsl::Target& target)
     : target_(target) {
   bytes_moved_ = static_cast<double>(bytes_moved(list, region));
-  processors_ = target.is_gpu() ? target.gpu().multiprocessors : thread_count();
+  processors_ = target.is_gpu() ? target.gpu().multiprocessors : planned_threads();
   lanes_ = target.is_gpu() ? 0 : target.lanes;
   const Lowering& lowering = lowering_of(list, region);
   if (lowering.work == nullptr) return;

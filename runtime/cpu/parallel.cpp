@@ -20,7 +20,8 @@
 namespace tilewright {
 namespace {
 
-constinit thread_local int limit_of_thread = 0;  // 0: none
+constinit thread_local int limit_of_thread = 0;   // 0: none
+constinit thread_local int threads_of_plans = 0;  // 0: thread_count()
 
 int count_of_usable_cpus() {
   cpu_set_t cpus;
@@ -250,6 +251,15 @@ ThreadLimit::ThreadLimit(int count) : former_(limit_of_thread) {
 ThreadLimit::~ThreadLimit() { limit_of_thread = former_; }
 
 int ThreadLimit::of_thread() { return limit_of_thread; }
+
+int planned_threads() { return threads_of_plans == 0 ? thread_count() : threads_of_plans; }
+
+PlannedThreads::PlannedThreads(int count) : former_(threads_of_plans) {
+  if (count == 0) return;
+  require_thread_count("planned_threads", count);
+  threads_of_plans = count;
+}
+PlannedThreads::~PlannedThreads() { threads_of_plans = former_; }
 
 void set_parallel_for(ParallelFor hook, int workers_of_hook) {
   if (hook) require_thread_count("set_parallel_for", workers_of_hook);

@@ -41,6 +41,22 @@ class ThreadLimit {
   int former_;
 };
 
+// The number of threads that programs are made for: how work is cut decides the order of sums. It
+// is thread_count(), or that of the calling thread's PlannedThreads.
+int planned_threads();
+// While it lives, the calling thread plans programs for so many threads, whatever number runs them.
+class PlannedThreads {
+ public:
+  // 0: as before. Raises `Error` for a count below 0 or above 1024.
+  explicit PlannedThreads(int count);
+  ~PlannedThreads();
+  PlannedThreads(const PlannedThreads&) = delete;
+  PlannedThreads& operator=(const PlannedThreads&) = delete;
+
+ private:
+  int former_;
+};
+
 // Replaces the pool (an empty function restores it) and ends the pool's threads. Must be called
 // before the first launch or between launches. `hook` must call the body for every index once, with
 // worker indices below `workers`, which becomes thread_count(); it may be called from several

@@ -226,6 +226,9 @@ TEST(Compile, RefusesWhatItCannotCall) {
       "max_signatures is 0");
   expect_contains(error_of([] { compile([](const Tensor& x) { return x; }, {.threads = -1}); }),
                   "[compile] threads is -1; it must be from 1 to 1024, or 0 for all");
+  expect_contains(
+      error_of([] { compile([](const Tensor& x) { return x; }, {.planned_threads = 1025}); }),
+      "[compile] planned_threads is 1025; it must be from 1 to 1024, or 0 for those that there");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/custom/custom_op.h"
 #include "graph/functions/random/random.h"
+#include "runtime/cpu/parallel.h"
 #include "tests/errors.h"
 #include "tests/scratch_folder.h"
 #include "tests/setting.h"
@@ -364,6 +365,25 @@ Finding locked(const Situation& at) {
   return {error_of([&] { at.call(f); }) != "no error", f};
 }
 
+// A sum into few places, which as many copies of them share as there are threads.
+Finding same_on_any_threads(const Situation& at) {
+  auto body = [layer = Layer()](const Tensor& t) {
+    const Tensor numbers = arange(0, 1 << 15);
+    const Tensor values = sin(numbers.to(f32) * 1.7) * t.slice(0, 0, 1).slice(1, 0, 1).reshape({1});
+    return layer(t) + zeros({1}, f32).index_add(0, numbers * 0, values);
+  };
+  std::vector<std::vector<float>> results;
+  std::optional<Compiled> last;
+  const int before = thread_count();
+  for (int threads : {1, 3}) {
+    set_thread_count(threads);
+    last = at.compiled(body, {.planned_threads = 3});
+    results.push_back(at.call(*last).to_vector<float>());
+  }
+  set_thread_count(before);
+  return {results[0] == results[1], *last};
+}
+
 // Quick code, until there is full code with the same bits. (Of a function like no other, since
 // kernels are shared, and without the folder, where an earlier run left full code.) On a GPU
 // nothing runs code of the host, and products in tiles of AMX have full code at once: the function
@@ -393,6 +413,7 @@ const std::vector<Row> rows = {
     {"`backend`: aot_eager", unfused},
     {"`matmul_precision`: high", imprecise},
     {"`first_code`: quick", quick},
+    {"`planned_threads`", same_on_any_threads},
     {"`device`", placed},
     {"`dynamic`: always", always},
     {"`dynamic`: never", never},

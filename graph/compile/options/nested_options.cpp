@@ -41,6 +41,7 @@ void note_nested(const Options& inner) {
   look_at("detect_nan", &Options::detect_nan);
   look_at("matmul_precision", &Options::matmul_precision);
   look_at("first_code", &Options::first_code);
+  look_at("planned_threads", &Options::planned_threads);
   look_at("device", &Options::device);
   look_at("tune_in_background", &Options::tune_in_background);
   look_at("freezing", &Options::freezing);

@@ -19,6 +19,9 @@ void require_possible(const Options& options) {
   require(options.threads >= 0 && options.threads <= ThreadPool::max_workers,
           "[compile] threads is ", options.threads, "; it must be from 1 to ",
           ThreadPool::max_workers, ", or 0 for all");
+  require(options.planned_threads >= 0 && options.planned_threads <= ThreadPool::max_workers,
+          "[compile] planned_threads is ", options.planned_threads, "; it must be from 1 to ",
+          ThreadPool::max_workers, ", or 0 for those that there are");
   require(options.tune_seconds > 0, "[compile] tune_seconds is ", options.tune_seconds,
           "; it must be positive");
   require(options.saved_share >= 0 && options.saved_share <= 1, "[compile] saved_share is ",
@@ -69,6 +72,7 @@ ResolvedOptions resolve(const Options& options) {
                          .plan = {.fuse = options.backend == Backend::tilewright,
                                   .matmul_precision = options.matmul_precision,
                                   .first_code = options.first_code,
+                                  .threads = options.planned_threads,
                                   .device = options.device}};
   // What is searched for in the background starts with what is known.
   const bool is_tuned = options.tune_in_background || mode.searches;

@@ -23,8 +23,8 @@ struct ResolvedOptions {
   bool records_launches = false;        // and replays them, with fixed buffers
   bool weights_are_frozen = false;      // nobody but the function writes captured ones
   bool searches_in_background = false;  // for block sizes, while the first plan is in use
-  double saved_share = 1;         // of the values that gradients read
-  std::int64_t memory_limit = 0;  // bytes; 0: none
+  double saved_share = 1;               // of the values that gradients read
+  std::int64_t memory_limit = 0;        // bytes; 0: none
   IndexChecks index_checks = IndexChecks::host_tensors;
   std::string write_plan, locked_plan;  // files
   // Common to the plans of all signatures; `device` is the default, if no tensor lies on another.

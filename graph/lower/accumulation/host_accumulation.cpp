@@ -60,7 +60,7 @@ Copies copies_for(const Task& task, const AccumulationShape& shape) {
   if (sources >= few_sources && affordable >= each) copies.of_each = each;
   if (sources >= many_sources) {
     const std::int64_t chunks =
-        std::clamp<std::int64_t>(affordable / copies.of_each, 1, thread_count());
+        std::clamp<std::int64_t>(affordable / copies.of_each, 1, planned_threads());
     copies.length = divide_up(divide_up(sources, chunks), copies.of_each) * copies.of_each;
     copies.chunks = divide_up(sources, copies.length);
   }
@@ -71,7 +71,7 @@ Copies copies_for(const Task& task, const AccumulationShape& shape) {
 std::int64_t columns_for(const AccumulationShape& shape) {
   std::int64_t others = 1;
   for (const Axis& axis : shape.others) others *= axis.size;
-  const std::int64_t programs = divide_up(std::int64_t{thread_count()}, others);
+  const std::int64_t programs = divide_up(std::int64_t{planned_threads()}, others);
   const std::int64_t share =
       divide_up(divide_up(shape.columns.size, programs), least_columns) * least_columns;
   return std::min({shape.columns.size, share, most_host_columns});
@@ -118,7 +118,7 @@ class HostAccumulation : AccumulationProgram {
     target_base_ = parameters_.pointer(task_.storage) + to_;
     const Tile copies = parameters_.add_scratch(0, scratch());
     const std::int64_t programs = std::clamp<std::int64_t>(divide_up(elements_, joined_by_thread),
-                                                           1, thread_count()),
+                                                           1, planned_threads()),
                        each = divide_up(divide_up(elements_, programs), joined_at_once) *
                               joined_at_once;
     if (programs == 1) {

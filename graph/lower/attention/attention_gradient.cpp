@@ -415,7 +415,7 @@ LoweredRegion lower_gradient(const TaskList& list, const Region& region, const d
   LoweredRegion result;
   result.kind = "attention gradient";
   const GradientShape shape(list.tasks[region.tasks[0]]);
-  if (!target.is_gpu() && shape.batch * shape.key_heads >= thread_count()) {
+  if (!target.is_gpu() && shape.batch * shape.key_heads >= planned_threads()) {
     GradientProgram program(list, region, target, GradientsOf::both);
     result.scratch = program.scratch();
     result.programs.push_back(program.emit());

@@ -55,7 +55,7 @@ class ChannelProgram {
     copied_rows_ = block_rows_ + rows_.more;
     blocks_ = shape_.images * shape_.groups * plane_blocks() * row_blocks();
     const std::int64_t fitting = all_copied / copied_elements();
-    const std::int64_t wanted = thread_count() == 1 ? 1 : programs_a_thread * thread_count();
+    const std::int64_t wanted = planned_threads() == 1 ? 1 : programs_a_thread * planned_threads();
     at_once_ = std::min(blocks_, std::max({fitting, wanted, divide_up(blocks_, most_turns)}));
   }
 

@@ -72,16 +72,16 @@ class ProductsProgram {
         reads_x_(lies_as_a_matrix()),
         block_(reads_x_ ? window_blocks_.whole() : window_blocks_.best()),
         blocks_(shape_.images * shape_.groups * plane_blocks() * row_blocks() * column_blocks()) {
-    const std::int64_t wanted = products_a_thread * thread_count();
+    const std::int64_t wanted = products_a_thread * planned_threads();
     const std::int64_t fitting = most_copied_bytes / (copied_elements() * 4);
     const std::int64_t least =
-        std::max(thread_count() == 1 ? 1 : wanted, divide_up(blocks_, most_turns));
+        std::max(planned_threads() == 1 ? 1 : wanted, divide_up(blocks_, most_turns));
     blocks_at_once_ = std::min(blocks_, std::max(fitting, least));
     if (reads_x_) blocks_at_once_ = blocks_;
     // A transformed copy is large, and of few blocks.
-    if (thread_count() > 1 && filters_.uses_winograd())
+    if (planned_threads() > 1 && filters_.uses_winograd())
       copy_programs_ = std::min(shape_.channels, divide_up(wanted, blocks_at_once_));
-    panel_programs_ = thread_count() == 1
+    panel_programs_ = planned_threads() == 1
                           ? 1
                           : std::min(filters_.group_panels(), divide_up(wanted, blocks_at_once_));
   }

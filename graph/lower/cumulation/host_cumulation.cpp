@@ -37,7 +37,7 @@ class HostCumulation {
       : site_(site), shape_(site.shape), lanes_(site.target.lanes) {
     // A few pages of memory side by side, unless there would be too few programs; blocks alike, of
     // whole vectors.
-    const std::int64_t threads = thread_count(), columns = shape_.columns.size,
+    const std::int64_t threads = planned_threads(), columns = shape_.columns.size,
                        vectors = std::clamp<std::int64_t>(
                            columns * shape_.rows / (threads * lanes_), 1, block_vectors),
                        least = divide_up(columns, vectors * lanes_);

@@ -49,7 +49,7 @@ class HostSort {
         parameters_(tracer_, site.list, site.region) {
     parameters_.add(site.task.operands[0].storage);
     parameters_.add(site.task.storage);
-    programs_ = std::min<std::int64_t>(shape_.rows, programs_a_thread * thread_count());
+    programs_ = std::min<std::int64_t>(shape_.rows, programs_a_thread * planned_threads());
   }
 
   const SortShape& shape() const { return shape_; }
