@@ -38,6 +38,13 @@ class GpuSamples {
 
 }  // namespace
 
+double seconds_of(const Device& device, const std::function<void()>& call) {
+  const double start = now_s();
+  call();
+  device.synchronize();
+  return now_s() - start;
+}
+
 Timing timing_of(std::vector<double> samples) {
   std::ranges::sort(samples);
   return {samples[samples.size() / 2], samples.front(), samples[samples.size() * 9 / 10]};

@@ -21,6 +21,9 @@ std::vector<Timing> device_times(const Device& device,
                                  const std::vector<std::function<void()>>& actions, int rounds,
                                  double shortest_s = 1e-3);
 
+// Seconds of one call and of waiting for the device, by the host's clock.
+double seconds_of(const Device& device, const std::function<void()>& call);
+
 // Takes samples in any order.
 Timing timing_of(std::vector<double> samples);
 

@@ -42,13 +42,6 @@ class TextEncoder : public Module {
   ModuleList<TransformerEncoderLayer> layers_;
 };
 
-double seconds_of(const std::function<void()>& call, const BenchSettings& settings) {
-  const double start = now_s();
-  call();
-  settings.device.synchronize();
-  return now_s() - start;
-}
-
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
@@ -82,9 +75,9 @@ nlohmann::json measure(const EncoderSizes& sizes, const std::vector<std::int64_t
     const Tensor ids = (arange(0, length) * 7 % sizes.words).reshape({1, length}).to(device);
     const Tensor padding = (arange(0, length) >= length).reshape({1, length}).to(device);
     auto call = [&] { fast(ids, padding); };
-    const double cold = seconds_of(call, settings);
+    const double cold = seconds_of(settings.device, call);
     std::vector<double> repeated;
-    for (int i = 0; i < repeats; ++i) repeated.push_back(seconds_of(call, settings));
+    for (int i = 0; i < repeats; ++i) repeated.push_back(seconds_of(settings.device, call));
     const double warm = timing_of(repeated).median;
     if (costs.size() >= first_sizes) {
       first.push_back(cold);

@@ -77,13 +77,6 @@ double relative_difference(const Tensor& a, const Tensor& b) {
   return difference / largest;
 }
 
-double seconds_of(const std::function<void()>& call, const BenchSettings& settings) {
-  double start = now_s();
-  call();
-  settings.device.synchronize();
-  return now_s() - start;
-}
-
 nlohmann::json measure(const SizesCase& c, const BenchSettings& settings) {
   ModelOfSizes models(c, settings);
   Device device = device_of_tensors(settings);
@@ -106,8 +99,8 @@ nlohmann::json measure(const SizesCase& c, const BenchSettings& settings) {
     Tensor ids = cat(texts, 0);
     Compiled alone = compiled(Dynamic::never);
     Tensor ours, theirs;
-    first.push_back(seconds_of([&] { ours = many(ids, at).clone(); }, settings));
-    first_alone.push_back(seconds_of([&] { theirs = alone(ids, at).clone(); }, settings));
+    first.push_back(seconds_of(settings.device, [&] { ours = many(ids, at).clone(); }));
+    first_alone.push_back(seconds_of(settings.device, [&] { theirs = alone(ids, at).clone(); }));
     difference = std::max(difference, relative_difference(ours, theirs));
     std::vector<Timing> times = device_times(
         settings.device, {[&] { many(ids, at); }, [&] { alone(ids, at); }}, settings.rounds);
