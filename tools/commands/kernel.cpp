@@ -1,5 +1,4 @@
-// `tilewright kernel run`: a tile program on arguments, by its definition or on a device, watched
-// and compared.
+// `tilewright kernel run`: a tile program on arguments, interpreted, or on a device, or both.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -144,13 +143,10 @@ void print_outputs(const KernelArguments& a, const ir::Function& program,
 }
 
 nlohmann::json difference_record(const dsl::Difference& d) {
-  auto side = [](DType dtype, const dsl::ElementValue& element) {
-    return dsl::element_text(dtype, element);
-  };
   nlohmann::json record = {{"parameter", d.parameter},
                            {"index", d.index},
-                           {"computed", side(d.dtype, d.computed)},
-                           {"defined", side(d.dtype, d.defined)},
+                           {"computed", dsl::element_text(d.dtype, d.computed)},
+                           {"defined", dsl::element_text(d.dtype, d.defined)},
                            {"differing", d.differing},
                            {"count", d.count}};
   if (d.origin)
@@ -160,8 +156,8 @@ nlohmann::json difference_record(const dsl::Difference& d) {
                         {"program", d.origin->program},
                         {"turn", d.origin->turn},
                         {"element", d.origin->index},
-                        {"computed", side(d.origin->dtype, d.origin->computed)},
-                        {"defined", side(d.origin->dtype, d.origin->defined)},
+                        {"computed", dsl::element_text(d.origin->dtype, d.origin->computed)},
+                        {"defined", dsl::element_text(d.origin->dtype, d.origin->defined)},
                         {"is_seen_alone", d.origin->is_seen_alone}};
   return record;
 }
