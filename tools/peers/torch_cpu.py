@@ -82,6 +82,22 @@ def onnx_convolution(op, x, w, b, stride, padding, groups):
     return lambda: session.run(None, given)
 
 
+def attention_backward(g, q, k, v, out, sums, causal):
+    return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(g, q, k, v, out, sums + 8.0, 0.0, causal)
+
+
+def linear_and_cross_entropy(x, w, t):
+    with torch.enable_grad():
+        x, w = x.detach().requires_grad_(), w.detach().requires_grad_()
+        loss = F.cross_entropy(F.linear(x, w), t)
+        return loss, *torch.autograd.grad(loss, (x, w))
+
+
+def convolution_backward(x, w, g, stride, padding, of_filters):
+    return torch.ops.aten.convolution_backward(g, x, w, None, stride, padding, [1, 1], False, [0, 0], 1,
+                                               [not of_filters, of_filters, False])
+
+
 # Functions of the arguments in the order in which tools/bench gives them.
 OPS = {
     "linear": lambda x, w: F.linear(x, w),
@@ -89,6 +105,10 @@ OPS = {
     "matmul": lambda a, b: a @ b,
     "gated": lambda x, gate, up: F.silu(F.linear(x, gate)) * F.linear(x, up),
     "attention": attention,
+    "attention backward": attention_backward,
+    "linear and cross entropy": linear_and_cross_entropy,
+    "embedding backward": lambda g, ids, rows: torch.ops.aten.embedding_dense_backward(g, ids, rows, -1, False),
+    "convolution backward": convolution_backward,
     "convolution": convolution,
     "transposed convolution": transposed_convolution,
     "softmax": lambda x, w, b, t: torch.softmax(x, -1),
@@ -137,7 +157,7 @@ class Case:
             return
         arguments = [[random(a) for a in question["arguments"]] for _ in range(sets)]
         constant = [bool(a.get("constant")) for a in question["arguments"]]
-        options = {k: question[k] for k in ("causal", "stride", "padding", "groups") if k in question}
+        options = {k: question[k] for k in ("causal", "stride", "padding", "groups", "rows", "of_filters") if k in question}
         if op.startswith("linear int"):
             self.quantised(op, arguments)
             return

@@ -56,7 +56,7 @@ void fill(TuningDatabase& database, std::int64_t first, std::int64_t keys, doubl
     for (std::int64_t i = 1; i <= configurations; ++i) {
       double least = ns + static_cast<double>(i);
       Observation seen{.date_ms = date_ms, .samples_ns = {least, least + 0.5, least + 1}};
-      rows.emplace_back(key_of(key), Configuration().set("rows", i), seen);
+      rows.emplace_back(key_of(key), autotune::Configuration().set("rows", i), seen);
     }
     if (rows.size() < 20'000 && key + 1 < first + keys) continue;
     require(database.store(std::exchange(rows, {})), "[bench] the rows were not kept");
