@@ -117,4 +117,15 @@ void NodeUses::find_wholes(const Graph& graph) {
   for (const Mutation& m : graph.mutations) keep_apart(m.value);
 }
 
+bool is_sum_of_turns(const Node& loop, std::size_t carried) {
+  if (loop.op != Op::scan || std::cmp_greater_equal(carried, loop.attributes.carried)) return false;
+  const Graph& body = loop.attributes.bodies[0];
+  const NodeId before = body.inputs[carried], after = body.outputs[carried];
+  const Node& sum = body.node(after);
+  if (sum.op != Op::add || element_count(sum.shape) == 0) return false;
+  std::int64_t reads = std::ranges::count(body.outputs, before);
+  for (const Node& node : body.nodes) reads += std::ranges::count(node.operands, before);
+  return reads == 1 && std::ranges::count(sum.operands, before) == 1;
+}
+
 }  // namespace tilewright::graph

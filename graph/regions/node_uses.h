@@ -51,4 +51,8 @@ class NodeUses {
   std::set<std::pair<NodeId, std::size_t>> updated_;
 };
 
+// True for a value that a scan carries, of one element at least, and whose turns only add to it: it
+// can be written where it is read, without a copy.
+bool is_sum_of_turns(const Node& loop, std::size_t carried);
+
 }  // namespace tilewright::graph

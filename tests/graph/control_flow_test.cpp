@@ -275,5 +275,33 @@ TEST(ControlFlow, AScanThatUpdatesItsOperandsReadsThemAsTheyWere) {
       }
 }
 
+// Sums that begin as a number, a first result and a second one. Others have a place besides.
+TEST(ControlFlow, SumsOfAScanHaveOnePlaceInMemory) {
+  const std::int64_t size = 1 << 16;
+  const Tensor steps = arange(1, 9).to(f32), rows = random({size}, 1);
+  auto carried_by = [&](double factor) {
+    auto f = [=](const Tensor& each, const Tensor& x) {
+      auto turn = [&](const Tensors& sums, const Tensors& step) -> Turn {
+        const Tensor first = factor == 1 ? sums[0] : sums[0] * factor,
+                     second = factor == 1 ? sums[1] : sums[1] * factor;
+        return {{first + x * step[0], step[0] + second}, {sum(x * step[0])}};
+      };
+      return scan(turn, {zeros({size}, f32), full({size}, 3, f32)}, {each}).first;
+    };
+    return compile(f, {.fullgraph = true});
+  };
+  auto sums = carried_by(1), scaled = carried_by(2);
+  const MemoryReport of_sums = sums.memory(steps, rows), of_scaled = scaled.memory(steps, rows);
+  EXPECT_LT(of_sums.loops, size * 4);
+  EXPECT_GE(of_scaled.loops, 2 * size * 4);
+  EXPECT_LT(of_sums.intermediate, size * 4);
+  for (int call = 0; call < 2; ++call) {
+    const Tensors found = sums(steps, rows);
+    expect_near(values_of(found), values_of({rows * 36.0, full({size}, 39, f32)}));
+  }
+  // 3 * 2^8 and the sum of step * 2^(8 - step)
+  expect_near(values_of({scaled(steps, rows)[1]}), values_of({full({size}, 768 + 502, f32)}));
+}
+
 }  // namespace
 }  // namespace tilewright::control_flow_test

@@ -189,8 +189,7 @@ class TaskMaker : TaskListBuilder {
     add_others(task, id, n);
     values_[id] = add(std::move(task));
   }
-  // Each of the results from 1 on lies alone.
-  void add_others(Task& task, NodeId id, const Node& n) {
+  void add_others(Task& task, NodeId id, const Node& n) {  // each lies alone
     for (const ValueType& type : n.others) {
       const StorageId storage = new_storage(type.dtype, element_count(type.shape));
       task.others.push_back({storage, type.dtype, type.shape});
@@ -233,7 +232,7 @@ class TaskMaker : TaskListBuilder {
     return add(copy_of(id, value, graph_.node(id).dtype));
   }
   // Bodies read operands that change in each turn row-major, and the rest where it lies. Each
-  // result lies alone, or in the input that the loop updates.
+  // result lies alone, or in the operand that the loop updates.
   void control(NodeId id, const Node& n) {
     Task task = opaque_task(id, n, n.type());
     const std::int64_t of_turns = n.attributes.carried + n.attributes.sliced;
@@ -242,13 +241,13 @@ class TaskMaker : TaskListBuilder {
                                                                    : in_memory(operand));
     std::vector<TaskOperand>& results = results_[id];
     for (const ValueType& type : n.others) {
-      const std::optional<StorageId> updated = updated_input(id, task, results.size() + 1);
+      const std::optional<StorageId> updated = updated_storage(id, task, results.size() + 1);
       const StorageId storage =
           updated ? *updated : new_storage(type.dtype, element_count(type.shape));
       task.others.push_back({storage, type.dtype, type.shape});
       results.push_back({std::nullopt, storage, row_major(type.shape), {}});
     }
-    const std::optional<StorageId> updated = updated_input(id, task, 0);
+    const std::optional<StorageId> updated = updated_storage(id, task, 0);
     if (!updated) {
       values_[id] = add(std::move(task));
       return;
@@ -258,8 +257,14 @@ class TaskMaker : TaskListBuilder {
     values_[id] = {std::nullopt, *updated, task.place, {}};
     add_into(std::move(task), next_task());
   }
-  // The storage of the input that the loop leaves this result in, from its first turn on.
-  std::optional<StorageId> updated_input(NodeId loop, const Task& task, std::size_t result) const {
+  // The storage that the loop updates from its first turn on: of the input that it leaves this
+  // result in, or of a sum that begins as a number.
+  std::optional<StorageId> updated_storage(NodeId loop, Task& task, std::size_t result) const {
+    const Node& n = graph_.node(loop);
+    if (is_sum_of_turns(n, result) && values_[n.operands[result]].number) {
+      task.operands[result].producer.reset();  // the storage has two writers
+      return task.operands[result].storage;
+    }
     if (!uses_.is_updated_by_loop(loop, result)) return std::nullopt;
     const TaskOperand& operand = task.operands[result];
     const bool is_input = !operand.number &&

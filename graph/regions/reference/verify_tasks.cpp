@@ -93,8 +93,11 @@ class TaskVerifier {
     for (TaskId writer : s.writers) {
       const Task& task = list_.tasks[writer];
       if (task.storage == id && !task.is_update()) written += task.count();
+      const bool is_read = std::ranges::any_of(task.operands, [&](const TaskOperand& operand) {
+        return !operand.number && operand.storage == id;
+      });
       for (const TaskResult& other : task.others)
-        if (other.storage == id) written += element_count(other.shape);
+        if (other.storage == id && !is_read) written += element_count(other.shape);
     }
     expect_storage(written == s.elements, id, "has ", s.elements, " elements, of which ", written,
                    " are written");
