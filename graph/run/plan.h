@@ -46,7 +46,7 @@ struct PlanOptions {
   std::optional<std::uint64_t> shuffle_interpreted = {};
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
   FirstCode first_code = FirstCode::full;
-  int threads = 0;  // that programs are made for; 0: those that there are
+  int threads = 0;  // for which programs of the host are made; 0: for those that there are
   Device device = default_device();
   BlockSizes blocks = {};  // requested for every program
   // Plans of the same function for other sizes are made too: programs take the number of rows as an

@@ -83,9 +83,9 @@ struct Options {
   // Threads that a launch on the host may take: at most so many of thread_count(), for which its
   // programs are planned; 0: all. A server does best with 1 and a function for each of its threads.
   int threads = 0;
-  // Programs of the host are made for so many threads, whatever number of them runs: results are
-  // the same bits on any number. 0: for those that there are, which is the fastest. Of functions of
-  // the library that are C++, as those of matrices, each result is made by one thread anyway.
+  // The number of threads that programs of the host are made for, whatever number of them runs:
+  // results are the same bits on any number. 0: for those that there are, which is the fastest.
+  // Functions of the library in C++, such as those of matrices, compute each result on one thread.
   int planned_threads = 0;
   // How long block configurations of a signature are searched for, all regions together. Each
   // region gets a share of this in proportion to its share of a call's time; those that take next
