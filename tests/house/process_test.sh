@@ -82,7 +82,7 @@ for words in --help --version "opt program.tile" "opt --list" "explain tiny" "tu
   "$tool" $words >out 2>/dev/full || fail "$words: status $? with a full standard error"
 done
 # A database opened while all three are closed is none of them.
-"$tool" tune "layer_norm of 768" --keep --trials 2 --seconds 1 --rounds 2 >&- 2>&- <&-
+"$tool" tune "layer_norm of 768" --keep --trials 2 --seconds 20 --rounds 2 >&- 2>&- <&-
 [ $? = 1 ] || fail "tune with no standard file: status $?"
 "$tool" db verify >out 2>err || fail "the database is damaged: $(cat out err)"
 
