@@ -60,9 +60,9 @@ struct GenerateOptions {
   // Do not read pieces again with which the last prompt of this generator began, too. The model
   // must not have changed since. The results are the same.
   bool reuse_prefix = false;
-  // Guesses that the model checks several at a time, by `generate` alone. The text is the same as
-  // without, but for choices between nearly equal logits: sums of several rows are rounded
-  // otherwise. A model that has to read texts again (LanguageModel::reread_beyond) checks none.
+  // Guesses that the model checks several at a time, by `generate` alone. The text is the same but
+  // for choices that rounding decides: more than four rows round quantised weights to 16 bits. A
+  // model that has to read texts again (LanguageModel::reread_beyond) checks none.
   DraftOptions drafts = {};
   // Says which tokens may come next: gets the new tokens of one text so far and a vector of 1, one
   // for each token of the tokenizer, and sets those to 0 that may not. The place for a grammar.

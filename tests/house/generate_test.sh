@@ -161,6 +161,9 @@ expect_refused "[generate] --logit-bias is 3:4; ID=NUMBER is needed, as in 12=-3
 expect_refused "[generate] a stop string is empty; it must have a character" --stop ""
 expect_refused "[generate] --beams is 2 together with sampling, penalties" --beams 2 --temperature 1
 expect_refused "[generate] --draft-tokens is 15; from 0 to 14 guesses" --draft-tokens 15
+expect_refused "[generate] --draft-tokens is 4 with --activations, which rounds what" --draft-tokens 4 --weights int8 --activations int8
+expect_refused "there is no file \"$work/none/config.json\"" --draft-tokens 4 --draft-model "$work/none"
+expect_refused "[generate] --use is given without --adapter NAME=FOLDER" --use none
 expect_refused "[generate] --draft-model is given without --draft-tokens" --draft-model "$work/bytes"
 expect_refused "[generate] --draft-tokens is 4 for several texts, --beams or" --draft-tokens 4 --n 2
 expect_refused "[generate] --dtype is f64; one of f16, bf16, f32 can be chosen" --dtype f64

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <limits>
@@ -21,6 +22,7 @@
 #include "models/gguf/gguf_file.h"
 #include "models/tokenizer/tokenizer.h"
 #include "tools/console/command.h"
+#include "tools/console/load_progress.h"
 #include "tools/console/terminal_text.h"
 
 namespace tilewright::tools {
@@ -160,8 +162,9 @@ Parts parts_of(const std::string& use, const GenerateArguments& a) {
     std::string name = use.substr(begin, end - begin);
     double weight = 1;
     if (const std::size_t sign = name.find('*'); sign != name.npos) {
-      require_use(CLI::detail::lexical_cast(name.substr(sign + 1), weight), "[generate] --use is ",
-                  use, "; NAME*NUMBER is needed, as in french*0.5+legal");
+      require_use(CLI::detail::lexical_cast(name.substr(sign + 1), weight) &&
+                      std::isfinite(static_cast<float>(weight)),
+                  "[generate] --use is ", use, "; NAME*NUMBER is needed, as in french*0.5+legal");
       name.erase(sign);
     }
     const bool is_known = std::ranges::any_of(
@@ -189,6 +192,8 @@ void check_adapters(const GenerateArguments& a) {
               a.used.size(), " times for ", a.prompts.size(),
               " prompts; once for all or once for each is needed");
   for (const std::string& use : a.used) parts_of(use, a);
+  require_use(a.used.empty() || !a.adapters.empty(),
+              "[generate] --use is given without --adapter NAME=FOLDER");
 }
 
 // All checks that need no weights.
@@ -206,10 +211,16 @@ void check_arguments(const GenerateArguments& a) {
   require_use(w.drafts.tokens == 0 || is_one, "[generate] --draft-tokens is ", w.drafts.tokens,
               " for several texts, --beams or --steps-a-round; guesses are checked of one text, "
               "step by step");
+  require_use(w.drafts.tokens < streamed_rows || a.activations.empty(),
+              "[generate] --draft-tokens is ", w.drafts.tokens,
+              " with --activations, which rounds what more than ", streamed_rows,
+              " tokens multiply; up to ", streamed_rows - 1, " leave the text as it is");
   require_use(
       a.draft_model.empty() || w.drafts.tokens > 0,
-      "[generate] --draft-model is given without --draft-tokens, which says how many tokens "
-      "it guesses at a time");
+      "[generate] --draft-model is given without --draft-tokens, the number of its guesses");
+  if (!a.draft_model.empty() && !gguf::is_gguf(a.draft_model))
+    require_file("generate", (std::filesystem::path(a.draft_model) / "config.json").string(),
+                 "the folder of a model that guesses");
   require_use(w.num_beams == 1 || (w.is_plain_greedy() && w.stop.empty() && w.n <= w.num_beams),
               "[generate] --beams is ", w.num_beams,
               " together with sampling, penalties, --logprobs, --stop or a greater --n; a beam "
@@ -272,18 +283,6 @@ void print_text(std::string_view text) {
   else
     write(text);
   std::fflush(stdout);
-}
-
-// One line of a terminal, written over and over, and gone at the end.
-void show_progress(const LoadProgress& progress) {
-  constexpr double mib = 1 << 20;
-  bool is_over = progress.bytes_done == progress.bytes_total;
-  fmt::print(stderr, "\r\033[K");
-  if (!is_over)
-    fmt::print(stderr, "{:.0f} of {:.0f} MiB  {}", static_cast<double>(progress.bytes_done) / mib,
-               static_cast<double>(progress.bytes_total) / mib,
-               concat(json::excerpt(progress.name)));
-  std::fflush(stderr);
 }
 
 // Adds adapters to the model itself, or, where prompts choose among them, to a bank; returns the
@@ -411,7 +410,8 @@ void add_choices(CLI::App& command, GenerateArguments& a) {
   add("--max-batch", a.wanted.max_batch, "texts that go through the model together");
   command.get_option("--max-batch")->check(above_zero());
   add("--draft-tokens", a.wanted.drafts.tokens,
-      "tokens guessed by what followed the last ones before, and checked in one call (0: none)");
+      "of one text: so many next tokens, up to 14, are guessed by what followed the last ones "
+      "before, and checked in one call");
   command
       .add_option("--logprobs", a.wanted.logprobs,
                   "with --json: log-probabilities, and those of so many of the likeliest tokens")
@@ -480,7 +480,8 @@ void add_generate(CLI::App& command) {
                      "rounded to 8 bits, for twice the speed");
   add_adapters(command, *a);
   command.add_option("--draft-model", a->draft_model,
-                     "a smaller model of the same tokens, which guesses those of --draft-tokens");
+                     "a smaller model of the same tokens, a folder or a GGUF file, which guesses "
+                     "those of --draft-tokens instead");
   command.add_flag("--json", a->json, "print ids, text and timings as JSON, nothing else");
   a->run.add_to(command);
   command.callback([a] {
