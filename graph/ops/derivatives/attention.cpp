@@ -1,7 +1,6 @@
-// The derivative of attention: an op of its own, which computes scores again and keeps none. Where
-// gradients of a mask or of operands of the function of scores are wanted, which are as many as
-// there are scores, it is that of the formula written out: scores, their function and masks,
-// weights, and their product with the values. So is the derivative of that op.
+// The derivative of attention: an op of its own, which computes scores again and keeps none. With a
+// mask of numbers or a function of scores it is that of the formula written out: scores, their
+// function and masks, weights, and their product with the values. So is the derivative of that op.
 #include <limits>
 
 #include "graph/ir/evaluate.h"
@@ -200,6 +199,17 @@ Graph gradient_of_score(const Graph& function, const dsl::Target& target) {
   return result;
 }
 
+// True where scores may be as large as a program likes, such as -1e30 in all of a row: the
+// logarithm of such a row's sum is rounded to its highest score, and says nothing of the weights.
+bool may_have_large_scores(const Differential& d) {
+  if (!d.node.attributes.bodies.empty()) return true;
+  const std::size_t mask =
+      AttentionOperands(d.node.attributes, d.operands.size(),
+                        d.operands.size() > 3 ? d.operands[3].shape().size() : std::size_t{0})
+          .mask;
+  return mask != 0 && !is_boolean(d.operands[mask].dtype());
+}
+
 bool has_elements(const Differential& d) {
   return element_count(d.operands[0].shape()) != 0 && element_count(d.operands[1].shape()) != 0;
 }
@@ -220,7 +230,8 @@ Cotangents derivative(The<Op::attention>, const Differential& d) {
   if (!has_elements(d)) return d.none();
   bool wants_of_scores = false;
   for (std::size_t i = 3; i < d.operands.size(); ++i) wants_of_scores |= d.wants(i);
-  if (wants_of_scores || !d.node.attributes.gives_sums) return of_written_attention(d);
+  if (wants_of_scores || !d.node.attributes.gives_sums || may_have_large_scores(d))
+    return of_written_attention(d);
   Attributes attributes = d.node.attributes;
   attributes.gives_sums = false;
   if (!attributes.bodies.empty())

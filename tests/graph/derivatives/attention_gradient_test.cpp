@@ -1,4 +1,5 @@
 // The gradients of attention against their definition, in blocks with edges, and their memory.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -242,6 +243,34 @@ TEST(AttentionGradient, GoesThroughFunctionsOfScores) {
     const auto wanted = grad<0, 1, 2>(loss)(tensor(1), tensor(2), tensor(3));
     testing_doubles::expect_values(std::get<0>(found),
                                    testing_doubles::values(std::get<0>(wanted)));
+  }
+}
+
+// Masks of the least number instead of -inf may hide all of a row: then all keys weigh the same.
+TEST(AttentionGradient, IsRightForRowsOfHugeScores) {
+  const Shape shape{1, 1, 3, 1};
+  for (DType dtype : {f32, f64}) {
+    auto tensor = [&](const Doubles& values) { return Tensor::from(values, shape).to(dtype); };
+    const Tensor given = tensor({1, -0.5, 2}), mask = full({1, 1, 3, 3}, -1e30, dtype);
+    auto by_mask = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
+      return sum(scaled_dot_product_attention(q, k, v, {.mask = mask}) * given);
+    };
+    const FlexAttentionOptions options{.score_mod = [](const Tensor& score, const ScorePlace&) {
+      return where(score > 100, score, -1e30);
+    }};
+    auto by_function = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
+      return sum(flex_attention(q, k, v, options) * given);
+    };
+    const Tensor q = tensor({0.5, -1, 2}), k = tensor({1, 0.25, -0.5}), v = tensor({1, 3, -2});
+    const auto masked = compile(grad<0, 1, 2>(by_mask))(q, k, v);
+    const auto of_function = compile(grad<0, 1, 2>(by_function))(q, k, v);
+    auto expect = [](const Tensor& found, const Doubles& wanted) {
+      EXPECT_THAT(found.to(f64).to_vector<double>(),
+                  testing::Pointwise(testing::DoubleNear(1e-5), wanted));
+    };
+    expect(std::get<0>(masked), {0.75, -0.375, 1.5});
+    expect(std::get<1>(masked), {5. / 9, 35. / 9, -40. / 9});
+    for (const auto& found : {masked, of_function}) expect(std::get<2>(found), Doubles(3, 2.5 / 3));
   }
 }
 
