@@ -85,6 +85,7 @@ class Capture {
   // recording, from the placeholders' values and these captured tensors, its inputs after them.
   using Look = std::function<Tensor(Graph so_far, const std::vector<Tensor>& captured)>;
   void may_look(Look look) { look_ = std::move(look); }
+  bool knows_values() const { return look_ != nullptr; }
   // The value that the tensor has now, as a concrete tensor; undefined where the capture may not
   // look.
   Tensor looked_at(const Tensor& tensor, std::string_view operation, std::source_location where);

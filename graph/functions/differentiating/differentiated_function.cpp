@@ -35,7 +35,8 @@ struct CapturedBody {
   std::vector<NodeId> references;  // their nodes
 };
 
-// `may_look`: the inputs have values, which the function may read.
+// `may_look`: the inputs have values, which the function may read; within the capture of a function
+// that is differentiated itself, those that it knows.
 CapturedBody capture_body(const DifferentiatedFunction::Function& function, const Tensors& like,
                           const Tensors& references, bool may_look, std::source_location where) {
   const CapturesForDerivatives captures;
@@ -49,6 +50,8 @@ CapturedBody capture_body(const DifferentiatedFunction::Function& function, cons
     capture->may_look([&](Graph so_far, const Tensors& captured) {
       Tensors all = like;
       all.insert(all.end(), captured.begin(), captured.end());
+      if (around != nullptr && around->knows_values())
+        for (Tensor& each : all) each = around->looked_at(each, "derivative", where);
       return value_of(std::move(so_far), std::move(all), where);
     });
   Tensors inputs;
@@ -74,7 +77,8 @@ CapturedBody captured_body(const DifferentiatedFunction::Function& function, con
   Capture* around = Capture::active();
   std::optional<Break> read;
   try {
-    return capture_body(function, like, references, around == nullptr, where);
+    const bool may_look = around == nullptr || around->knows_values();
+    return capture_body(function, like, references, may_look, where);
   } catch (const DataReadError& error) {
     if (around == nullptr || !around->can_break()) throw;
     read = error.at;

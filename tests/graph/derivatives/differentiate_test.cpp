@@ -356,7 +356,6 @@ TEST(Differentiate, MisuseIsAnErrorWithTheLine) {
   expect_contains(error_of([&] { grad(writing)(x); }),
                   "[grad] the function writes an argument in place");
   auto reading = [](const Tensor& t) { return sum(t * t.sum().item<double>()); };
-  EXPECT_THROW(grad([&](const Tensor& t) { return sum(grad(reading)(t)); })(x), Error);
   EXPECT_THROW(compile([&](const Tensor& t) { return grad(reading)(t); }, {.fullgraph = true})(x),
                Error);
 }
@@ -383,6 +382,31 @@ TEST(Differentiate, AValueThatAFunctionReadsIsAConstant) {
   limit.copy_from(vector({8}));
   expect_values(slope(above), {30, 20});
   expect_values(compiled(x), {12, 24});
+}
+
+// Within derivatives too, of its own argument and of that of the function around.
+TEST(Differentiate, ValuesAreReadInDerivativesOfAnyOrder) {
+  const Tensor x = vector({1, 2}), below = vector({-3, 1});
+  auto function = [](const Tensor& t) {
+    return t.sum().item<double>() < 0 ? sum(t * t) : sum(t * t * t * t);
+  };
+  auto third = [&](const Tensor& t) {
+    auto first = grad(function);
+    auto second = grad([&](const Tensor& u) {
+      const Tensor slope = first(u);
+      return sum(slope * t.sum().item<double>() * slope.sum().item<double>());
+    });
+    return grad([&](const Tensor& u) { return sum(second(u) * t); })(t);
+  };
+  // t^4: 3 * 36 * sum(24 t_i), by the sums of t and of the slopes, 3 and 36.
+  const std::vector<double> right = {3.0 * 36 * 24 * 1 * 1, 3.0 * 36 * 24 * 2 * 2};
+  expect_values(third(x), right);
+  expect_values(third(below), {0, 0});
+  auto compiled = compile([&](const Tensor& t) { return third(t); });
+  for (int call = 0; call < 2; ++call) {
+    expect_values(compiled(x), right);
+    expect_values(compiled(below), {0, 0});
+  }
 }
 
 // Running statistics move once a call, at once and compiled.
