@@ -17,6 +17,12 @@ Term matrix_product(const Term& a, const Term& b, DType dtype) {
   return {a.builder, a.builder->append(Op::matmul, {a.id, b.id}, {}, dtype)};
 }
 
+// All rows see the first key at least, unless a window, a mask or a function of scores hides it.
+bool every_row_sees_a_key(const Attributes& attributes, std::size_t operands) {
+  return operands == 3 && attributes.bodies.empty() &&
+         (!attributes.causal || (attributes.window == 0 && attributes.start >= 0));
+}
+
 // Attention of these operands, as terms of a graph of its own.
 class WrittenAttention {
  public:
@@ -67,9 +73,8 @@ class WrittenAttention {
     Term hidden = sees_none.like(scores);
     Term weights = softmax(choice(hidden, scores.number(0), scores));
     Term result = mixed(choice(hidden, weights.number(0), weights));
-    if (!at_.nan_unseen) return result;
-    return choice(sees_none.like(result), result.number(std::numeric_limits<double>::quiet_NaN()),
-                  result);
+    const double unseen = at_.nan_unseen ? std::numeric_limits<double>::quiet_NaN() : 0;
+    return choice(sees_none.like(result), result.number(unseen), result);
   }
 
   Term sums(Term scores) const {
@@ -108,10 +113,8 @@ class WrittenAttention {
     return at_.cap == 0 ? scores : unary(Op::tanh, scores * (1 / at_.cap)) * at_.cap;
   }
 
-  // All rows see the first key at least, unless a window, a mask or a function of scores hides it.
   bool every_row_sees_a_key() const {
-    return mask_ == 0 && at_.bodies.empty() && position_ == 0 &&
-           (!at_.causal || (at_.window == 0 && at_.start >= 0));
+    return tilewright::graph::every_row_sees_a_key(at_, operands_.size());
   }
 
   // An op, since the rule of that has no need of the greatest score.
@@ -238,11 +241,16 @@ Cotangents derivative(The<Op::attention>, const Differential& d) {
     attributes.bodies =
         Bodies({attributes.bodies[0], gradient_of_score(attributes.bodies[0], d.target)});
   const Term& sums = d.results[1];
-  const Term gradient = d.cotangent();
-  Term products = summed(gradient * d.result(), {3}).reshape(sums.shape());
-  // The value of a row that sees nothing may be NaN, and its gradients are 0.
-  if (attributes.nan_unseen)
-    products = choice(compared(Op::eq, sums, infinity), products.number(0), products);
+  Term gradient = d.cotangent(), value = d.result();
+  // The value of a row that sees nothing is a constant, whatever the function makes of it.
+  if (!every_row_sees_a_key(attributes, d.operands.size())) {
+    Shape of_rows = gradient.shape();
+    of_rows[-1] = 1;
+    Term sees_none = compared(Op::eq, sums, infinity).reshape(of_rows).like(gradient);
+    gradient = choice(sees_none, gradient.number(0), gradient);
+    if (attributes.nan_unseen) value = choice(sees_none, value.number(0), value);
+  }
+  Term products = summed(gradient * value, {3}).reshape(sums.shape());
   if (d.cotangents[1]) products = products - *d.cotangents[1];
   std::vector<NodeId> operands;
   for (const Term& operand : d.operands) operands.push_back(operand.id);
