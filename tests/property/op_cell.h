@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/property/random_graph.h"
 
@@ -36,6 +37,9 @@ bool has_generator(std::string_view rule);
 std::uint64_t cell_count();
 OpCell cell_of(std::uint64_t number);
 std::string describe(const OpCell& cell);
+// So many draws, spread over the table, each cell once before one comes twice, or as many as
+// TILEWRIGHT_TEST_CELLS says; or the one that TILEWRIGHT_SEED names.
+std::vector<std::uint64_t> cells_of_test(std::uint64_t share);
 // True if the op takes that dtype and a shape of that class.
 bool is_legal(const OpCell& cell);
 // Raises Error where the cell is not legal.

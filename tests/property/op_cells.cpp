@@ -3,6 +3,7 @@
 #include <map>
 
 #include "dsl/ir/type_rules.h"
+#include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "tests/property/op_cell.h"
 #include "tests/property/op_cell_maker.h"
@@ -368,6 +369,18 @@ bool is_legal(const OpCell& cell) {
 RandomGraph graph_of(const OpCell& cell, std::uint64_t number) {
   OpCellMaker maker(cell, number);
   return maker.finish(generators().at(rule_of(cell.op)).make(maker));
+}
+
+std::vector<std::uint64_t> cells_of_test(std::uint64_t share) {
+  if (auto seed = env::seed()) return {static_cast<std::uint64_t>(*seed)};
+  const auto wanted =
+      static_cast<std::uint64_t>(env::test_cells().value_or(static_cast<std::int64_t>(share)));
+  std::vector<std::uint64_t> draws;
+  for (std::uint64_t round = 0; round < wanted; round += cell_count()) {
+    const std::uint64_t count = std::min(wanted - round, cell_count());
+    for (std::uint64_t i = 0; i < count; ++i) draws.push_back(round + i * cell_count() / count);
+  }
+  return draws;
 }
 
 }  // namespace tilewright::graph

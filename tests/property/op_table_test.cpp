@@ -14,7 +14,6 @@
 #include "graph/custom/definition.h"
 #include "graph/ir/text.h"
 #include "graph/passes/pipeline.h"
-#include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "tests/property/expect_within.h"
 #include "tests/property/op_cell.h"
@@ -23,20 +22,6 @@
 
 namespace tilewright::graph::op_table_test {
 namespace {
-
-// So many draws, spread over the table, each cell once before one comes twice; or the one that
-// TILEWRIGHT_SEED names.
-std::vector<std::uint64_t> cells_of_test(std::uint64_t share) {
-  if (auto seed = env::seed()) return {static_cast<std::uint64_t>(*seed)};
-  const auto wanted =
-      static_cast<std::uint64_t>(env::test_cells().value_or(static_cast<std::int64_t>(share)));
-  std::vector<std::uint64_t> draws;
-  for (std::uint64_t round = 0; round < wanted; round += cell_count()) {
-    const std::uint64_t count = std::min(wanted - round, cell_count());
-    for (std::uint64_t i = 0; i < count; ++i) draws.push_back(round + i * cell_count() / count);
-  }
-  return draws;
-}
 
 TEST(OpTable, HasAGeneratorOfOperandsForEachRow) {
   for (std::size_t i = 0; i < all_ops().size(); ++i)
