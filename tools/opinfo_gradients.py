@@ -85,7 +85,9 @@ def compare_all(folder, names, arguments):
     cases = [program_gradients.Case(folder, path) for path in paths]
     reasons = {}
     if arguments.again:
-        reasons = json.loads(arguments.again.read_text())["reasons"]
+        known = {case.name for case in cases}
+        reasons = {case: reason for case, reason in json.loads(arguments.again.read_text())["reasons"].items()
+                   if case.removesuffix(".second") in known}
         agreed = {case for case, reason in reasons.items() if not reason}
         cases = [case for case in cases
                  if case.name not in agreed or case.second() and case.name + ".second" not in agreed]
