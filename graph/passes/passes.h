@@ -19,6 +19,9 @@ Graph place_masks(const Graph& graph);
 Graph differentiate(const Graph& graph, const dsl::Target& target);
 // The same, but calls of checkpointed functions stay.
 Graph expand_gradients(const Graph& graph, const dsl::Target& target);
+// Losses that are computed with their gradients, each logit once
+// (functions/linear_cross_entropy.h).
+Graph join_losses(const Graph& graph);
 // Composites become the ops of their decompositions for the target, each result what computes it.
 // After it no composite is left.
 Graph decompose(const Graph& graph, const dsl::Target& target = dsl::host_target());

@@ -78,6 +78,7 @@
 #include "graph/functions/linear_algebra/solving.h"
 #include "graph/functions/linear_algebra/spectra.h"
 #include "graph/functions/linear_algebra/symmetric.h"
+#include "graph/functions/linear_cross_entropy.h"
 #include "graph/functions/log.h"
 #include "graph/functions/ordering/quantiles.h"
 #include "graph/functions/ordering/runs.h"

@@ -76,8 +76,8 @@ TEST(GraphPasses, ANameToSkipThatNoPassHasIsAnError) {
   expect_contains(error_of([&] { run_passes(graph); }),
                   "[TILEWRIGHT_SKIP_PASSES] there is no pass 'hoist'; there are, over graphs, "
                   "common_subexpressions, decide_by_places, form_attention, place_masks, "
-                  "differentiate, decompose, keep_channels_last, decide_by_ranges, canonicalise, "
-                  "repeat_numbers, dead_code, and over tile programs expand_math, ");
+                  "differentiate, join_losses, decompose, keep_channels_last, decide_by_ranges, "
+                  "canonicalise, repeat_numbers, dead_code, and over tile programs expand_math, ");
 }
 
 // A softmax of y: f16[4x6], twice, of which one is left.
@@ -117,11 +117,12 @@ TEST(Pipeline, TellsTheTimeOfEachPassAndWhetherItChangedAnything) {
   }
   EXPECT_EQ(names, (std::vector<std::string_view>{
                        "common_subexpressions", "decide_by_places", "form_attention", "place_masks",
-                       "differentiate", "decompose", "keep_channels_last", "decide_by_ranges",
-                       "common_subexpressions", "repeat_numbers", "dead_code"}));
+                       "differentiate", "join_losses", "decompose", "keep_channels_last",
+                       "decide_by_ranges", "common_subexpressions", "repeat_numbers",
+                       "dead_code"}));
   EXPECT_TRUE(times[0].changed);
   EXPECT_FALSE(times[2].changed);
-  EXPECT_TRUE(times[5].changed);
+  EXPECT_TRUE(times[6].changed);
   times.clear();
   run_passes(run_passes(two_softmaxes()), {}, &times);
   for (const PassTime& time : times) EXPECT_FALSE(time.changed) << time.name;
@@ -172,9 +173,9 @@ TEST(GraphPasses, ANameAfterTheRoomThatNoGraphPassHasIsAnError) {
                     concat("[", variable,
                            "] there is no pass 'graph.hoist_invariants'; over graphs there are "
                            "common_subexpressions, decide_by_places, form_attention, "
-                           "place_masks, differentiate, decompose, keep_channels_last, "
-                           "decide_by_ranges, canonicalise, repeat_numbers, dead_code, each with "
-                           "graph. before it"));
+                           "place_masks, differentiate, join_losses, decompose, "
+                           "keep_channels_last, decide_by_ranges, canonicalise, repeat_numbers, "
+                           "dead_code, each with graph. before it"));
   }
 }
 
