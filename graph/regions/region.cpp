@@ -427,8 +427,11 @@ class RegionSolver {
             region_.tables[slot].width == region_.width && task(slot).kind != TaskKind::reduction;
     // Splitting a region without products would recompute its reductions in each block.
     region_.splits_columns = splits && (product || !any_whole);
+    const std::int64_t most = region_.is_in_place && !whole_product
+                                  ? builder_.limits_.weights_in_place
+                                  : largest_whole_weights;
     return !product || region_.splits_columns || region_.tasks.size() == 1 ||
-           region_.weight_bytes <= largest_whole_weights;
+           region_.weight_bytes <= most;
   }
 
   RegionBuilder& builder_;

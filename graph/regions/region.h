@@ -85,6 +85,9 @@ struct RegionLimits {
   std::int64_t rows_of_computed_operands = INT64_MAX;
   // Products of more rows take their weights from memory: blocks of rows would each compute them.
   std::int64_t rows_of_computed_weights = 16;
+  // Products that are added to what lies in memory are computed row by row: of larger weights, in
+  // bytes, they are computed apart, and copied.
+  std::int64_t weights_in_place = 256 << 10;
   // Accumulations may have a prologue (opaque_region.h). On a GPU each program goes through all of
   // the source, so that its operands would be read and computed many times.
   bool accumulations_compute_sources = true;

@@ -15,6 +15,8 @@ namespace {
 
 // The rows of a product's block up to which computing an operand beside it costs nothing.
 constexpr std::int64_t few_rows_of_gpus = 64;
+// They stay in a core's cache from one block of rows to the next, in bytes.
+constexpr std::int64_t weights_in_place_of_hosts = 1 << 20;
 
 // In release builds it would take up to a twenty-fifth of the time of a plan whose code is known.
 #ifdef NDEBUG
@@ -42,6 +44,7 @@ FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
   RegionLimits limits;
   limits.rows_of_computed_operands = is_gpu ? few_rows_of_gpus : dsl::PackedProduct::least_rows - 1;
   limits.accumulations_compute_sources = !is_gpu;
+  if (!is_gpu) limits.weights_in_place = weights_in_place_of_hosts;
   std::vector<MarkId> marks;
   if (!graph.marks.empty())
     for (const Task& task : result.list.tasks) marks.push_back(graph.node(task.node).origin.mark);

@@ -303,5 +303,25 @@ TEST(ControlFlow, SumsOfAScanHaveOnePlaceInMemory) {
   expect_near(values_of({scaled(steps, rows)[1]}), values_of({full({size}, 768 + 502, f32)}));
 }
 
+// On the host the weights of the product stay in a cache; a GPU computes the product apart.
+TEST(ControlFlow, ProductsThatAScanAddsUpAreWrittenInPlace) {
+  const std::int64_t depth = 100, rows = 500, columns = 700;
+  const Tensor x = random({3, depth, rows}, 1), y = random({3, depth, columns}, 2);
+  auto f = [=](const Tensor& a, const Tensor& b) {
+    auto turn = [](const Tensors& sum, const Tensors& each) -> Turn {
+      return {{sum[0] + matmul(each[0].permute({1, 0}), each[1])}, {}};
+    };
+    return scan(turn, {zeros({rows, columns}, f32)}, {a, b}).first;
+  };
+  auto sums = compile(f, {.fullgraph = true});
+  if (!default_device().is_emulated() && !default_device().is_cuda())
+    EXPECT_LT(sums.memory(x, y).loops, rows * columns * 4);
+  const Tensor wanted =
+      matmul(x.reshape({3 * depth, rows}).permute({1, 0}), y.reshape({3 * depth, columns}));
+  const std::vector<float> found = sums(x, y)[0].to_vector<float>(),
+                           right = wanted.to_vector<float>();
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], right[i], 1e-3);
+}
+
 }  // namespace
 }  // namespace tilewright::control_flow_test
