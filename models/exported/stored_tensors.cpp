@@ -7,8 +7,10 @@
 namespace tilewright::exported {
 namespace {
 
-constexpr std::int64_t most_expanded_bytes = 1 << 28;  // of a tensor that repeats its elements
-constexpr std::uintptr_t alignment = 64;               // of memory that a tensor may see
+// Bytes of tensors that repeat stored elements, beyond three times the file's. The process may hold
+// 256 MiB beyond these; the others are for all else.
+constexpr std::int64_t most_expanded_bytes = 192 << 20;
+constexpr std::uintptr_t alignment = 64;  // of memory that a tensor may see
 
 // That the last element lies in the entry, and that there are not many more than it holds.
 void check_reach(const ArchiveEntry& entry, const Placement& placement, const std::string& place) {
@@ -43,7 +45,7 @@ Tensor StoredTensors::tensor(const ArchiveEntry& entry, const Placement& placeme
   bytes_ += bytes;
   require(bytes_ <= most, "[load_exported] ", place, ": its ", bytes,
           " bytes and those of the tensors before it are more than ", most,
-          ", three times the file's and 256 MiB; they repeat or overlap stored elements, or are "
+          ", three times the file's and 192 MiB; they repeat or overlap stored elements, or are "
           "deflated");
   return known.emplace(placement, placed(entry, placement)).first->second;
 }

@@ -177,6 +177,16 @@ std::string with_weight_facts(const std::string& facts) {
   return with_weight(weight_row("net.weight", "weight_0", facts));
 }
 
+// Weights that repeat one element, each with other sizes.
+std::string weights_of_one_element() {
+  std::string rows =
+      weight_row("net.weight", "weight_0", tensor_facts(sizes_of({2}), 7, sizes_of({1})));
+  for (int i = 0; i < 40; ++i)
+    rows += "," + weight_row(concat("w", i), "weight_0",
+                             tensor_facts(sizes_of({(1 << 24) - i}), 7, sizes_of({0})));
+  return with_weight(rows);
+}
+
 TEST(Archives, WithGraphsAndWeightsThatCannotBeAreRefused) {
   const std::string size = sizes_of({2}), one = sizes_of({1});
   const std::string all[] = {
@@ -214,6 +224,7 @@ TEST(Archives, WithGraphsAndWeightsThatCannotBeAreRefused) {
       with_weight(weight_row("net.weight", "weight_0", tensor_facts(size, 7, one), true)),
       with_weight(weight_row("other", "weight_0", tensor_facts(size, 7, one))),
       with_weight(""),
+      weights_of_one_element(),
   };
   each_case(std::size(all), [&](std::uint64_t number) { expect_refused(all[number]); });
 }

@@ -2,6 +2,7 @@
 // and element types, with tensors in files elsewhere, and with numbers that ask for terabytes.
 #include <gtest/gtest.h>
 
+#include "runtime/base/error.h"
 #include "tests/drills/archives.h"
 #include "tests/drills/cases.h"
 #include "tests/models/onnx/files.h"
@@ -49,6 +50,16 @@ std::string nested(int depth) {
   return model(graph);
 }
 
+// Tensors that overlap in the file of the model itself.
+std::string overlapping() {
+  constexpr std::int64_t elements = 1 << 18;
+  GraphParts parts{{node("Add", {"x", "x"}, {"y"})}, {}, {value("x", {"2"})}, {value("y", {"2"})}};
+  for (std::int64_t i = 0; i < 400; ++i)
+    parts.tensors.push_back(
+        tensor_elsewhere(concat("w", i), {elements}, "m.onnx", std::to_string(4 * i)));
+  return model(graph_of(parts)) + bytes(6, std::string(4 * elements, ' '));
+}
+
 std::vector<std::string> hostile_models() {
   const std::int64_t huge = std::int64_t{1} << 40, most = INT64_MAX;
   std::vector<std::string> all;
@@ -75,6 +86,7 @@ std::vector<std::string> hostile_models() {
                                     {tensor("w", {size}, floats_as_bytes({1, 2}), dtype)},
                                     {value("x", {"2"})},
                                     {value("y", {"2"})}})));
+  all.push_back(overlapping());
   for (const char* op : {"Novel", "Loop", "Scan", "\x1b]0;gone\x07"})
     all.push_back(onnx_of(op, {1}, {"x", "n"}));
   return all;

@@ -16,8 +16,10 @@ using json::excerpt;
 
 constexpr std::uintptr_t alignment = 64;  // of memory that a tensor may see
 constexpr int most_axes = 32;
-constexpr std::int64_t most_repeated_bytes = 1 << 28;  // of another file, beyond twice its size
-constexpr std::size_t most_pieces = 1 << 16;           // of the list of elements
+// Bytes of another file, beyond twice its size: of the 256 MiB that the process may hold besides,
+// the others are for all else.
+constexpr std::int64_t most_repeated_bytes = 192 << 20;
+constexpr std::size_t most_pieces = 1 << 16;  // of the list of elements
 
 // Writes each number of a list to `to`; the list has exactly `count`. Nothing where it has not.
 template <typename T>
