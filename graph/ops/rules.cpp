@@ -32,12 +32,13 @@ namespace {
 
 constexpr int most_axes = 64;  // of any tensor: programs may compute shapes of any length
 
-// Storages are counted in bytes, and addresses computed from sizes and strides: both must fit 63
-// bits, whichever rule made the shape. A shape with a size of 0 has no addresses.
+// Storages are counted in bytes, and addresses computed from sizes and strides, also of places of a
+// tile beyond an axis: all must fit 63 bits, whichever rule made the shape. So a value has fewer
+// than 2^59 elements, as a tensor has. A shape with a size of 0 has no addresses.
 void need_possible(const Application& a, const ValueType& type) {
   a.need(type.shape.rank() <= most_axes, "the result would have ", type.shape.rank(),
          " axes; at most ", most_axes, " are supported");
-  std::int64_t bytes = size_bytes(type.dtype);
+  std::int64_t bytes = 16;  // the most of an element
   bool fits = true, is_empty = false;
   for (std::int64_t size : type.shape) {
     a.need(size >= 0, "the result would be ", type.shape, "; sizes must not be negative");
@@ -45,7 +46,7 @@ void need_possible(const Application& a, const ValueType& type) {
     fits &= !__builtin_mul_overflow(bytes, size, &bytes);
   }
   a.need(fits || is_empty, "the result, ", type.dtype, " ", type.shape,
-         ", has too many elements; its bytes must fit 63 bits");
+         ", has too many elements; fewer than 2^59 can be had, whose bytes fit 63 bits");
 }
 
 ValueType infer_by_rule(const Application& a) {
