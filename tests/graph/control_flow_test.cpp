@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "graph/compile/compile.h"
+#include "graph/differentiating/differentiate.h"
 #include "graph/functions/random/random.h"
 #include "graph/run/plan.h"
 #include "tests/errors.h"
@@ -321,6 +322,56 @@ TEST(ControlFlow, ProductsThatAScanAddsUpAreWrittenInPlace) {
   const std::vector<float> found = sums(x, y)[0].to_vector<float>(),
                            right = wanted.to_vector<float>();
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], right[i], 1e-3);
+}
+
+// As batch norm moves its statistics, and dropout the generator, in one branch and in the other.
+TEST(ControlFlow, BranchesWriteAndDraw) {
+  Tensor mean = zeros({3}, f32), counts = zeros({4}, f32);
+  const Tensor x = random({2, 3, 5}, 1);
+  auto f = [&](const Tensor& w) {
+    auto normed = [&](const Tensors&) {
+      const Tensor scaled = x * w, own = stop_gradient(scaled.mean({0, 2}));
+      mean.mul_(0.9).add_(own * 0.1);
+      counts[0].add_(2);
+      return Tensors{sum(dropout(scaled, 0.5) - own.reshape({1, 3, 1}))};
+    };
+    auto plain = [&](const Tensors&) {
+      counts[0].add_(stop_gradient(w)[0]);
+      counts[1].add_(1);
+      return Tensors{sum(dropout(w * w, 0.5))};
+    };
+    return cond(sum(w) > 1.0, normed, plain)[0];
+  };
+  auto run = [&](const auto& function) {
+    std::vector<Floats> all;
+    manual_seed(3);
+    mean.fill_(0);
+    counts.fill_(0);
+    for (float w : {2.0F, 0.5F, 0.25F, 3.0F}) {
+      const Tensor result = function(full({1}, w, f32));
+      for (const Floats& each : values_of({result, mean, counts})) all.push_back(each);
+      all.push_back({static_cast<float>(default_generator().offset())});
+    }
+    return all;
+  };
+  const std::vector<Floats> wanted = run(f);
+  expect_near(run(compile(f, {.fullgraph = true})), wanted);
+  auto loss = [&](const Tensor& w) { return value_and_grad(f)(w).first; };
+  expect_near(run(loss), wanted);
+  expect_near(run(compile(loss, {.fullgraph = true})), wanted);
+}
+
+TEST(ControlFlow, BranchesMayNotWriteOverlappingViews) {
+  const Tensor x = zeros({4}, f32);
+  auto part = [&](std::int64_t begin) {
+    return [&x, begin](const Tensors& t) {
+      x.slice(0, begin, begin + 3).add_(1);
+      return t;
+    };
+  };
+  auto f = compile([&](const Tensor& t) { return cond(sum(t) > 0.0, part(0), part(1), {t})[0]; },
+                   {.fullgraph = true});
+  expect_contains(error_of([&] { f(full({1}, 1, f32)); }), "overlapping views of one tensor");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
+#include "graph/tensor/memory/memory_overlap.h"
+#include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 #include "runtime/plan/loop_stop.h"
 
@@ -149,6 +151,68 @@ void require_carried(std::string_view name, const Tensors& before, const Tensors
 
 }  // namespace
 
+namespace {
+
+// Each body has tensors of its own for what it captures.
+bool are_one(const Tensor& a, const Tensor& b) {
+  const TensorBody &first = *a.body(), &second = *b.body();
+  if (first.buffer != second.buffer) return false;
+  if (first.buffer == nullptr) return first.node == second.node;
+  return first.dtype == second.dtype && first.view == second.view;
+}
+
+void require_apart(const Tensors& written, source_location w) {
+  auto elements_of = [](const Tensor& tensor) {
+    const TensorBody& body = *tensor.body();
+    return graph::Elements{body.buffer.get(), body.dtype, body.view};
+  };
+  for (std::size_t i = 0; i < written.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      require(!written[i].body()->buffer ||
+                  !graph::overlap(elements_of(written[i]), elements_of(written[k])),
+              "[cond] the functions write to overlapping views of one tensor, ", written[k].shape(),
+              " and ", written[i].shape(), " (at ", At{w},
+              "); inside a captured function write to the same view in both");
+}
+
+// Tensors that a branch writes become results of both behind their own: the branch that writes one
+// gives its new value, the other one the value before. Bodies take `captured` behind `count`
+// inputs.
+Tensors give_written(std::vector<Body>& bodies, const Tensors& captured, std::size_t count,
+                     source_location w) {
+  Tensors written;
+  std::vector<std::size_t> places;  // of these in `captured`
+  for (const Body& body : bodies)
+    for (const graph::Mutation& mutation : body.graph.mutations) {
+      const auto at = static_cast<std::size_t>(
+          std::ranges::find(body.graph.inputs, mutation.input) - body.graph.inputs.begin());
+      require(at >= count, "[cond] the function writes a tensor that it is given (at ", At{w},
+              "); give the new value as a result");
+      const Tensor& tensor = captured[at - count];
+      auto is_it = [&](const Tensor& known) { return are_one(known, tensor); };
+      if (std::ranges::any_of(written, is_it)) continue;
+      written.push_back(tensor);
+      places.push_back(at);
+    }
+  require_apart(written, w);
+  for (Body& body : bodies) {
+    Graph& graph = body.graph;
+    for (std::size_t i = 0; i < written.size(); ++i) {
+      graph::NodeId value = graph.inputs[places[i]];
+      for (const graph::Mutation& mutation : graph.mutations) {
+        const auto at = static_cast<std::size_t>(std::ranges::find(graph.inputs, mutation.input) -
+                                                 graph.inputs.begin());
+        if (are_one(captured[at - count], written[i])) value = mutation.value;
+      }
+      graph.outputs.push_back(value);
+    }
+    graph.mutations.clear();
+  }
+  return written;
+}
+
+}  // namespace
+
 Tensors cond(const Tensor& condition, const Function& if_true, const Function& if_false,
              const Tensors& operands, source_location w) {
   require_condition("cond", condition, w);
@@ -157,15 +221,21 @@ Tensors cond(const Tensor& condition, const Function& if_true, const Function& i
     const bool is_true = condition.to(Device::cpu(), w).reshape({}, w).item<bool>(w);
     return is_true ? if_true(operands) : if_false(operands);
   }
-  std::vector<Body> bodies = {captured_body("cond", if_true, operands, w),
-                              captured_body("cond", if_false, operands, w)};
+  std::vector<Body> bodies = {captured_body("cond", if_true, operands, w, true),
+                              captured_body("cond", if_false, operands, w, true)};
   Tensors all = {condition};
   all.insert(all.end(), operands.begin(), operands.end());
   const Tensors captured = join_captured(bodies, operands.size());
+  const Tensors written = give_written(bodies, captured, operands.size(), w);
   all.insert(all.end(), captured.begin(), captured.end());
   graph::Attributes attributes;
   attributes.bodies = graphs_of(std::move(bodies));
-  return graph::apply_all(Op::cond, all, attributes, w);
+  Tensors results = graph::apply_all(Op::cond, all, attributes, w);
+  for (std::size_t i = written.size(); i > 0; --i) {
+    Tensor(written[i - 1]).copy_from(results.back(), w);
+    results.pop_back();
+  }
+  return results;
 }
 
 Tensors while_loop(const std::function<Tensor(const Tensors&)>& condition, const Function& body,

@@ -14,9 +14,9 @@
 // values of the function around, are read in every iteration as they are before the first.
 //
 // Inside a captured function these must hold, or an `Error` says so: no function prints or reads
-// values of tensors, nor, but for a scan that says so (ScanOptions::writes), writes in place or
-// draws random numbers; carried values keep dtype and shape;
-// there is at least one result, and each tensor has elements. Conditions are bool, of one element.
+// values of tensors, nor, but for branches and a scan that says so (ScanOptions::writes), writes in
+// place or draws random numbers; carried values keep dtype and shape; there is at least one result,
+// and each tensor has elements. Conditions are bool, of one element.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ struct Turn {
   Tensors carried, given;
 };
 
-// The first function of the operands where the condition is true, else the second one. Both give
-// results of the same types.
+// The first function of the operands where the condition is true, else the second one, which may
+// write in place and draw random numbers. Both give results of the same types.
 Tensors cond(const Tensor& condition, const std::function<Tensors(const Tensors&)>& if_true,
              const std::function<Tensors(const Tensors&)>& if_false, const Tensors& operands = {},
              std::source_location w = std::source_location::current());
