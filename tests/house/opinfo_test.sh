@@ -9,4 +9,4 @@ if ! "$python" -c 'import torch, expecttest, safetensors' 2>/dev/null; then
   exit 77
 fi
 source=$(cd "$(dirname "$0")/../.." && pwd)
-PYTHONDONTWRITEBYTECODE=1 exec "$python" "$source/tools/opinfo_gradients.py" "$2" --command "$1" --samples 10 --jobs 2
+PYTHONDONTWRITEBYTECODE=1 exec "$python" "$source/tools/opinfo_gradients.py" "$2" --command "$1" --samples 3 --jobs 2
