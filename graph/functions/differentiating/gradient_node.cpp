@@ -1,15 +1,19 @@
 #include "graph/functions/differentiating/gradient_node.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <mutex>
 
 #include "graph/custom/definition.h"
 #include "graph/functions/differentiating/body_text.h"
+#include "graph/ops/attention_operands.h"
 #include "graph/passes/passes.h"
 #include "graph/passes/pipeline.h"
+#include "graph/passes/score_masks.h"
 #include "graph/passes/splice.h"
 #include "runtime/base/error.h"
 
@@ -107,11 +111,36 @@ CustomReference reference_to(CustomDefinition definition) {
 
 }  // namespace
 
-// Marks of regions in a body are borders of no program: the derivative is one stretch.
+// True if a number as low as a mask's stands in place of some scores, which have no gradient then.
+static bool fills_with_finite_masks(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    if (node.op != Op::where) return false;
+    const auto yes = number_of(graph, node.operands[1]), no = number_of(graph, node.operands[2]);
+    const std::optional<double> fill = yes ? yes : no;
+    return yes.has_value() != no.has_value() && std::isfinite(*fill) && *fill <= lowest_score;
+  });
+}
+
+static bool has_masks_of_numbers(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    if (node.op != Op::attention) return false;
+    const std::size_t fourth =
+        node.operands.size() > 3 ? graph.node(node.operands[3]).shape.size() : 0;
+    const std::size_t mask = AttentionOperands(node.attributes, node.operands.size(), fourth).mask;
+    return !node.attributes.bodies.empty() ||
+           (mask != 0 && !is_boolean(graph.node(node.operands[mask]).dtype));
+  });
+}
+
+// Marks of regions in a body are borders of no program: the derivative is one stretch. An attention
+// adds what its mask's numbers say, which has the value of a finite fill, but where a row sees no
+// key not its gradient: then it stays written out.
 Graph before_gradients(const Graph& body, const dsl::Target& target) {
   const std::array<std::string, 4> names = {"common_subexpressions", "decide_by_places",
                                             "form_attention", "place_masks"};
   Graph graph = run_named_passes(body, names, target);
+  if (fills_with_finite_masks(body) && has_masks_of_numbers(graph))
+    graph = run_named_passes(body, std::span(names).first(2), target);
   graph.marks.clear();
   for (Node& node : graph.nodes) node.origin.mark = 0;
   return graph;

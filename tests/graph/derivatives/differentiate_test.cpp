@@ -225,6 +225,21 @@ TEST(Differentiate, WrittenOutAttentionStaysOneAttention) {
   EXPECT_EQ(count_of(graph::run_passes(graph), graph::Op::attention), 1);
 }
 
+// A mask of numbers would have the value, but not the gradient: scores that are filled have none.
+TEST(Differentiate, FilledScoresHaveNoGradient) {
+  const Tensor q = Tensor::from(Doubles{1, 2}, {1, 1, 1, 2}),
+               k = Tensor::from(Doubles{0.5, 1, -1, 0.3}, {1, 1, 2, 2}),
+               v = Tensor::from(Doubles{1, 2, 3, 5}, {1, 1, 2, 2});
+  const Tensor all = ones({1, 2}, f32) > 0.0;
+  auto f = [&](const Tensor& t) {
+    const Tensor scores = matmul(t, k.permute({0, 1, 3, 2}));
+    return sum(matmul(softmax(where(all, -1e30, scores), -1), v));
+  };
+  expect_values(grad(f)(q), {0, 0});
+  expect_values(compile(grad(f))(q), {0, 0});
+  expect_values(jvp(f, q, q).second, {0});
+}
+
 TEST(Differentiate, NothingIsComputedForConstants) {
   auto nodes_of = [](auto f) {
     return graph::run_passes(captured(f, {{4, 4}, {4, 4}})).nodes.size();
