@@ -4,6 +4,7 @@
 
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/creation.h"
+#include "graph/functions/differentiating/gradient_node.h"
 #include "graph/functions/named/named_function.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/functional.h"
@@ -98,7 +99,8 @@ class Rows {
       Tensor spread = of_each_ * of_row;
       gradient = gradient - (site_.weights.defined() ? spread * site_.weights : spread);
     }
-    return gradient.to(x_.dtype(), w);
+    // That of an ignored row is 0, also where its cotangent is not finite.
+    return where({of_all_ != 0.0, w}, gradient, 0.0).to(x_.dtype(), w);
   }
 
  private:
@@ -158,6 +160,12 @@ std::vector<Tensor> gradients_of(const FunctionCall& call) {
   const source_location w = call.where;
   const Tensor &x = call[Site::rows], &table = call[Site::table];
   const bool has_bias = call[Site::bias].defined();
+  if (x.size(0) == 0) {
+    std::vector<Tensor> none = {zeros({0}, site.carried, w)};
+    for (Site::Place place : {Site::rows, Site::table, Site::bias})
+      if (call[place].defined()) none.push_back(zeros(call[place].shape(), call[place].dtype(), w));
+    return none;
+  }
   const Course course(x.size(0));
   auto turn = [&](const Tensors& sums, const Tensors& part) -> Turn {
     const Rows rows(site, part[0], part[1]);
@@ -230,16 +238,10 @@ void require_fitting(const Tensor& x, const Tensor& table, const Tensor& targets
           options.label_smoothing, " (at ", At{w}, "); it must be in [0, 1]");
 }
 
-}  // namespace
-
-Tensor linear_cross_entropy(const TensorOperand& x, const Tensor& table, const Tensor& targets,
-                            const LinearCrossEntropyOptions& options) {
+// In the dtype that it is computed in.
+Tensor loss_of(const TensorOperand& x, const Tensor& table, const Tensor& targets,
+               const LinearCrossEntropyOptions& options) {
   const source_location w = x.where;
-  if (const graph::AutocastCall cast("linear", w); cast.is_listed()) {
-    LinearCrossEntropyOptions as_listed = options;
-    if (options.bias.defined()) as_listed.bias = cast(options.bias);
-    return linear_cross_entropy(cast(x), cast(table), targets, as_listed);
-  }
   const Tensor& rows = graph::tensor_of(x, "linear_cross_entropy");
   Tensor named = graph::tensor_of({targets, w}, "linear_cross_entropy");
   if (named.dtype() == DType::u8) named = named.to(DType::i64, w);
@@ -250,7 +252,7 @@ Tensor linear_cross_entropy(const TensorOperand& x, const Tensor& table, const T
   Tensor loss = graph::named::linear_cross_entropy_function(
       {rows, table, named, options.bias, options.weight},
       {{"label_smoothing", options.label_smoothing}, {"ignore_index", ignored}}, w)[0];
-  if (options.reduction == LossReduction::none) return loss.to(rows.dtype(), w);
+  if (options.reduction == LossReduction::none) return loss;
   loss = sum({loss, w});
   if (options.reduction == LossReduction::mean) {
     const Tensor counts = named != ignored;
@@ -262,7 +264,26 @@ Tensor linear_cross_entropy(const TensorOperand& x, const Tensor& table, const T
     }
     loss = loss / sum({divisor, w});
   }
-  return loss.to(rows.dtype(), w);
+  return loss;
+}
+
+}  // namespace
+
+Tensor linear_cross_entropy(const TensorOperand& x, const Tensor& table, const Tensor& targets,
+                            const LinearCrossEntropyOptions& options) {
+  const source_location w = x.where;
+  LinearCrossEntropyOptions settings = options;
+  if (options.weight.defined()) {
+    graph::Attributes constant;
+    constant.custom = graph::stop_gradient_op();
+    settings.weight = graph::apply(graph::Op::custom_formula, {options.weight}, constant, w);
+  }
+  // The linear layer is listed, and the loss is not: it stays as wide as it is computed.
+  if (const graph::AutocastCall cast("linear", w); cast.is_listed()) {
+    if (options.bias.defined()) settings.bias = cast(options.bias);
+    return loss_of(cast(x), cast(table), targets, settings);
+  }
+  return loss_of(x, table, targets, settings).to(x.tensor.dtype(), w);
 }
 
 }  // namespace tilewright

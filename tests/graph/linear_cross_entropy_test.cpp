@@ -8,6 +8,7 @@
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/linear_cross_entropy.h"
 #include "graph/functions/reducing/class_losses.h"
+#include "graph/tensor/precision/autocast.h"
 #include "tests/errors.h"
 #include "tests/graph/derivatives/doubles.h"
 
@@ -125,6 +126,44 @@ TEST(LinearCrossEntropyMemory, IsAShareOfThatOfLogits) {
     // And some numbers for each row.
     EXPECT_LT(memory.intermediate + memory.loops, rows * classes * 4 / 8 + rows * 64) << rows;
   }
+}
+
+TEST(LinearCrossEntropyGradients, OfNoRowsAreZero) {
+  const Tensor table = random({5, 4}, 1, f32), targets = zeros({0}, i64);
+  auto f = [&](const Tensor& x, const Tensor& t) {
+    return linear_cross_entropy(x, t, targets, {.reduction = LossReduction::sum});
+  };
+  const auto [loss, gradients] = value_and_grad<0, 1>(f)(zeros({0, 4}, f32), table);
+  EXPECT_EQ(loss.item<float>(), 0);
+  EXPECT_EQ(std::get<0>(gradients).shape(), (Shape{0, 4}));
+  EXPECT_EQ(amax(abs(std::get<1>(gradients))).item<float>(), 0);
+}
+
+// The mean of no numbers is NaN, and ignored rows have no gradient.
+TEST(LinearCrossEntropyGradients, OfIgnoredRowsAloneAreZero) {
+  const Tensor table = random({5, 4}, 1, f32), targets = full({2}, -100, i64);
+  const auto [loss, gradient] = value_and_grad([&](const Tensor& x) {
+    return linear_cross_entropy(x, table, targets);
+  })(random({2, 4}, 2, f32));
+  EXPECT_TRUE(std::isnan(loss.item<float>()));
+  EXPECT_EQ(amax(abs(gradient)).item<float>(), 0);
+}
+
+TEST(LinearCrossEntropyGradients, DoNotReachTheWeightsOfClasses) {
+  const Tensor x = random({6, 4}, 1, f32), table = random({5, 4}, 2, f32),
+               targets = full({6}, 3, i64);
+  const Tensor gradient = grad([&](const Tensor& weight) {
+    return linear_cross_entropy(x, table, targets, {.weight = weight});
+  })(full({5}, 0.5, f32));
+  EXPECT_EQ(amax(abs(gradient)).item<float>(), 0);
+}
+
+TEST(LinearCrossEntropyGradients, KeepTheLossWideUnderAutocast) {
+  const Tensor x = random({6, 4}, 1, f32), table = random({5, 4}, 2, f32),
+               targets = full({6}, 3, i64);
+  const auto loss =
+      autocast([&](const Tensor& t) { return linear_cross_entropy(t, table, targets); }, bf16);
+  EXPECT_EQ(loss(x).dtype(), f32);
 }
 
 TEST(LinearCrossEntropyErrors, NameWhatDoesNotFit) {
