@@ -14,8 +14,8 @@
 // one operation; inside compile() these become part of the graph, and values that the
 // function and its derivative share are computed once. Hence:
 //   * A value that the function reads (`item()`) is a constant to the derivative. It is computed
-//     from the arguments' values, which costs a call; inside compile() the graph breaks there. In a
-//     function that is differentiated twice, or within a body of control flow, it is an Error.
+//     from the arguments' values, which costs a call; inside compile() the graph breaks there, and
+//     what precedes the break runs twice. Within a body of control flow it is an Error.
 //   * The function may not write its arguments in place: an Error. Other tensors that it writes
 //     (running statistics, a generator's state) are written once a call.
 //   * Arguments without a gradient, and tensors that the function refers to, are constants: nothing
