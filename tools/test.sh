@@ -18,7 +18,8 @@ cmake --build --preset release -j "$jobs"
 
 step "test: release"
 ctest --preset release -j "$jobs" -LE nightly --output-junit "$PWD/build/release/tests.xml" \
-  --test-output-size-passed 1000000 --test-output-size-failed 1000000
+  --test-output-size-passed 1000000 --test-output-size-failed 1000000 ||
+  { tools/failures.py build/release/tests.xml; exit 1; }
 
 step "build and test: asan"
 tools/sanitized.sh
