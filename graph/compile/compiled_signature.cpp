@@ -35,7 +35,10 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
     captured = capture(call, options, logged);
   } catch (const GraphBreak& error) {
     raise_error(concat("[compile] the function ", error.at.reason, at_line(error.at),
-                       ", which breaks the graph, but fullgraph was asked for; ", error.what()));
+                       options.breaks_are_errors
+                           ? ", which breaks the graph, but fullgraph was asked for; "
+                           : ", where a graph cannot break, as in the body of a loop or branch; ",
+                       error.what()));
   }
   if (!captured) return;
   TraceSpan span("compile", "plan");

@@ -118,5 +118,22 @@ TEST(ControlFlow, TurnsMustBeThoseOfWhatIsSliced) {
   expect_contains(with(5), "[scan] 5 turns are asked for, and a sliced tensor is 3x2");
 }
 
+// A body cannot run in segments, so its break is an Error with and without fullgraph.
+TEST(ControlFlow, BodiesThatReadValuesAreRefusedWhereTheyDo) {
+  auto twice_if_small = [](const Tensors& t) {
+    return sum(t[0]).item<float>() > 2 ? Tensors{t[0] * 2} : Tensors{t[0] * 1};
+  };
+  const Function choice = [&](const Tensors& t) {
+    return cond(sum(t[0]) > 0.0, twice_if_small, twice_if_small, t);
+  };
+  const std::string at = "[compile] the function reads data at control_flow_misuse_test.cpp:";
+  const std::string said = error_of_compiled(choice, {ramp({3})});
+  expect_contains(said, at);
+  expect_contains(said, ", where a graph cannot break, as in the body of a loop or branch; [item]");
+  const std::string whole =
+      error_of([&] { compile(choice, {.fullgraph = true})(Tensors{ramp({3})}); });
+  expect_contains(whole, ", which breaks the graph, but fullgraph was asked for; [item]");
+}
+
 }  // namespace
 }  // namespace tilewright::control_flow_misuse_test
