@@ -36,6 +36,12 @@ struct AttentionOperands {
       mask = 3;
   }
 
+  // True where scores may be as large as a program likes: a function makes them, or a mask of
+  // numbers is added. `dtype_of` gives the dtype of an operand.
+  bool may_have_large_scores(const Attributes& attributes, const auto& dtype_of) const {
+    return !attributes.bodies.empty() || (mask != 0 && !is_boolean(dtype_of(mask)));
+  }
+
   // How many operands the function of scores reads.
   static std::size_t read_by_scores(const Attributes& attributes) {
     return attributes.bodies.empty() ? 0

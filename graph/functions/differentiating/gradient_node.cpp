@@ -124,11 +124,10 @@ static bool fills_with_finite_masks(const Graph& graph) {
 static bool has_masks_of_numbers(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
     if (node.op != Op::attention) return false;
-    const std::size_t fourth =
-        node.operands.size() > 3 ? graph.node(node.operands[3]).shape.size() : 0;
-    const std::size_t mask = AttentionOperands(node.attributes, node.operands.size(), fourth).mask;
-    return !node.attributes.bodies.empty() ||
-           (mask != 0 && !is_boolean(graph.node(node.operands[mask]).dtype));
+    auto operand = [&](std::size_t i) -> const Node& { return graph.node(node.operands[i]); };
+    const std::size_t fourth = node.operands.size() > 3 ? operand(3).shape.size() : 0;
+    return AttentionOperands(node.attributes, node.operands.size(), fourth)
+        .may_have_large_scores(node.attributes, [&](std::size_t i) { return operand(i).dtype; });
   });
 }
 

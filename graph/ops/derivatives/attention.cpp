@@ -202,15 +202,13 @@ Graph gradient_of_score(const Graph& function, const dsl::Target& target) {
   return result;
 }
 
-// True where scores may be as large as a program likes, such as -1e30 in all of a row: the
-// logarithm of such a row's sum is rounded to its highest score, and says nothing of the weights.
+// The logarithm of a row's sum where all of its scores are -1e30 is rounded to its highest score,
+// and says nothing of the weights.
 bool may_have_large_scores(const Differential& d) {
-  if (!d.node.attributes.bodies.empty()) return true;
-  const std::size_t mask =
-      AttentionOperands(d.node.attributes, d.operands.size(),
-                        d.operands.size() > 3 ? d.operands[3].shape().size() : std::size_t{0})
-          .mask;
-  return mask != 0 && !is_boolean(d.operands[mask].dtype());
+  const std::size_t fourth = d.operands.size() > 3 ? d.operands[3].shape().size() : 0;
+  return AttentionOperands(d.node.attributes, d.operands.size(), fourth)
+      .may_have_large_scores(d.node.attributes,
+                             [&](std::size_t i) { return d.operands[i].dtype(); });
 }
 
 bool has_elements(const Differential& d) {
