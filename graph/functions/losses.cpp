@@ -51,8 +51,9 @@ Tensor losses_of_rows(const Tensor& given, const Tensor& classes,
 
   Tensor counts = classes != options.ignore_index;
   DType narrow = rows * width <= INT32_MAX ? DType::i32 : DType::i64;
+  Tensor is_class = (TensorOperand{classes, w} >= 0) & (TensorOperand{classes, w} < width);
   Tensor index =
-      where({counts, w}, classes.to(narrow, w), 0) + arange(0, rows * width, width, narrow, w);
+      where({is_class, w}, classes.to(narrow, w) + arange(0, rows * width, width, narrow, w), -1);
   Tensor named = graph::elements_at(given, index, w);
   Tensor loss = normaliser - named.to(x.dtype(), w);
   if (options.label_smoothing != 0)

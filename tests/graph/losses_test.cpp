@@ -115,6 +115,22 @@ TEST(CrossEntropy, RefusesWhatDoesNotFit) {
   expect_contains(error_of([&] { cross_entropy(x, targets({-1, 0})); }), "target -1 is outside");
 }
 
+// Targets that are computed are not checked by default: the logit of one outside reads 0, and none
+// of another row's.
+TEST(CrossEntropy, OfComputedTargetsOutsideTheClassesReadsZero) {
+  const Tensor x = waves(3, 5), t = targets({4, -2, 2});
+  auto loss = [](const Tensor& a, const Tensor& b) {
+    return cross_entropy(a, b + 1, {.reduction = LossReduction::none});
+  };
+  const std::vector<float> got = compile(loss, {.fullgraph = true})(x, t).to_vector<float>(),
+                           totals = log(sum(exp(x), {1})).to_vector<float>();
+  EXPECT_NEAR(got[0], totals[0], 1e-5);
+  EXPECT_NEAR(got[1], totals[1], 1e-5);
+  EXPECT_NEAR(got[2], losses_of(x, {0, 0, 3})[2], 1e-5);
+  auto checked = compile(loss, {.index_checks = IndexChecks::all});
+  expect_contains(error_of([&] { checked(x, t); }), "is outside 5 classes");
+}
+
 TEST(CrossEntropy, CompiledIsTheSameForEveryDeviceAndLength) {
   for (const char* device : {"cpu", "emulated:sm_80", "emulated:sm_90a"})
     for (std::int64_t classes : {10, 5000, 40'000})
