@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "models/files/config_fields.h"
 #include "models/files/reader.h"

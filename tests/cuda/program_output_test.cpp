@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "tools/measure/program_output.h"
 
 #include <gtest/gtest.h>

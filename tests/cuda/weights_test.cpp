@@ -1,4 +1,6 @@
 // Weights from a file to a GPU, on the fake driver.
+#include <filesystem>
+
 #include "models/weights/weights.h"
 
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 // the operations mean, over all kinds of numbers.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>

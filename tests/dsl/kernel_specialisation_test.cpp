@@ -2,6 +2,7 @@
 // specialisations that programs are compiled for.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "dsl/ir/function.h"

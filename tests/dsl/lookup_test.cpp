@@ -2,6 +2,7 @@
 // products along rows that many programs' rows share.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "dsl/language/tile.h"

@@ -1,6 +1,8 @@
 // Factors and spectra of complex matrices that the host computes, by their definition.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "graph/compile/compile.h"
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/indexing/strided_parts.h"

@@ -2,6 +2,7 @@
 // instances, draws, and functions of one element, by hand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 

@@ -1,6 +1,8 @@
 // Elementwise operations after a convolution are computed by its programs, whichever they are.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "graph/compile/compile.h"
 #include "graph/functions/convolving/convolution.h"
 #include "graph/functions/reducing/norms.h"

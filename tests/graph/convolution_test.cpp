@@ -1,6 +1,8 @@
 // Convolutions against their definition in loops, at once and compiled.
 #include "graph/functions/convolving/convolution.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "graph/ir/text.h"

@@ -1,6 +1,8 @@
 // Misuse that custom ops refuse, and where.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "graph/compile/compile.h"
 #include "graph/functions/custom/custom_op.h"
 #include "tests/errors.h"

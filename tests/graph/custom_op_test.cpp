@@ -1,6 +1,8 @@
 // Operations of the user's own, at once and inside compiled functions.
 #include "graph/functions/custom/custom_op.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include "graph/compile/compile.h"

@@ -1,6 +1,8 @@
 // The gamma function's logarithm and derivatives against the standard library's, and identities.
 #include "graph/functions/pointwise/gamma.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

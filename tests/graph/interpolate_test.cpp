@@ -1,6 +1,8 @@
 // Axes resampled to other sizes, at once and compiled, against loops over single elements.
 #include "graph/functions/resampling/interpolate.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "tests/errors.h"

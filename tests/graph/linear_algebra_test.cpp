@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "graph/compile/compile.h"
 #include "graph/functions/indexing/arranging.h"
 #include "graph/functions/indexing/gathering.h"

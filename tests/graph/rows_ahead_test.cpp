@@ -1,6 +1,8 @@
 // Rows of weights that are fetched ahead: from which length on, and as tuning asks for them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "dsl/ir/text/text.h"
 #include "graph/lower/lower.h"
 #include "graph/passes/pipeline.h"

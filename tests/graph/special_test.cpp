@@ -1,6 +1,8 @@
 // The error integral and Bessel's function against the C library's in long double.
 #include "graph/functions/pointwise/special.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "tests/graph/function_values.h"

@@ -13,6 +13,7 @@
 // of which has a bracket, an `=` or a `;`. Its context stands in header_snippets.txt.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -179,7 +180,9 @@ std::string program_of(const std::vector<Snippet>& snippets) {
       rest << "void shown(tw::Tensor x, std::string folder) {\n{\n" << body << "}\n}\n";
     rest << "}\n";
   }
-  return "#include <tilewright/tilewright.h>\n#include <iostream>\n" + includes.str() + rest.str();
+  return "#include <tilewright/tilewright.h>\n#include <filesystem>\n#include <iostream>\n"
+         "#include <stop_token>\n#include <thread>\n" +
+         includes.str() + rest.str();
 }
 
 // Compiles without making anything, against installed headers.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "graph/compile/compile.h"
 #include "graph/ir/text.h"

@@ -1,5 +1,7 @@
 // Programs in the archives that PyTorch 2.6 and 2.7 wrote, with their tensors in files of
 // torch.save (tools/torch_saved_cases.py writes the folder torch_saved).
+#include <filesystem>
+
 #include "models/exported/archive_layout.h"
 
 #include <gmock/gmock.h>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "graph/compile/compile.h"
 #include "models/exported/exported_module.h"

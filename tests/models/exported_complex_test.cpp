@@ -2,6 +2,9 @@
 // (tools/complex_cases.py writes the folder complex), and what such programs may not have.
 #include <gmock/gmock.h>
 
+#include <complex>
+#include <filesystem>
+
 #include "graph/compile/compile.h"
 #include "models/exported/exported_module.h"
 #include "tests/errors.h"

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include "dsl/launch/compile.h"
 #include "graph/compile/compile.h"

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "graph/compile/compile.h"
 #include "models/exported/exported_module.h"

@@ -2,6 +2,9 @@
 // what PyTorch makes of them (tools/size_cases.py writes the folder sizes).
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <filesystem>
+
 #include "graph/compile/compile.h"
 #include "models/exported/exported_module.h"
 #include "tests/errors.h"

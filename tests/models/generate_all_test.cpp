@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stop_token>
 
 #include "models/decoder/decoder.h"
 #include "models/generate/generate.h"

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "models/decoder/load_model.h"
 #include "models/decoder/model_weights.h"
 #include "models/layers/layers.h"

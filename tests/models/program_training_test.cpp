@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "graph/compile/compile.h"
 #include "models/exported/exported_module.h"
 #include "models/layers/gradients.h"

@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "models/weights/weights.h"
 
 #include <gmock/gmock.h>

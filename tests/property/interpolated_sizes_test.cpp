@@ -5,6 +5,7 @@
 // The ordinary run has 60 graphs at 14 sizes; TILEWRIGHT_TEST_GRAPHS tries more in proportion.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "graph/ir/text.h"

@@ -1,6 +1,7 @@
 // The table of lowerings takes every region that fusion makes, and takes it once.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 

@@ -1,5 +1,6 @@
 #include "tools/bench/kernel_case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 

@@ -2,6 +2,7 @@
 // compiled once, and what each mode gives.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "runtime/cpu/parallel.h"

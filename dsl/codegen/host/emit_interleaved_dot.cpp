@@ -14,6 +14,7 @@
 // Instructions for words of i8 multiply unsigned by signed numbers. So 128 is added to all elements
 // of b, and 128 times the sum of the row of a is subtracted from each result: it is one more
 // product for all columns of a block.
+#include <algorithm>
 #include <array>
 #include <span>
 

@@ -1,5 +1,7 @@
 #include "graph/functions/random/generator.h"
 
+#include <mutex>
+
 #include "graph/functions/dynamic_scalar.h"
 #include "graph/functions/random/generator_state.h"
 #include "graph/tensor/capture.h"

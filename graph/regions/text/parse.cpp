@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <limits>
 
 #include "graph/ir/text.h"

@@ -1,3 +1,5 @@
+#include <complex>
+
 #include "models/exported/program/arguments.h"
 
 namespace tilewright::exported {

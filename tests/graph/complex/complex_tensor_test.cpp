@@ -1,6 +1,9 @@
 // A complex tensor is two real ones: how it sees pairs, and what its views and operators compute.
 #include "graph/functions/complex/complex_tensor.h"
 
+#include <cmath>
+#include <complex>
+
 #include <gmock/gmock.h>
 
 #include "graph/functions/complex/arithmetic.h"

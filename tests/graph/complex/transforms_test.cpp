@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <complex>
 #include <numbers>
 
 #include "graph/functions/complex/arithmetic.h"

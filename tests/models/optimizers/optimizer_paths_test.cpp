@@ -1,6 +1,8 @@
 // The paths of parameters under each optimizer are PyTorch's, step by step, clipped or not, also
 // from a state that PyTorch has saved. Numbers: tools/optimizer_cases.py; tools/training prints a
 // table of the distances.
+#include <filesystem>
+
 #include "tools/training/optimizer_paths.h"
 
 #include <gtest/gtest.h>

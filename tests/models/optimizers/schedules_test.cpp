@@ -1,6 +1,8 @@
 // Schedulers: where rates come from and go to, schedules of a program's own, and misuse.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "graph/compile/compile.h"
 #include "graph/functions/pointwise/elementary.h"
 #include "models/optimizers/rules/adagrad.h"

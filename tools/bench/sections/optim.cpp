@@ -1,5 +1,6 @@
 // The section optim: one step of AdamW on all parameters of a model, as one compiled function that
 // writes parameters and moments in place.
+#include <algorithm>
 #include <deque>
 #include <functional>
 

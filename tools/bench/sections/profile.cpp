@@ -1,6 +1,7 @@
 // The section profile: the launches of a step one by one, each between two events.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "graph/passes/pipeline.h"

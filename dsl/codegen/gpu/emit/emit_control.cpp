@@ -1,4 +1,6 @@
 // Control flow in kernels: loops and branches, with the registers that they carry.
+#include <algorithm>
+
 #include "dsl/codegen/gpu/emit/emitter.h"
 #include "runtime/base/error.h"
 

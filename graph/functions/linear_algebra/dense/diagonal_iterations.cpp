@@ -1,6 +1,7 @@
 #include "graph/functions/linear_algebra/dense/diagonal_iterations.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tilewright::graph::dense {

@@ -1,4 +1,5 @@
 // Ops on systems of linear equations.
+#include <cmath>
 #include <numeric>
 
 #include "graph/functions/linear_algebra/dense/elimination.h"

@@ -1,6 +1,8 @@
 // Angles, hyperbolic functions, roots and powers of ten against C's.
 #include "dsl/language/words/libdevice/elementary.h"
 
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 #include "runtime/base/half.h"

@@ -3,7 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "runtime/base/half.h"
 #include "tests/dsl/words/libdevice/ulps.h"

@@ -1,6 +1,9 @@
 // The error integral, the normal density's and the gamma function against C's.
 #include "dsl/language/words/libdevice/special.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <gmock/gmock.h>
 
 #include "tests/dsl/words/libdevice/ulps.h"
