@@ -35,8 +35,8 @@ void DecodingState::to(const Device& device) {
   if (adapters_) adapters_->move_to(device);
 }
 
-std::shared_lock<std::shared_mutex> DecodingState::reading_adapters() const {
-  return adapters_ ? adapters_->reading() : std::shared_lock<std::shared_mutex>();
+std::shared_ptr<const void> DecodingState::reading_adapters() const {
+  return adapters_ ? adapters_->reading() : nullptr;
 }
 
 void DecodingState::expect(std::int64_t rows) {
@@ -72,8 +72,9 @@ void DecodingState::copy_text(std::int64_t to, const DecodingState& other, std::
 }
 
 DecodingState::Use::Use(DecodingState& state, std::string_view operation) {
-  const std::thread::id own = std::this_thread::get_id();
-  std::thread::id user{};
+  static thread_local const char of_this_thread = 0;
+  const void* own = &of_this_thread;
+  const void* user = nullptr;
   if (state.user_.compare_exchange_strong(user, own, std::memory_order_acquire)) {
     state_ = &state;
     return;
@@ -84,7 +85,11 @@ DecodingState::Use::Use(DecodingState& state, std::string_view operation) {
 }
 
 DecodingState::Use::~Use() {
-  if (state_ != nullptr) state_->user_.store({}, std::memory_order_release);
+  if (state_ != nullptr) state_->user_.store(nullptr, std::memory_order_release);
+}
+
+void DecodingState::set_adapters(std::unique_ptr<TextAdapters> adapters) {
+  adapters_ = std::move(adapters);
 }
 
 }  // namespace tilewright

@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "graph/tensor/tensor.h"
 #include "models/adapters/bank/text_adapters.h"
 #include "models/decoder/attention.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -47,9 +47,9 @@ class DecodingState {
   // was made. A text's rows are of its adapter from the call on that follows the choice.
   TextAdapters* adapters() { return adapters_.get(); }
   const TextAdapters* adapters() const { return adapters_.get(); }
-  void set_adapters(std::unique_ptr<TextAdapters> adapters) { adapters_ = std::move(adapters); }
+  void set_adapters(std::unique_ptr<TextAdapters> adapters);
   // TextAdapters::reading, or nothing without adapters.
-  std::shared_lock<std::shared_mutex> reading_adapters() const;
+  std::shared_ptr<const void> reading_adapters() const;
 
   // Makes text `to` here begin as text `from` of another state, or of this one: its first `rows`
   // keys and values, and its adapter. Both states are of one model and on one device. Raises
@@ -75,8 +75,8 @@ class DecodingState {
  private:
   std::vector<KeyValueCache> caches_;
   Tensor expected_rows_;
-  std::unique_ptr<TextAdapters> adapters_;
-  std::atomic<std::thread::id> user_{};
+  Owned<TextAdapters> adapters_;
+  std::atomic<const void*> user_ = nullptr;  // an address for each thread
 };
 
 }  // namespace tilewright

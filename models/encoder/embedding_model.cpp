@@ -1,6 +1,7 @@
 #include "models/encoder/embedding_model.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "models/files/reader.h"
 #include "models/files/utf8.h"
@@ -36,14 +37,19 @@ std::string in_lower_case(std::string_view text) {
 
 }  // namespace
 
+struct EmbeddingModel::Turn {
+  std::mutex mutex;
+};
+
 struct EmbeddingModel::Arguments {
   std::vector<std::int64_t> ids, positions, texts;
 };
 
-EmbeddingModel::EmbeddingModel(const std::filesystem::path& folder, EmbeddingOptions options)
+EmbeddingModel::EmbeddingModel(const FilePath& folder, EmbeddingOptions options)
     : modules_(read_sentence_modules(folder, {.links_may_leave = options.links_may_leave})),
       tokenizer_(Tokenizer::open(modules_.model / "tokenizer.json",
-                                 {.links_may_leave = options.links_may_leave})) {
+                                 {.links_may_leave = options.links_may_leave})),
+      turn_(new Turn) {
   const EncoderConfig config =
       read_encoder_config(modules_.model, {.links_may_leave = options.links_may_leave});
   max_tokens_ =
@@ -176,10 +182,17 @@ Tensor EmbeddingModel::embed(std::span<const std::string> texts, const EmbedOpti
   }
   const std::int64_t pooled_width = encoder_->config().hidden * std::ssize(modules_.modes);
   std::vector<float> pooled(texts.size() * static_cast<std::size_t>(pooled_width));
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(turn_->mutex);
   const LaneLimits limits = limits_for(encoder_->device(), encoder_->max_places());
   for (const LaneCall& call : place_texts(tokens, limits)) run(call, ids, pooled);
   return finished(Tensor::from(pooled, {std::ssize(texts), pooled_width}));
 }
+
+Tensor EmbeddingModel::embed(std::initializer_list<std::string> texts,
+                             const EmbedOptions& options) {
+  return embed(std::span(texts.begin(), texts.size()), options);
+}
+
+EmbeddingModel::~EmbeddingModel() = default;
 
 }  // namespace tilewright

@@ -8,10 +8,8 @@
 // has a plan of its own, which is made at its first call; on the host these share programs.
 #pragma once
 
-#include <filesystem>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +20,8 @@
 #include "models/encoder/sentence_modules.h"
 #include "models/encoder/text_lanes.h"
 #include "models/tokenizer/tokenizer.h"
+#include "runtime/files/file_path.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -45,14 +45,15 @@ struct EmbedOptions {
 class EmbeddingModel {
  public:
   // Raises `Error` for whatever is wrong with the files, and for settings that are not used.
-  explicit EmbeddingModel(const std::filesystem::path& folder, EmbeddingOptions options = {});
+  explicit EmbeddingModel(const FilePath& folder, EmbeddingOptions options = {});
+  ~EmbeddingModel();
+  EmbeddingModel(const EmbeddingModel&) = delete;
+  EmbeddingModel& operator=(const EmbeddingModel&) = delete;
 
   // The vectors of texts, f32 [texts, width()], on the host. Raises `Error` for a prompt that the
   // folder has not, and a text without tokens.
   Tensor embed(std::span<const std::string> texts, const EmbedOptions& options = {});
-  Tensor embed(std::initializer_list<std::string> texts, const EmbedOptions& options = {}) {
-    return embed(std::span(texts.begin(), texts.size()), options);
-  }
+  Tensor embed(std::initializer_list<std::string> texts, const EmbedOptions& options = {});
   // The ids that the model reads of a text.
   std::vector<TokenId> encode(const std::string& text, const EmbedOptions& options = {}) const;
 
@@ -64,6 +65,7 @@ class EmbeddingModel {
  private:
   // The arguments of a call of the encoder: a number for each place.
   struct Arguments;
+  struct Turn;  // which one thread has
   Arguments arguments(const LaneCall& call, const std::vector<std::vector<TokenId>>& ids) const;
   void run(const LaneCall& call, const std::vector<std::vector<TokenId>>& ids,
            std::span<float> pooled);
@@ -72,10 +74,10 @@ class EmbeddingModel {
   SentenceModules modules_;
   Tokenizer tokenizer_;
   std::int64_t max_tokens_ = 0, width_ = 0;
-  std::unique_ptr<Encoder> encoder_;
+  Owned<Encoder> encoder_;
   std::optional<Compiled> states_;
   std::vector<std::optional<Compiled>> layers_;  // as modules_.steps
-  std::mutex mutex_;
+  Owned<Turn> turn_;
 };
 
 }  // namespace tilewright

@@ -1,5 +1,8 @@
 #include "models/adapters/bank/text_adapters.h"
 
+#include <memory>
+#include <shared_mutex>
+
 #include "models/adapters/bank/bank_state.h"
 #include "runtime/base/error.h"
 
@@ -47,6 +50,8 @@ std::unique_ptr<TextAdapters> TextAdapters::others(std::int64_t texts) const {
 
 void TextAdapters::move_to(const Device& device) { slots_->tensor.move_to(device); }
 
-std::shared_lock<std::shared_mutex> TextAdapters::reading() const { return bank_->reading(); }
+std::shared_ptr<const void> TextAdapters::reading() const {
+  return std::make_shared<const std::shared_lock<std::shared_mutex>>(bank_->reading());
+}
 
 }  // namespace tilewright

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <shared_mutex>
 #include <string_view>
 
 #include "models/adapters/bank/text_slots.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -42,7 +42,7 @@ class TextAdapters {
   // Held while a function runs that reads these texts: changes of the bank on other threads wait.
   // The thread that holds it calls nothing of the bank or of its texts, which would wait for a
   // change that waits for this.
-  std::shared_lock<std::shared_mutex> reading() const;
+  std::shared_ptr<const void> reading() const;
 
   // Layers that are called on this thread give these texts their adapters while a scope lives; in a
   // function that is compiled, while it is captured. The innermost scope counts; null: without.
@@ -57,7 +57,7 @@ class TextAdapters {
 
  private:
   std::shared_ptr<adapters::BankState> bank_;
-  std::unique_ptr<adapters::TextSlots> slots_;
+  Owned<adapters::TextSlots> slots_;
 };
 
 }  // namespace tilewright
