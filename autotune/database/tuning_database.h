@@ -22,6 +22,7 @@
 #include "autotune/database/diagnostics.h"
 #include "autotune/database/row/tuning_row.h"
 #include "autotune/database/sql/access.h"
+#include "runtime/owned.h"
 
 namespace tilewright::autotune {
 
@@ -92,7 +93,7 @@ class TuningDatabase {
   std::int64_t clean();
 
  private:
-  std::unique_ptr<GuardedStore> state_;
+  Owned<GuardedStore> state_;
 };
 
 }  // namespace tilewright::autotune

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "dsl/launch/device.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -23,7 +24,7 @@ class StreamGuard {
 
  private:
   struct Scope;
-  std::unique_ptr<Scope> scope_;
+  Owned<Scope> scope_;
 };
 
 // The stream that the calling thread's work on `device` goes to.

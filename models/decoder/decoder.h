@@ -19,6 +19,8 @@
 #include "models/decoder/attention.h"
 #include "models/decoder/decoder_config.h"
 #include "models/decoder/language_model.h"
+#include "runtime/files/file_path.h"
+#include "runtime/owned.h"
 #include "models/layers/containers.h"
 
 namespace tilewright {
@@ -69,7 +71,7 @@ class Decoder : public LanguageModel {
   std::optional<Embedding> positions_;
   ModuleList<DecoderLayer> layers_;
   Norm norm_;
-  std::unique_ptr<Linear> head_;  // none where the embedding is the head
+  Owned<Linear> head_;  // none where the embedding is the head
 };
 
 // From a Hugging Face folder; names with and without the family's prefix ("model.") are known.

@@ -12,6 +12,7 @@
 #include "models/adapters/bank/adapter_bank.h"
 #include "models/decoder/decoding_state.h"
 #include "models/layers/layers.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -102,7 +103,7 @@ class LanguageModel : public Module {
   DType dtype_;
   std::string budget_origin_;  // of budget_bytes_, in words
   std::optional<std::int64_t> budget_bytes_;
-  std::unique_ptr<Adapters> adapters_;
+  Owned<Adapters> adapters_;
 };
 
 }  // namespace tilewright

@@ -32,6 +32,8 @@
 
 #include "graph/tensor/tensor.h"
 #include "models/files/foreign_file.h"
+#include "runtime/files/file_path.h"
+#include "runtime/owned.h"
 #include "models/programs/program_module.h"
 
 namespace tilewright {
@@ -75,7 +77,7 @@ class ExportedModule : public ProgramModule {
                                                        std::source_location w);
   struct State;
   explicit ExportedModule(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  Owned<State> state_;
 };
 
 // Raises `Error` "[load_exported] PATH: ..." for faults of the file, and for a program with unknown

@@ -11,6 +11,7 @@
 #include "graph/compile/compile.h"
 #include "models/decoder/language_model.h"
 #include "models/tokenizer/tokenizer.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -40,7 +41,7 @@ class DecodingBatch {
  private:
   const LanguageModel& model_;
   Device device_;
-  std::unique_ptr<DecodingState> state_;
+  Owned<DecodingState> state_;
   Tensor ids_, positions_;  // i64 [size, 1] and [size]; where they lie is part of recorded launches
   Compiled step_;
   Tensor logits_;  // of the last step; undefined before the first

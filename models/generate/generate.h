@@ -29,6 +29,7 @@
 #include "models/generate/greedy_steps.h"
 #include "models/generate/prompt_reader.h"
 #include "models/tokenizer/tokenizer.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -94,9 +95,9 @@ class TextGenerator {
   Options options_;
   PromptReader reader_;
   std::atomic<bool> is_generating_ = false;
-  std::unique_ptr<GreedySteps> greedy_;   // of the latest number of steps a round
-  std::unique_ptr<DecodingBatch> batch_;  // of the latest size
-  std::unique_ptr<DraftModel> draft_;     // if there is one
+  Owned<GreedySteps> greedy_;   // of the latest number of steps a round
+  Owned<DecodingBatch> batch_;  // of the latest size
+  Owned<DraftModel> draft_;     // if there is one
 };
 
 }  // namespace tilewright

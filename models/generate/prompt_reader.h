@@ -14,6 +14,7 @@
 #include "graph/compile/compile.h"
 #include "models/decoder/language_model.h"
 #include "models/tokenizer/tokenizer.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -60,7 +61,7 @@ class PromptReader {
 
   const LanguageModel& model_;
   std::int64_t tokens_;
-  std::unique_ptr<DecodingState> state_;
+  Owned<DecodingState> state_;
   Compiled step_, all_;                      // logits of the last row, and of all
   Tensor position_;                          // i64 [1]; where it lies is part of recorded launches
   std::map<std::size_t, Tensor> ids_;        // by piece size, i64 [1, size]

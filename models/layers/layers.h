@@ -18,6 +18,7 @@
 #include "graph/tensor/tensor.h"
 #include "models/layers/linear/linear_weight.h"
 #include "models/layers/module.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -72,7 +73,7 @@ class Linear : public Module {
 
  private:
   Tensor product(const TensorOperand& rows, std::source_location w) const;
-  std::unique_ptr<LinearWeight> other_;
+  Owned<LinearWeight> other_;
   std::vector<std::unique_ptr<LowRankUpdate>> updates_;
   std::shared_ptr<RowUpdates> row_updates_;
   std::int64_t in_ = 0, out_ = 0;

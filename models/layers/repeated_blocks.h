@@ -21,6 +21,7 @@
 
 #include "graph/compile/marks/mark_scope.h"
 #include "graph/tensor/tensor.h"
+#include "runtime/owned.h"
 
 namespace tilewright {
 
@@ -52,11 +53,11 @@ class RepeatedBlocks {
   };
   void collect(const Module& module);
   std::map<const Module*, Block> blocks_;
-  std::unique_ptr<graph::MarkScope> mark_;  // null: nothing is captured
-  const Module* list_ = nullptr;            // of the block whose mark is open
-  bool is_in_expression_ = false;           // that asked for it
-  std::size_t operations_ = 0;              // of the capture, when it was opened
-  RepeatedBlocks* around_ = nullptr;        // on this thread
+  Owned<graph::MarkScope> mark_;      // null: nothing is captured
+  const Module* list_ = nullptr;      // of the block whose mark is open
+  bool is_in_expression_ = false;     // that asked for it
+  std::size_t operations_ = 0;        // of the capture, when it was opened
+  RepeatedBlocks* around_ = nullptr;  // on this thread
 };
 
 // Called by lists, in every call: they cost a comparison where nothing is captured.

@@ -26,6 +26,8 @@
 
 #include "graph/tensor/tensor.h"
 #include "models/files/foreign_file.h"
+#include "runtime/files/file_path.h"
+#include "runtime/owned.h"
 #include "models/programs/program_module.h"
 
 namespace tilewright {
@@ -69,7 +71,7 @@ class OnnxModule : public ProgramModule {
                                                const OnnxOptions& options);
   struct State;
   explicit OnnxModule(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  Owned<State> state_;
 };
 
 // Raises `Error` "[load_onnx] PATH: ..." for faults of the file, and for a model with unknown

@@ -17,6 +17,9 @@
 #include <string>
 #include <string_view>
 #include <vector>
+#include "runtime/files/file_path.h"
+#include "runtime/owned.h"
+
 
 namespace tilewright {
 
@@ -96,7 +99,7 @@ class TextStream {
 
  private:
   std::shared_ptr<const tokenizer::Tables> tables_;
-  std::unique_ptr<tokenizer::Decoding> decoding_;
+  Owned<tokenizer::Decoding> decoding_;
   DecodeOptions options_;
 };
 

@@ -3,6 +3,8 @@
 // writes in place.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "graph/compile/compile.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "models/exported/aten/names.h"
