@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "models/decoder/decoder_families.h"
 #include "models/decoder/model_weights.h"
@@ -210,7 +211,7 @@ void note_formats(const Weights& weights, const PackedNames& packed, DType dtype
 
 }  // namespace
 
-std::unique_ptr<Decoder> load_decoder(const std::filesystem::path& folder, ModelOptions options) {
+std::unique_ptr<Decoder> load_decoder(const FilePath& folder, ModelOptions options) {
   DecoderConfig config = read_decoder_config(folder, {.links_may_leave = options.links_may_leave});
   Weights weights = named_weights(config, folder, options.links_may_leave);
   std::int64_t held = 0;

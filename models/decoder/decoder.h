@@ -12,16 +12,15 @@
 // from a seed.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "models/decoder/attention.h"
 #include "models/decoder/decoder_config.h"
 #include "models/decoder/language_model.h"
+#include "models/layers/containers.h"
 #include "runtime/files/file_path.h"
 #include "runtime/owned.h"
-#include "models/layers/containers.h"
 
 namespace tilewright {
 
@@ -76,8 +75,7 @@ class Decoder : public LanguageModel {
 
 // From a Hugging Face folder; names with and without the family's prefix ("model.") are known.
 // Raises `Error` for whatever is wrong with its files.
-std::unique_ptr<Decoder> load_decoder(const std::filesystem::path& folder,
-                                      ModelOptions options = {});
+std::unique_ptr<Decoder> load_decoder(const FilePath& folder, ModelOptions options = {});
 // Random weights as Hugging Face initialises them: normal with deviation 0.02, norms the identity,
 // biases 0. For GPT-2 as in its paper: positions with 0.01, and projections into the residual
 // stream divided by the square root of their number. A seed gives the same weights on every

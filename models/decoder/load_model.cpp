@@ -9,13 +9,12 @@
 
 namespace tilewright {
 
-std::unique_ptr<LanguageModel> load_model(const std::filesystem::path& folder,
-                                          ModelOptions options) {
-  return while_doing({"load_model", "loading weights of", folder.native()},
+std::unique_ptr<LanguageModel> load_model(const FilePath& folder, ModelOptions options) {
+  return while_doing({"load_model", "loading weights of", folder.string()},
                      [&] { return load_decoder(folder, std::move(options)); });
 }
 
-Tokenizer load_tokenizer(const std::filesystem::path& folder, TokenizerOptions options) {
+Tokenizer load_tokenizer(const FilePath& folder, TokenizerOptions options) {
   if (!gguf::is_gguf(folder)) return Tokenizer::open(folder / "tokenizer.json", options);
   auto file = gguf::GgufFile::open(folder);
   return Tokenizer::parse(gguf::tokenizer_json(*file), file->name());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 
 #include "graph/functions/attending/flex_attention.h"
 #include "models/decoder/model_weights.h"
@@ -221,9 +222,9 @@ std::unique_ptr<Encoder> loaded(const std::filesystem::path& folder, std::int64_
 
 }  // namespace
 
-std::unique_ptr<Encoder> load_encoder(const std::filesystem::path& folder, std::int64_t max_places,
+std::unique_ptr<Encoder> load_encoder(const FilePath& folder, std::int64_t max_places,
                                       EncoderOptions options) {
-  return while_doing({load_operation, "loading weights of", folder.native()},
+  return while_doing({load_operation, "loading weights of", folder.string()},
                      [&] { return loaded(folder, max_places, std::move(options)); });
 }
 

@@ -6,7 +6,6 @@
 // whichever text it belongs to, and attention sees keys of the same text alone.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "models/decoder/attention.h"
 #include "models/encoder/encoder_config.h"
 #include "models/layers/containers.h"
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -76,7 +76,7 @@ class Encoder : public Module {
 
 // From a Hugging Face folder; names with and without the family's prefix ("bert.") are known, heads
 // for tasks are passed over. Raises `Error` for whatever is wrong with its files.
-std::unique_ptr<Encoder> load_encoder(const std::filesystem::path& folder, std::int64_t max_places,
+std::unique_ptr<Encoder> load_encoder(const FilePath& folder, std::int64_t max_places,
                                       EncoderOptions options = {});
 
 }  // namespace tilewright

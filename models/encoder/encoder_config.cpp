@@ -313,7 +313,7 @@ EncoderConfig parse_encoder_config(std::string_view text, std::string_view what)
   return config;
 }
 
-EncoderConfig read_encoder_config(const std::filesystem::path& folder, ModelFileOptions options) {
+EncoderConfig read_encoder_config(const FilePath& folder, ModelFileOptions options) {
   auto file = open_model_file(folder, "config.json", encoder_operation, options);
   return parse_encoder_config(file->text(max_config_bytes, encoder_operation), file->name());
 }

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 
 #include "models/decoder/decoder_config.h"
 #include "models/files/model_file.h"
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -64,7 +64,6 @@ std::vector<std::string_view> encoder_families();  // known as model_type
 // Reads the text of a config.json, which is called `what`. Raises `Error` beginning with
 // "[encoder_config] what:" for unknown kinds of models, and members that are not used.
 EncoderConfig parse_encoder_config(std::string_view text, std::string_view what);
-EncoderConfig read_encoder_config(const std::filesystem::path& folder,
-                                  ModelFileOptions options = {});
+EncoderConfig read_encoder_config(const FilePath& folder, ModelFileOptions options = {});
 
 }  // namespace tilewright

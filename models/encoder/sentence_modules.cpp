@@ -258,7 +258,7 @@ std::int64_t SentenceModules::width(std::int64_t hidden) const {
   return width;
 }
 
-SentenceModules read_sentence_modules(const fs::path& folder, ModelFileOptions options) {
+SentenceModules read_sentence_modules(const FilePath& folder, ModelFileOptions options) {
   return ModulesReader(folder, options).read();
 }
 

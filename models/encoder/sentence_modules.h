@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "models/encoder/pooling.h"
 #include "models/files/model_file.h"
 #include "models/layers/layers.h"
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -32,7 +32,7 @@ struct SentenceDense : Module {
 };
 
 struct SentenceModules {
-  std::filesystem::path model;  // the folder of config.json
+  FilePath model;  // the folder of config.json
   std::vector<Pool> modes = {Pool::mean};
   std::int64_t pooled_width = 0;  // of a state, as the folder says; 0: it does not
   bool pools_prompt = true;       // the tokens of a prompt before the text are pooled too
@@ -48,7 +48,6 @@ struct SentenceModules {
 
 // Raises `Error` "[load_embedding_model] ..." for parts that are not known, and settings that
 // would change the result and are not used.
-SentenceModules read_sentence_modules(const std::filesystem::path& folder,
-                                      ModelFileOptions options = {});
+SentenceModules read_sentence_modules(const FilePath& folder, ModelFileOptions options = {});
 
 }  // namespace tilewright

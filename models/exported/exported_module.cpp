@@ -329,8 +329,7 @@ void ExportedModule::mark_dynamic_sizes(const std::vector<Tensor>& inputs) const
         mark_dynamic(inputs[i], axis.axis);
 }
 
-std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
-                                              const ExportedOptions& options,
+std::unique_ptr<ExportedModule> load_exported(const FilePath& path, const ExportedOptions& options,
                                               std::source_location w) {
   return graph::of_user_call("load_exported", w, [&] {
     Archive archive = Archive::open(path, options.reading);
@@ -379,7 +378,7 @@ std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
   });
 }
 
-ProgramSummary inspect_exported(const std::filesystem::path& path, const ExportedOptions& options) {
+ProgramSummary inspect_exported(const FilePath& path, const ExportedOptions& options) {
   Archive archive = Archive::open(path);
   Program program = program_of(archive);
   programs::Signature signature = signature_of(program);

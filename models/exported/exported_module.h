@@ -22,7 +22,6 @@
 // float that an integer cannot hold becomes the nearest one that it can.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,9 +31,9 @@
 
 #include "graph/tensor/tensor.h"
 #include "models/files/foreign_file.h"
+#include "models/programs/program_module.h"
 #include "runtime/files/file_path.h"
 #include "runtime/owned.h"
-#include "models/programs/program_module.h"
 
 namespace tilewright {
 
@@ -72,7 +71,7 @@ class ExportedModule : public ProgramModule {
   const std::string& file() const override;
 
  private:
-  friend std::unique_ptr<ExportedModule> load_exported(const std::filesystem::path& path,
+  friend std::unique_ptr<ExportedModule> load_exported(const FilePath& path,
                                                        const ExportedOptions& options,
                                                        std::source_location w);
   struct State;
@@ -83,11 +82,10 @@ class ExportedModule : public ProgramModule {
 // Raises `Error` "[load_exported] PATH: ..." for faults of the file, and for a program with unknown
 // operators: all of them, with how often each occurs and where first.
 std::unique_ptr<ExportedModule> load_exported(
-    const std::filesystem::path& path, const ExportedOptions& options = {},
+    const FilePath& path, const ExportedOptions& options = {},
     std::source_location w = std::source_location::current());
 
 // Summarises a file's program, even if some of its operators are unknown.
-ProgramSummary inspect_exported(const std::filesystem::path& path,
-                                const ExportedOptions& options = {});
+ProgramSummary inspect_exported(const FilePath& path, const ExportedOptions& options = {});
 
 }  // namespace tilewright

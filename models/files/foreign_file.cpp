@@ -14,10 +14,9 @@
 
 namespace tilewright {
 
-std::shared_ptr<ForeignFile> ForeignFile::open(const std::filesystem::path& path,
-                                               std::string_view operation) {
+std::shared_ptr<ForeignFile> ForeignFile::open(const FilePath& path, std::string_view operation) {
   // Without O_NONBLOCK, opening a pipe put in the place of the file would wait for ever.
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  int descriptor = ::open(path.string().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   require(descriptor >= 0, "[", operation, "] ", path.string(),
           ": cannot be opened: ", std::strerror(errno));
   return adopt(descriptor, path.string(), operation);

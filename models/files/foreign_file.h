@@ -9,11 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -30,8 +31,7 @@ class ForeignFile {
  public:
   // Opens a regular file, following links. Raises `Error` that begins with "[operation]" where the
   // file does not exist or cannot be opened.
-  static std::shared_ptr<ForeignFile> open(const std::filesystem::path& path,
-                                           std::string_view operation);
+  static std::shared_ptr<ForeignFile> open(const FilePath& path, std::string_view operation);
   // Takes over a descriptor that is open to read; `name` is for messages.
   static std::shared_ptr<ForeignFile> adopt(int descriptor, std::string name,
                                             std::string_view operation);

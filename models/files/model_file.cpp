@@ -74,7 +74,7 @@ int open_where_link_leads(const fs::path& folder, const std::string& name, const
 
 }  // namespace
 
-std::shared_ptr<ForeignFile> open_model_file(const fs::path& folder, const std::string& name,
+std::shared_ptr<ForeignFile> open_model_file(const FilePath& folder, const std::string& name,
                                              std::string_view operation, ModelFileOptions options) {
   require(is_plain(name), "[", operation, "] the file \"", json::excerpt(name),
           "\"; only plain file names in the model's own folder are allowed");

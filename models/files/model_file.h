@@ -6,12 +6,12 @@
 // that was unpacked from an archive could expose the user's own files.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "models/files/foreign_file.h"
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -25,8 +25,8 @@ struct ModelFileOptions {
 // is not a link itself, in an allowed folder, even if another process renames files meanwhile.
 // Raises `Error` beginning with "[operation]" for a name that is not plain, a link that leads
 // elsewhere (which the message says how to allow), and whatever ForeignFile refuses.
-std::shared_ptr<ForeignFile> open_model_file(const std::filesystem::path& folder,
-                                             const std::string& name, std::string_view operation,
+std::shared_ptr<ForeignFile> open_model_file(const FilePath& folder, const std::string& name,
+                                             std::string_view operation,
                                              ModelFileOptions options = {});
 
 }  // namespace tilewright

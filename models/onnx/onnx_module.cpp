@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 
 #include "graph/compile/sizes/size_marks.h"
 #include "models/files/reader.h"
@@ -204,8 +205,7 @@ void OnnxModule::mark_dynamic_sizes(const std::vector<Tensor>& inputs) const {
     for (const DynamicAxis& axis : state_->inputs[i].dynamic) mark_dynamic(inputs[i], axis.axis);
 }
 
-std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
-                                      const OnnxOptions& options) {
+std::unique_ptr<OnnxModule> load_onnx(const FilePath& path, const OnnxOptions& options) {
   auto state = std::make_unique<OnnxModule::State>();
   state->program = program_of(path, options);
   const Program& program = state->program;
@@ -247,7 +247,7 @@ std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
   return module;
 }
 
-ProgramSummary inspect_onnx(const std::filesystem::path& path, const OnnxOptions& options) {
+ProgramSummary inspect_onnx(const FilePath& path, const OnnxOptions& options) {
   Program program = program_of(path, options);
   ProgramSummary summary{programs::described_inputs(program.signature),
                          {},

@@ -18,7 +18,6 @@
 // (runtime/plan/loop_stop.h).
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,9 +25,9 @@
 
 #include "graph/tensor/tensor.h"
 #include "models/files/foreign_file.h"
+#include "models/programs/program_module.h"
 #include "runtime/files/file_path.h"
 #include "runtime/owned.h"
-#include "models/programs/program_module.h"
 
 namespace tilewright {
 
@@ -67,8 +66,7 @@ class OnnxModule : public ProgramModule {
   const std::string& file() const override;
 
  private:
-  friend std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
-                                               const OnnxOptions& options);
+  friend std::unique_ptr<OnnxModule> load_onnx(const FilePath& path, const OnnxOptions& options);
   struct State;
   explicit OnnxModule(std::unique_ptr<State> state);
   Owned<State> state_;
@@ -76,10 +74,9 @@ class OnnxModule : public ProgramModule {
 
 // Raises `Error` "[load_onnx] PATH: ..." for faults of the file, and for a model with unknown
 // operators: all of them, with how often each occurs and where first.
-std::unique_ptr<OnnxModule> load_onnx(const std::filesystem::path& path,
-                                      const OnnxOptions& options = {});
+std::unique_ptr<OnnxModule> load_onnx(const FilePath& path, const OnnxOptions& options = {});
 
 // Summarises a file's program, even if some of its operators are unknown.
-ProgramSummary inspect_onnx(const std::filesystem::path& path, const OnnxOptions& options = {});
+ProgramSummary inspect_onnx(const FilePath& path, const OnnxOptions& options = {});
 
 }  // namespace tilewright

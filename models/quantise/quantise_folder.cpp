@@ -253,8 +253,8 @@ std::vector<std::string_view> quantise_formats() {
   return names;
 }
 
-QuantisedFolder quantise_folder(const fs::path& folder, std::string_view format,
-                                const fs::path& out, const QuantiseFolderOptions& options) {
+QuantisedFolder quantise_folder(const FilePath& folder, std::string_view format,
+                                const FilePath& out, const QuantiseFolderOptions& options) {
   return FolderQuantiser(folder, target_of(format), out, options).run();
 }
 

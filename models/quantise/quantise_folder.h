@@ -6,11 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -31,8 +32,7 @@ std::vector<std::string_view> quantise_formats();
 // `out` must not exist, or be an empty folder; its config.json is written last. Raises `Error`
 // "[quantize] ..." for an unknown format, a model that is quantised already or is of a family whose
 // weights it does not know, and whatever is wrong with the files.
-QuantisedFolder quantise_folder(const std::filesystem::path& folder, std::string_view format,
-                                const std::filesystem::path& out,
-                                const QuantiseFolderOptions& options = {});
+QuantisedFolder quantise_folder(const FilePath& folder, std::string_view format,
+                                const FilePath& out, const QuantiseFolderOptions& options = {});
 
 }  // namespace tilewright

@@ -1,5 +1,7 @@
 #include "models/tokenizer/tokenizer.h"
 
+#include <filesystem>
+
 #include "models/files/model_file.h"
 #include "models/tokenizer/tables.h"
 #include "runtime/base/error.h"
@@ -102,7 +104,8 @@ std::string decoded(const Tables& tables, std::span<const TokenId> ids, BrokenBy
 
 }  // namespace
 
-Tokenizer Tokenizer::open(const std::filesystem::path& path, TokenizerOptions options) {
+Tokenizer Tokenizer::open(const FilePath& name, TokenizerOptions options) {
+  const std::filesystem::path path = name;
   return while_doing({"load_tokenizer", "reading", path.native()}, [&] {
     constexpr std::string_view operation = "load_tokenizer";
     auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");

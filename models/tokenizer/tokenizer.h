@@ -10,16 +10,15 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
 #include "runtime/files/file_path.h"
 #include "runtime/owned.h"
-
 
 namespace tilewright {
 
@@ -56,7 +55,7 @@ class Tokenizer {
  public:
   // Raises `Error` "[load_tokenizer] PATH: ..." for a file that is damaged or of another kind.
   // A link must lead to where those of a model's folder may (model_file.h).
-  static Tokenizer open(const std::filesystem::path& path, TokenizerOptions options = {});
+  static Tokenizer open(const FilePath& path, TokenizerOptions options = {});
   static Tokenizer parse(std::string_view text, std::string_view what);
 
   // Any bytes, up to 16 MiB; those that are not UTF-8 become bytes' tokens where the vocabulary has

@@ -47,7 +47,7 @@ weights::SafetensorsHeader read_header(const ForeignFile& file) {
 
 }  // namespace
 
-Safetensors Safetensors::open(const std::filesystem::path& path, SafetensorsOptions options,
+Safetensors Safetensors::open(const FilePath& path, SafetensorsOptions options,
                               std::source_location w) {
   return graph::of_user_call(safetensors_operation, w, [&] {
     return of(ForeignFile::open(path, safetensors_operation), options);

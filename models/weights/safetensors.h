@@ -9,7 +9,6 @@
 // see the old file or the new one, whole, whatever happens in between.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "graph/tensor/tensor.h"
 #include "models/files/foreign_file.h"
 #include "models/weights/safetensors_header.h"
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -33,7 +33,7 @@ struct SafetensorsOptions {
 class Safetensors {
  public:
   // Raises `Error` "[load_safetensors] PATH: ..." for whatever is wrong with the file.
-  static Safetensors open(const std::filesystem::path& path, SafetensorsOptions options = {},
+  static Safetensors open(const FilePath& path, SafetensorsOptions options = {},
                           std::source_location w = std::source_location::current());
   // Reads a file that is open, and keeps it.
   static Safetensors of(std::shared_ptr<ForeignFile> file, SafetensorsOptions options = {});
@@ -66,8 +66,7 @@ class Safetensors {
 
 // Replaces the file at `path` in one step. Tensors need not be contiguous. Raises `Error`
 // "[save_safetensors] ..." and leaves the old file as it was where anything fails.
-void save_safetensors(const std::filesystem::path& path,
-                      const std::map<std::string, Tensor>& tensors,
+void save_safetensors(const FilePath& path, const std::map<std::string, Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace tilewright

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "models/files/reader.h"
 #include "models/weights/safetensors.h"
@@ -88,8 +89,7 @@ void SafetensorsWriter::commit() {
   file_.commit();
 }
 
-void save_safetensors(const std::filesystem::path& path,
-                      const std::map<std::string, Tensor>& tensors,
+void save_safetensors(const FilePath& path, const std::map<std::string, Tensor>& tensors,
                       const std::map<std::string, std::string>& metadata) {
   for (const auto& [name, tensor] : tensors)
     require(tensor.defined() && !tensor.is_symbolic(), "[", save_operation, "] tensor \"", name,

@@ -1,6 +1,7 @@
 #include "models/weights/weights.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "graph/ir/user_call.h"
 #include "models/files/model_file.h"
@@ -14,8 +15,7 @@ namespace tilewright {
 
 using weights::weights_operation;
 
-Weights Weights::open(const std::filesystem::path& folder, WeightsOptions options,
-                      std::source_location w) {
+Weights Weights::open(const FilePath& folder, WeightsOptions options, std::source_location w) {
   return graph::of_user_call(weights_operation, w, [&]() -> Weights {
     constexpr const char* single = "model.safetensors";
     constexpr const char* index_name = "model.safetensors.index.json";

@@ -7,7 +7,6 @@
 // exactly the file that the index says.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "graph/quant/grouped_codes.h"
 #include "graph/tensor/tensor.h"
 #include "models/weights/safetensors.h"
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -46,7 +46,7 @@ class Weights {
  public:
   Weights() = default;
   // Raises `Error` "[load_weights] ..." for a folder that holds neither file, or a bad index.
-  static Weights open(const std::filesystem::path& folder, WeightsOptions options = {},
+  static Weights open(const FilePath& folder, WeightsOptions options = {},
                       std::source_location w = std::source_location::current());
   static Weights of(const Safetensors& file);
   static Weights of(const std::map<std::string, Tensor>& tensors);

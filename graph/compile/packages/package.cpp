@@ -56,7 +56,7 @@ std::vector<Tensor> Package::run(std::span<const Tensor> arguments) const {
 
 std::string Package::text(bool steps) const { return text_of(loaded_->contents(), steps); }
 
-Package load_package(const std::filesystem::path& file, const PackageLoadOptions& options) {
+Package load_package(const FilePath& file, const PackageLoadOptions& options) {
   return Package(std::make_shared<const LoadedPackage>(file, options));
 }
 

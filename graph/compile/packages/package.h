@@ -17,13 +17,13 @@
 #pragma once
 
 #include <concepts>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "graph/tensor/tensor.h"
+#include "runtime/files/file_path.h"
 #include "runtime/package/load_options.h"
 #include "runtime/package/package_tensor.h"
 
@@ -54,7 +54,7 @@ class Package {
   std::string text(bool steps = false) const;
 
  private:
-  friend Package load_package(const std::filesystem::path& file, const PackageLoadOptions& options);
+  friend Package load_package(const FilePath& file, const PackageLoadOptions& options);
   explicit Package(std::shared_ptr<const LoadedPackage> loaded);
   std::shared_ptr<const LoadedPackage> loaded_;
   std::shared_ptr<const std::vector<PackageSignature>> signatures_;
@@ -62,6 +62,6 @@ class Package {
 
 // Raises `Error` "[load_package] FILE: ..." for a file that is damaged, that another version has
 // written, or whose code is for another processor; the message says what would help.
-Package load_package(const std::filesystem::path& file, const PackageLoadOptions& options = {});
+Package load_package(const FilePath& file, const PackageLoadOptions& options = {});
 
 }  // namespace tilewright

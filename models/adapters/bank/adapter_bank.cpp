@@ -1,6 +1,8 @@
 #include "models/adapters/bank/adapter_bank.h"
 
 #include <algorithm>
+#include <mutex>
+#include <shared_mutex>
 
 #include "models/adapters/bank/bank_state.h"
 #include "models/adapters/lora.h"
@@ -136,8 +138,7 @@ Adapters::Adapters(Module& model, const AdapterBankOptions& options)
   }
 }
 
-void Adapters::add(const std::string& name, const std::filesystem::path& folder,
-                   bool links_may_leave) {
+void Adapters::add(const std::string& name, const FilePath& folder, bool links_may_leave) {
   FolderUpdates read(*state_);
   adapters::read_adapter(model_, folder, links_may_leave, read);
   const std::unique_lock lock = state_->writing();
@@ -148,8 +149,7 @@ void Adapters::add(const std::string& name, const std::filesystem::path& folder,
   state_->entries[name] = {slot, {}};
 }
 
-void Adapters::replace(const std::string& name, const std::filesystem::path& folder,
-                       bool links_may_leave) {
+void Adapters::replace(const std::string& name, const FilePath& folder, bool links_may_leave) {
   FolderUpdates read(*state_);
   adapters::read_adapter(model_, folder, links_may_leave, read);
   const std::unique_lock lock = state_->writing();

@@ -17,7 +17,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +25,7 @@
 
 #include "models/adapters/bank/text_adapters.h"
 #include "models/layers/module.h"
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -54,11 +54,9 @@ class Adapters {
   // is not there, or is of other sizes), changes of other kinds, which `load_adapter` makes for all
   // texts, and a bank that is full. DoRA's lengths are computed by tensor operations, which compile
   // once for each shape of a weight and rank.
-  void add(const std::string& name, const std::filesystem::path& folder,
-           bool links_may_leave = false);
+  void add(const std::string& name, const FilePath& folder, bool links_may_leave = false);
   // Puts another folder in place of an adapter: texts that have it go on with the new one.
-  void replace(const std::string& name, const std::filesystem::path& folder,
-               bool links_may_leave = false);
+  void replace(const std::string& name, const FilePath& folder, bool links_may_leave = false);
   // Texts that have it go on without. Raises `Error` for the part of a stack.
   void remove(const std::string& name);
   // All texts that have `name` go on with `other`; either may be empty, which is none.
