@@ -107,8 +107,7 @@ bool BeamSearch::may_improve() const {
   return score_of(running_[0].total, running_[0].new_ids.size()) > finished_.back().score;
 }
 
-std::vector<Hypothesis> BeamSearch::run(std::span<const float> logits,
-                                        const std::stop_token& cancel) {
+std::vector<Hypothesis> BeamSearch::run(std::span<const float> logits, const Cancellation& cancel) {
   std::vector<std::span<const float>> all = {logits};
   for (;;) {
     take(best_candidates(all));

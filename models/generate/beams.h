@@ -28,7 +28,7 @@ class BeamSearch {
 
   // `logits` are those behind the prompt, whose rows stand in place 0. Returns as many hypotheses
   // as there are beams, the best first. `cancel` is asked before each step.
-  std::vector<Hypothesis> run(std::span<const float> logits, const std::stop_token& cancel);
+  std::vector<Hypothesis> run(std::span<const float> logits, const Cancellation& cancel);
   std::int64_t steps() const { return steps_; }
 
  private:

@@ -5,11 +5,11 @@
 #include <functional>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "models/generate/cancellation.h"
 #include "models/generate/drafts.h"
 #include "models/generate/log_probabilities.h"
 #include "models/generate/sampling.h"
@@ -72,7 +72,7 @@ struct GenerateOptions {
   std::function<void(std::string_view text)> on_text = {};
   std::function<void(const NewToken& token)> on_token = {};  // likewise, with each new token
   // Asked before every step; a stop ends all texts with what they have.
-  std::stop_token cancel = {};
+  Cancellation cancel = {};
 
   // True if tokens are chosen by the model's logits alone, and nothing else is asked about them.
   bool is_plain_greedy() const;

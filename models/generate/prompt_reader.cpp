@@ -87,7 +87,7 @@ std::span<const float> PromptReader::run(std::span<const TokenId> ids, std::int6
 }
 
 std::span<const float> PromptReader::read(std::span<const TokenId> text, bool reuses,
-                                          const std::stop_token& cancel) {
+                                          const Cancellation& cancel) {
   // Where the length of a text decides how it is read, what is held may be of another length.
   const bool may_reuse = reuses && !model_.reread_beyond();
   std::size_t done = may_reuse ? common_rows(held_, text) : 0;

@@ -7,12 +7,12 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <vector>
 
 #include "graph/compile/compile.h"
 #include "models/decoder/language_model.h"
+#include "models/generate/cancellation.h"
 #include "models/tokenizer/tokenizer.h"
 #include "runtime/owned.h"
 
@@ -38,7 +38,7 @@ class PromptReader {
   // call. Where `reuses`, pieces with which the text before began, too, are not read again: the
   // model must not have changed since. An empty result: `cancel` was asked for between two pieces.
   std::span<const float> read(std::span<const TokenId> text, bool reuses,
-                              const std::stop_token& cancel = {});
+                              const Cancellation& cancel = {});
   // Rows of the last text that were not read again.
   std::int64_t reused_rows() const { return reused_rows_; }
   // Reads token `id` at `position`, behind what was read, and returns the logits behind it.
