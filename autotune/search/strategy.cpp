@@ -10,6 +10,8 @@ constexpr std::int64_t most_estimated = 100'000;
 
 }  // namespace
 
+bool History::knows(const Point& point) const { return best_.contains(point); }
+
 void History::add(Trial trial) {
   effort_ += trial.effort;
   auto [at, is_new] = best_.try_emplace(trial.point, trials_.size());

@@ -52,7 +52,7 @@ class History {
  public:
   void add(Trial trial);
   const std::vector<Trial>& trials() const { return trials_; }
-  bool knows(const Point& point) const { return best_.contains(point); }
+  bool knows(const Point& point) const;
   // The last of those trials at the point that had the most effort; null if there is no trial.
   const Trial* find(const Point& point) const;
   // The fastest of whole effort, or of the most effort there is; null before any succeeded.

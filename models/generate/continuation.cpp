@@ -11,6 +11,14 @@ bool GenerateOptions::is_plain_greedy() const {
   return sampling.is_plain() && min_new_tokens == 0 && !logprobs && !mask;
 }
 
+double Generation::decode_tokens_per_s() const {
+  return decode_s > 0 ? static_cast<double>(decode_steps) / decode_s : 0;
+}
+
+std::span<const TokenId> Generation::new_ids() const {
+  return std::span(ids).subspan(prompt_ids.size());
+}
+
 std::string_view name_of(Finish finish) {
   switch (finish) {
     case Finish::length: return "length";

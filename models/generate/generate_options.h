@@ -97,10 +97,8 @@ struct Generation {
   std::int64_t drafted_tokens = 0, accepted_tokens = 0;  // guesses, and those that were right
   std::int64_t reused_rows = 0;        // of the prompt, that the state held from the text before
   std::int64_t peak_memory_bytes = 0;  // of the process
-  double decode_tokens_per_s() const {
-    return decode_s > 0 ? static_cast<double>(decode_steps) / decode_s : 0;
-  }
-  std::span<const TokenId> new_ids() const { return std::span(ids).subspan(prompt_ids.size()); }
+  double decode_tokens_per_s() const;
+  std::span<const TokenId> new_ids() const;
 };
 
 }  // namespace tilewright

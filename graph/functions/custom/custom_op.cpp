@@ -116,6 +116,10 @@ Tensor CustomOp::of_many(std::initializer_list<TensorOperand> operands) const {
   return result_of(all);
 }
 
+Tensor CustomOp::one(std::initializer_list<const TensorOperand*> operands) const {
+  return result_of(std::span(operands.begin(), operands.size()));
+}
+
 Tensor CustomOp::result_of(std::span<const TensorOperand* const> operands) const {
   std::vector<Tensor> tensors;
   const source_location where = operands.front()->where;

@@ -115,9 +115,7 @@ class CustomOp {
  private:
   Tensor of_many(std::initializer_list<TensorOperand> operands) const;
   Tensor result_of(std::span<const TensorOperand* const> operands) const;
-  Tensor one(std::initializer_list<const TensorOperand*> operands) const {
-    return result_of(std::span(operands.begin(), operands.size()));
-  }
+  Tensor one(std::initializer_list<const TensorOperand*> operands) const;
   graph::CustomReference definition_;
 };
 
