@@ -20,14 +20,12 @@
 #pragma once
 
 #include <atomic>
-#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <functional>
-#include <locale>
 #include <memory>
+#include <ostream>
 #include <source_location>
-#include <sstream>
 #include <string>
 #include <utility>
 
@@ -66,23 +64,24 @@ void note_guard(Guard guard);     // of the function that is being captured
 std::uint64_t guarded_changes();  // how often values were set or ended, in this process
 void add_guarded_change() noexcept;
 
+// The text that `print` writes of the value to a stream of the classic locale, with words for
+// flags.
+std::string printed(const void* value, void (*print)(std::ostream& out, const void* value));
 template <typename T>
 std::string text_of_value(const T& value) {
   if constexpr (requires(std::ostream & out) { out << value; }) {
-    std::ostringstream out;
-    out.exceptions(std::ios_base::badbit);
-    out.imbue(std::locale::classic());
-    out << std::boolalpha << value;
-    return out.str();
+    return printed(&value,
+                   [](std::ostream& out, const void* it) { out << *static_cast<const T*>(it); });
   } else {
     return "a value that cannot be printed";
   }
 }
+bool is_same_floating(long double a, long double b);
 // NaN is what it was, too; -0 is not 0, since 1/x tells them apart.
 template <typename T>
 bool is_same_value(const T& a, const T& b) {
   if constexpr (std::floating_point<T>)
-    return (a == b && std::signbit(a) == std::signbit(b)) || (a != a && b != b);
+    return is_same_floating(a, b);
   else
     return a == b;
 }
