@@ -24,9 +24,7 @@
 // while it is captured. So a tensor in them may be written in place, and nothing else.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <functional>
@@ -201,7 +199,7 @@ enum class Holds : std::uint8_t { unknown, host_values, tensors };
 template <typename... Each>
 constexpr Holds all_hold(Each... each) {
   Holds least = Holds::tensors, most = Holds::host_values;
-  ((least = std::min(least, each), most = std::max(most, each)), ...);
+  ((least = each < least ? each : least, most = each > most ? each : most), ...);
   return least == Holds::unknown ? least : most;
 }
 template <typename T>
@@ -241,16 +239,24 @@ constexpr Holds holds() {
     return kind == host_value ? Holds::host_values : Holds::tensors;
 }
 
+// The fewest digits that give the number again.
+std::string text_of_number(std::int64_t value);
+std::string text_of_number(std::uint64_t value);
+std::string text_of_number(float value);
+std::string text_of_number(double value);
+std::string text_of_number(long double value);
 template <typename T>
 std::string text_of_host_value(const T& value) {
   if constexpr (std::same_as<T, bool>) {
     return value ? "true" : "false";
   } else if constexpr (std::is_enum_v<T>) {
     return std::to_string(static_cast<std::underlying_type_t<T>>(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return text_of_number(value);
+  } else if constexpr (std::is_signed_v<T>) {
+    return text_of_number(std::int64_t{value});
   } else if constexpr (std::is_arithmetic_v<T>) {
-    std::array<char, 64> text;
-    auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-    return std::string(text.data(), end);
+    return text_of_number(std::uint64_t{value});
   } else {
     return "'" + value + "'";
   }
@@ -309,18 +315,17 @@ void visit_structure(T& value, Visitor& visitor) {
 struct TensorsOf {
   std::vector<Tensor> tensors;
   std::string key;
-  void tensor(Tensor& tensor) {
-    key += tensor.defined() ? 't' : 'u';
-    if (tensor.defined()) tensors.push_back(tensor);
-  }
+  void tensor(Tensor& tensor);
   template <typename Text>
   void fact(graph::FormKind, const Text& text) {
-    const std::string said(text());
-    key += std::to_string(said.size()) + ":" + said;
+    add_fact(text());
   }
   template <typename Step>
   void enter(const Step&) {}
   void leave() {}
+
+ private:
+  void add_fact(const std::string& text);
 };
 template <typename T>
 void add_tensors(const T& value, TensorsOf& into) {
@@ -331,9 +336,7 @@ void add_tensors(const T& value, TensorsOf& into) {
 struct ReplaceTensors {
   const std::vector<Tensor>& by;
   std::size_t next = 0;
-  void tensor(Tensor& tensor) {
-    if (tensor.defined()) tensor = by.at(next++);
-  }
+  void tensor(Tensor& tensor);
   template <typename Text>
   void fact(graph::FormKind, const Text&) {}
   template <typename Step>
@@ -346,30 +349,28 @@ struct DescribeForm {
   graph::ArgumentForm form;
   int argument = 0;
   std::vector<std::string> path;
-  void tensor(Tensor& tensor) {
-    if (tensor.defined()) form.places.push_back({argument, place()});
-    fact(graph::FormKind::definition, [&] { return tensor.defined() ? "defined" : "undefined"; });
-  }
+  void tensor(Tensor& tensor);
   template <typename Text>
   void fact(graph::FormKind kind, const Text& text) {
-    form.facts.push_back({kind, argument, place(), text()});
+    add_fact(kind, text());
   }
   template <typename Step>
   void enter(const Step& step) {
-    path.push_back(step());
+    enter_step(step());
   }
-  void leave() { path.pop_back(); }
-  std::string place() const {
-    std::string text;
-    for (const std::string& step : path) text += step;
-    return text;
-  }
+  void leave();
+  void begin_argument(const std::vector<std::string>& names);  // its name is the first step
+
+ private:
+  std::string place() const;
+  void enter_step(std::string step);
+  void add_fact(graph::FormKind kind, std::string text);
 };
 template <typename... Each>
 graph::ArgumentForm form_of(const std::vector<std::string>& names, const Each&... arguments) {
   DescribeForm describe;
   [[maybe_unused]] auto add = [&](auto& argument) {
-    describe.path = {graph::argument_text(describe.argument, names)};
+    describe.begin_argument(names);
     visit_structure(argument, describe);
     ++describe.argument;
   };
