@@ -41,7 +41,6 @@
 #include "dsl/language/kernel_signature.h"
 #include "dsl/language/tile.h"
 #include "runtime/artifact.h"
-#include "runtime/base/divide_up.h"
 
 namespace tilewright {
 class Device;        // dsl/launch/device.h
@@ -182,7 +181,7 @@ class LaunchArgument {
 };
 
 constexpr std::int64_t cdiv(std::int64_t whole, std::int64_t part) {
-  return divide_up(whole, part);
+  return (whole + part - 1) / part;
 }
 
 // The numbers of one launch by the names of the kernel's parameters: Constexprs, and Scalars that

@@ -17,7 +17,6 @@
 // from several threads.
 #pragma once
 
-#include <complex>
 #include <concepts>
 #include <optional>
 #include <source_location>
@@ -30,6 +29,15 @@ namespace tilewright {
 
 class ComplexTensor;
 struct ComplexOperand;
+
+namespace detail {
+// True of std::complex of a float, without its header, which is long.
+template <typename T>
+concept ComplexNumber = std::floating_point<typename T::value_type> && requires(const T& number) {
+  { number.real() } -> std::same_as<typename T::value_type>;
+  { number.imag() } -> std::same_as<typename T::value_type>;
+};
+}  // namespace detail
 
 // The parts as algorithms on pairs hand them on, which check nothing; an undefined one is 0.
 struct ComplexParts {
@@ -136,9 +144,8 @@ struct ComplexOperand {
   requires std::is_arithmetic_v<T> ComplexOperand(
       T number, std::source_location w = std::source_location::current())
       : real(number, w) {}
-  template <std::floating_point T>
-  ComplexOperand(const std::complex<T>& number,
-                 std::source_location w = std::source_location::current())
+  template <detail::ComplexNumber T>  // a std::complex of any float
+  ComplexOperand(const T& number, std::source_location w = std::source_location::current())
       : real(number.real(), w), imaginary(TensorOperand(number.imag(), w)) {}
   ComplexOperand(TensorOperand real, std::optional<TensorOperand> imaginary = {})
       : real(std::move(real)), imaginary(std::move(imaginary)) {}
