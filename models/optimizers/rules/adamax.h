@@ -15,19 +15,10 @@ struct AdamaxOptions {
   double eps = 1e-8, weight_decay = 0;
   bool maximize = false;
 
-  std::vector<OptimizerSetting> settings() const {
-    return detail::adam_settings(lr, betas, eps, weight_decay);
-  }
-  std::vector<StateTensor> states(const Shape&) const { return {{"exp_avg"}, {"exp_inf"}}; }
-  void prepare(GroupUpdate& at) const {
-    at.give("step_size", at["lr"] / (1 - pow(at["beta1"], at.step())));
-  }
-  Tensor update(const ParameterUpdate& at) const {
-    const Tensor g = detail::decayed(at, false).gradient, mean = detail::next_mean(at, g);
-    const Tensor most =
-        at.store("exp_inf", maximum(at["beta2"] * at.state("exp_inf"), abs(g) + at["eps"]));
-    return at.parameter - at["step_size"] * (mean / most);
-  }
+  std::vector<OptimizerSetting> settings() const;
+  std::vector<StateTensor> states(const Shape&) const;
+  void prepare(GroupUpdate& at) const;
+  Tensor update(const ParameterUpdate& at) const;
 };
 using Adamax = OptimizerBy<AdamaxOptions>;
 
