@@ -60,97 +60,86 @@ class Identity : public Module {
 // Makes one axis of those from `first` to `last`.
 class Flatten : public FunctionLayer {
  public:
-  explicit Flatten(int first = 1, int last = -1)
-      : FunctionLayer([=](const Tensor& x) { return flatten(x, first, last); }) {}
+  explicit Flatten(int first = 1, int last = -1);
 };
 
 class Relu : public FunctionLayer {
  public:
-  Relu() : FunctionLayer([](const Tensor& x) { return relu(x); }) {}
+  Relu();
 };
 class LeakyRelu : public FunctionLayer {
  public:
-  explicit LeakyRelu(double negative_slope = 0.01)
-      : FunctionLayer([=](const Tensor& x) { return leaky_relu(x, negative_slope); }) {}
+  explicit LeakyRelu(double negative_slope = 0.01);
 };
 class Elu : public FunctionLayer {
  public:
-  explicit Elu(double alpha = 1) : FunctionLayer([=](const Tensor& x) { return elu(x, alpha); }) {}
+  explicit Elu(double alpha = 1);
 };
 class Gelu : public FunctionLayer {
  public:
-  explicit Gelu(GeluForm form = GeluForm::erf)
-      : FunctionLayer([=](const Tensor& x) { return gelu(x, form); }) {}
+  explicit Gelu(GeluForm form = GeluForm::erf);
 };
 class Silu : public FunctionLayer {
  public:
-  Silu() : FunctionLayer([](const Tensor& x) { return silu(x); }) {}
+  Silu();
 };
 class Hardswish : public FunctionLayer {
  public:
-  Hardswish() : FunctionLayer([](const Tensor& x) { return hardswish(x); }) {}
+  Hardswish();
 };
 class Sigmoid : public FunctionLayer {
  public:
-  Sigmoid() : FunctionLayer([](const Tensor& x) { return sigmoid(x); }) {}
+  Sigmoid();
 };
 class Tanh : public FunctionLayer {
  public:
-  Tanh() : FunctionLayer([](const Tensor& x) { return tanh(x); }) {}
+  Tanh();
 };
 class Softplus : public FunctionLayer {
  public:
-  explicit Softplus(double beta = 1, double threshold = 20)
-      : FunctionLayer([=](const Tensor& x) { return softplus(x, beta, threshold); }) {}
+  explicit Softplus(double beta = 1, double threshold = 20);
 };
 class Mish : public FunctionLayer {
  public:
-  Mish() : FunctionLayer([](const Tensor& x) { return mish(x); }) {}
+  Mish();
 };
 class Relu6 : public FunctionLayer {
  public:
-  Relu6() : FunctionLayer([](const Tensor& x) { return relu6(x); }) {}
+  Relu6();
 };
 class Softmax : public FunctionLayer {
  public:
-  explicit Softmax(int axis) : FunctionLayer([=](const Tensor& x) { return softmax(x, axis); }) {}
+  explicit Softmax(int axis);
 };
 
 // Pools over the last two axes of [N, C, height, width]; a stride that is not given is the kernel.
 class MaxPool2d : public FunctionLayer {
  public:
   using Options = MaxPoolOptions;
-  explicit MaxPool2d(Shape kernel, MaxPoolOptions options = {})
-      : FunctionLayer([=](const Tensor& x) { return max_pool2d(x, kernel, options); }) {}
-  explicit MaxPool2d(std::int64_t kernel, MaxPoolOptions options = {})
-      : MaxPool2d(Shape{kernel}, std::move(options)) {}
+  explicit MaxPool2d(Shape kernel, MaxPoolOptions options = {});
+  explicit MaxPool2d(std::int64_t kernel, MaxPoolOptions options = {});
 };
 // Over the last three axes of [N, C, depth, height, width].
 class MaxPool3d : public FunctionLayer {
  public:
   using Options = MaxPoolOptions;
-  explicit MaxPool3d(Sizes kernel, MaxPoolOptions options = {})
-      : FunctionLayer([=](const Tensor& x) { return max_pool3d(x, kernel, options); }) {}
+  explicit MaxPool3d(Sizes kernel, MaxPoolOptions options = {});
 };
 class AvgPool2d : public FunctionLayer {
  public:
   using Options = AveragePoolOptions;
-  explicit AvgPool2d(Shape kernel, AveragePoolOptions options = {})
-      : FunctionLayer([=](const Tensor& x) { return avg_pool2d(x, kernel, options); }) {}
-  explicit AvgPool2d(std::int64_t kernel, AveragePoolOptions options = {})
-      : AvgPool2d(Shape{kernel}, std::move(options)) {}
+  explicit AvgPool2d(Shape kernel, AveragePoolOptions options = {});
+  explicit AvgPool2d(std::int64_t kernel, AveragePoolOptions options = {});
 };
 // Into so many parts along each of both axes.
 class AdaptiveAvgPool2d : public FunctionLayer {
  public:
-  explicit AdaptiveAvgPool2d(Shape parts)
-      : FunctionLayer([=](const Tensor& x) { return adaptive_avg_pool2d(x, parts); }) {}
-  explicit AdaptiveAvgPool2d(std::int64_t parts) : AdaptiveAvgPool2d(Shape{parts, parts}) {}
+  explicit AdaptiveAvgPool2d(Shape parts);
+  explicit AdaptiveAvgPool2d(std::int64_t parts);
 };
 class Upsample : public FunctionLayer {
  public:
-  explicit Upsample(InterpolateOptions options)
-      : FunctionLayer([=](const Tensor& x) { return interpolate(x, options); }) {}
+  explicit Upsample(InterpolateOptions options);
 };
 
 }  // namespace tilewright
