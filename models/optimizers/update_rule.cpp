@@ -50,4 +50,29 @@ Tensor ParameterUpdate::store(std::string_view name, const Tensor& value) const 
   return value;
 }
 
+GroupUpdate::GroupUpdate(Tensor step, NamedScalars values, NamedScalars kept, StepWrites writes)
+    : step_(std::move(step)),
+      values_(std::move(values)),
+      kept_(std::move(kept)),
+      writes_(std::move(writes)) {}
+
+const StepWrites& GroupUpdate::writes() const { return writes_; }
+
+const Tensor& GroupUpdate::step() const { return step_; }
+
+void GroupUpdate::give(std::string name, Tensor value) {
+  values_[std::move(name)] = std::move(value);
+}
+
+ParameterUpdate::ParameterUpdate(Tensor parameter, Tensor gradient, const GroupUpdate& group,
+                                 NamedScalars state)
+    : parameter(std::move(parameter)),
+      gradient(std::move(gradient)),
+      group_(group),
+      state_(std::move(state)) {}
+
+const Tensor& ParameterUpdate::step() const { return group_.step(); }
+
+const Tensor& ParameterUpdate::operator[](std::string_view name) const { return group_[name]; }
+
 }  // namespace tilewright

@@ -81,18 +81,14 @@ struct StepWrites {
 class GroupUpdate {
  public:
   // `values`: settings and scalars of the state by name; `kept`: the latter alone.
-  GroupUpdate(Tensor step, NamedScalars values, NamedScalars kept, StepWrites writes)
-      : step_(std::move(step)),
-        values_(std::move(values)),
-        kept_(std::move(kept)),
-        writes_(std::move(writes)) {}
-  const StepWrites& writes() const { return writes_; }
+  GroupUpdate(Tensor step, NamedScalars values, NamedScalars kept, StepWrites writes);
+  const StepWrites& writes() const;
   // The number of this step, counted from 1.
-  const Tensor& step() const { return step_; }
+  const Tensor& step() const;
   // A setting, a scalar of the state as it was before this step, or a value given by `prepare`.
   const Tensor& operator[](std::string_view name) const;
   // For `prepare`: a value for the updates of this step.
-  void give(std::string name, Tensor value) { values_[std::move(name)] = std::move(value); }
+  void give(std::string name, Tensor value);
   // For `prepare`: the value of a scalar of the state in the next step.
   void store(std::string_view name, const Tensor& value);
 
@@ -106,14 +102,10 @@ class GroupUpdate {
 // stored are rounded to the dtype of the state.
 class ParameterUpdate {
  public:
-  ParameterUpdate(Tensor parameter, Tensor gradient, const GroupUpdate& group, NamedScalars state)
-      : parameter(std::move(parameter)),
-        gradient(std::move(gradient)),
-        group_(group),
-        state_(std::move(state)) {}
+  ParameterUpdate(Tensor parameter, Tensor gradient, const GroupUpdate& group, NamedScalars state);
   const Tensor parameter, gradient;
-  const Tensor& step() const { return group_.step(); }
-  const Tensor& operator[](std::string_view name) const { return group_[name]; }
+  const Tensor& step() const;
+  const Tensor& operator[](std::string_view name) const;
   // A tensor of the state, as it is before this step, decoded where it is kept as codes.
   Tensor state(std::string_view name) const;
   // Writes it, and returns the value.
