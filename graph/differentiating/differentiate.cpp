@@ -1,5 +1,6 @@
 #include "graph/differentiating/differentiate.h"
 
+#include "graph/custom/custom_call.h"
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/creation.h"
 #include "graph/functions/differentiating/gradient_node.h"

@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "graph/custom/custom_call.h"
 #include "graph/functions/creation.h"
 #include "graph/functions/differentiating/differentiated_function.h"
 #include "graph/ir/location.h"

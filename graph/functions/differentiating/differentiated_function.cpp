@@ -4,9 +4,11 @@
 #include <optional>
 
 #include "dsl/launch/device.h"
+#include "graph/custom/custom_call.h"
 #include "graph/derivatives/gradient_check.h"
 #include "graph/functions/differentiating/gradient_node.h"
 #include "graph/functions/differentiating/host_tensor.h"
+#include "graph/ir/ir.h"
 #include "graph/ir/location.h"
 #include "graph/tensor/capture.h"
 #include "graph/tensor/functional.h"
@@ -102,50 +104,52 @@ DifferentiatedFunction::DifferentiatedFunction(std::string_view name, const Func
   auto [captured, nodes] = captured_body(function, inputs_, references, where_);
   require(captured.logs.empty(), "[", name_, "] the function prints or logs a value (at ",
           At{where_}, "); return it as a further result");
-  body_ = std::move(captured.graph);
-  results_ = body_.outputs.size();
-  body_.input_strides.assign(body_.inputs.size(), Strides{});  // operands are row-major values
+  body_ = std::make_shared<Graph>(std::move(captured.graph));
+  results_ = body_->outputs.size();
+  body_->input_strides.assign(body_->inputs.size(), Strides{});  // operands are row-major values
   inputs_.insert(inputs_.end(), captured.captured.begin(), captured.captured.end());
   for (NodeId node : nodes)
     references_.push_back(
-        static_cast<std::size_t>(std::ranges::find(body_.inputs, node) - body_.inputs.begin()));
+        static_cast<std::size_t>(std::ranges::find(body_->inputs, node) - body_->inputs.begin()));
   take_writes();
   take_index_checks();
 }
 
 // Values that are written become results, which `gradients` writes.
 void DifferentiatedFunction::take_writes() {
-  for (const Mutation& mutation : body_.mutations) {
-    const auto input = static_cast<std::size_t>(std::ranges::find(body_.inputs, mutation.input) -
-                                                body_.inputs.begin());
+  for (const Mutation& mutation : body_->mutations) {
+    const auto input = static_cast<std::size_t>(std::ranges::find(body_->inputs, mutation.input) -
+                                                body_->inputs.begin());
     require(input >= arguments_, "[", name_, "] the function writes an argument in place (at ",
             At{where_}, "); return the new value as a further result");
     require(std::ranges::find(references_, input) == references_.end(), "[", name_,
             "] the function writes a parameter of ", inputs_[input].shape(), " in place (at ",
-            At{body_.node(mutation.value).where},
+            At{body_->node(mutation.value).where},
             "), by which it is differentiated; write to it after the gradients were computed");
     written_.push_back(inputs_[input]);
-    body_.outputs.push_back(mutation.value);
+    body_->outputs.push_back(mutation.value);
   }
-  body_.mutations.clear();
+  body_->mutations.clear();
 }
 
 // Indices are noted again where their values are known to the capture around, or at once.
 void DifferentiatedFunction::take_index_checks() {
-  for (const IndexCheck& check : body_.index_checks) {
-    const auto input = std::ranges::find(body_.inputs, check.index);
-    if (input != body_.inputs.end()) {
-      require_inside(inputs_[static_cast<std::size_t>(input - body_.inputs.begin())], check.range);
+  for (const IndexCheck& check : body_->index_checks) {
+    const auto input = std::ranges::find(body_->inputs, check.index);
+    if (input != body_->inputs.end()) {
+      require_inside(inputs_[static_cast<std::size_t>(input - body_->inputs.begin())], check.range);
     } else {
       ranges_.push_back(check.range);
-      body_.outputs.push_back(check.index);
+      body_->outputs.push_back(check.index);
     }
   }
-  body_.index_checks.clear();
+  body_->index_checks.clear();
 }
 
+DifferentiatedFunction::~DifferentiatedFunction() = default;
+
 TensorType DifferentiatedFunction::result(std::size_t i) const {
-  const Node& node = body_.node(body_.outputs[i]);
+  const Node& node = body_->node(body_->outputs[i]);
   return {node.dtype, node.shape};
 }
 
@@ -192,7 +196,7 @@ DifferentiatedFunction::Gradients DifferentiatedFunction::gradients(
     request.outputs.push_back(i);
     operands.push_back(cotangents[i]);
   }
-  return apply_node(gradient_of(body_, std::move(request)), operands);
+  return apply_node(gradient_of(*body_, std::move(request)), operands);
 }
 
 // The target of the device that the function's tensors lie on, as far as it is known.
@@ -226,10 +230,10 @@ DifferentiatedFunction::Split DifferentiatedFunction::split(
   for (std::size_t i = 0; i < results_; ++i)
     if (is_floating(result(i).dtype)) request.outputs.push_back(i);
   const dsl::Target made_for = target();
-  SplitGradient parts = split_gradient(before_gradients(body_, made_for), request, made_for);
+  SplitGradient parts = split_gradient(before_gradients(*body_, made_for), request, made_for);
   Tensors kept = values_of(parts.inputs);
   Gradients forward =
-      apply_node(inlined_forward(std::move(parts.forward), body_, request), inputs_);
+      apply_node(inlined_forward(std::move(parts.forward), *body_, request), inputs_);
   kept.insert(kept.end(), forward.gradients.begin(), forward.gradients.end());
   Attributes attributes;
   attributes.custom = inlined(std::move(parts.backward));
@@ -270,7 +274,7 @@ DifferentiatedFunction::Gradients DifferentiatedFunction::directional(
   const dsl::Target made_for = target();
   Tensors operands = inputs_;
   operands.insert(operands.end(), tangents.begin(), tangents.end());
-  return apply_node(inlined(tangent_graph(before_gradients(body_, made_for), request, made_for)),
+  return apply_node(inlined(tangent_graph(before_gradients(*body_, made_for), request, made_for)),
                     operands);
 }
 
@@ -285,7 +289,7 @@ void DifferentiatedFunction::check(int directions, std::uint64_t seed, double to
   const std::vector<HostTensor> inputs = host_tensors_of(inputs_);
   for (int i = 0; i < directions; ++i) {
     const std::uint64_t own = seed + static_cast<std::uint64_t>(i);
-    const auto found = gradient_mismatch(body_, request, inputs, target(), {own, tolerance});
+    const auto found = gradient_mismatch(*body_, request, inputs, target(), {own, tolerance});
     if (found)
       raise_error(
           concat("[", name_, "] tensor ", found->input, " of the arguments, in the direction (",
@@ -296,7 +300,7 @@ void DifferentiatedFunction::check(int directions, std::uint64_t seed, double to
 }
 
 Tensors DifferentiatedFunction::checkpointed() const {
-  return apply_node(checkpoint_of(body_), inputs_).results;
+  return apply_node(checkpoint_of(*body_), inputs_).results;
 }
 
 }  // namespace tilewright::graph

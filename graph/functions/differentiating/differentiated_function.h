@@ -12,16 +12,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <source_location>
 #include <string_view>
 #include <vector>
 
 #include "dsl/target/target.h"
-#include "graph/custom/custom_call.h"
-#include "graph/ir/ir.h"
+#include "graph/ir/custom_reference.h"
 #include "graph/tensor/tensor.h"
 
+namespace tilewright {
+struct TensorType;  // graph/custom/custom_call.h
+}
+
 namespace tilewright::graph {
+
+struct Graph;       // graph/ir/ir.h
+struct IndexRange;  // graph/ir/ir.h
 
 class DifferentiatedFunction {
  public:
@@ -33,6 +40,7 @@ class DifferentiatedFunction {
   // function that is differentiated may not do.
   DifferentiatedFunction(std::string_view name, const Function& function, Tensors inputs,
                          std::source_location where, const Tensors& references = {});
+  ~DifferentiatedFunction();
   // The numbers of the references among the inputs, which follow the arguments.
   const std::vector<std::size_t>& references() const { return references_; }
 
@@ -81,7 +89,7 @@ class DifferentiatedFunction {
 
   std::string_view name_;
   std::source_location where_;
-  Graph body_;
+  std::shared_ptr<Graph> body_;  // that copies share
   std::size_t arguments_;  // of the inputs, the first
   std::size_t results_ = 0;
   std::vector<std::size_t> references_;
