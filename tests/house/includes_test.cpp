@@ -92,6 +92,36 @@ TEST(House, PublicHeadersShowNoOutsideLibrary) {
   EXPECT_THAT(wrong, IsEmpty());
 }
 
+// Each takes a twentieth or more of the time in which a program with the umbrella compiles.
+TEST(House, PublicHeadersIncludeNoLongHeader) {
+  const std::set<std::string> is_long = {
+      "algorithm",    "charconv", "chrono",     "cmath",  "complex",       "condition_variable",
+      "filesystem",   "format",   "fstream",    "future", "iomanip",       "iostream",
+      "locale",       "mutex",    "numeric",    "random", "ranges",        "regex",
+      "shared_mutex", "sstream",  "stop_token", "thread", "unordered_map", "unordered_set"};
+  std::vector<std::string> wrong;
+  for (const std::string& path : public_headers()) {
+    SourceFile file = read_source(path);
+    for (const Include& include : includes_of(file))
+      if (is_long.contains(include.name)) wrong.push_back(at(file, include.line) + include.name);
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
+// A member that points to an object of a class that is declared alone is an Owned
+// (runtime/owned.h): each std::unique_ptr takes 5 ms of such a program's compilation.
+TEST(House, MembersOfPublicClassesAreOwned) {
+  static const std::regex member(R"(^ +std::unique_ptr<[^<>\[]+> [a-z_]+_;)");
+  std::vector<std::string> wrong;
+  for (const std::string& path : public_headers()) {
+    SourceFile file = read_source(path);
+    for (std::size_t i = 0; i < file.lines.size(); ++i)
+      if (std::regex_search(file.lines[i], member))
+        wrong.push_back(at(file, i + 1) + file.lines[i]);
+  }
+  EXPECT_THAT(wrong, IsEmpty());
+}
+
 TEST(House, EachOutsideLibraryStandsBehindItsWall) {
   struct Wall {
     const char* library;
