@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Prints what failed in each failed entry, so that it ends a long log: usage: failures.py TESTS.XML
 
-TESTS.XML is what `ctest --output-junit` wrote. Of an entry that runs many tests, the failures and the
-names of the failed tests are printed; of another one, its last lines. Ends with 1 if any entry failed.
+`ctest --output-junit` wrote TESTS.XML. For an entry that runs many tests the failures and the names of the
+failed tests are printed, for another one its last lines. Ends with 1 if any entry failed.
 """
 import sys
 import xml.etree.ElementTree

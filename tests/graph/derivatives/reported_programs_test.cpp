@@ -57,7 +57,7 @@ TEST(ReportedPrograms, NormsThatShareATableOfShiftsAndScales) {
   }
 }
 
-// pytorch#180164: what a slice replaced has no gradient, everything else has.
+// pytorch#180164: the elements that a slice replaced have no gradient, the others have one.
 TEST(ReportedPrograms, SumsBehindASliceScatter) {
   for (const int axis : {0, 1, 2})
     for (const std::int64_t start : {0, 2}) {
