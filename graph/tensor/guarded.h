@@ -27,7 +27,10 @@
 #include <ostream>
 #include <source_location>
 #include <string>
+#include <type_traits>
 #include <utility>
+
+#include "graph/tensor/value_text.h"
 
 namespace tilewright {
 namespace graph {
@@ -69,7 +72,10 @@ void add_guarded_change() noexcept;
 std::string printed(const void* value, void (*print)(std::ostream& out, const void* value));
 template <typename T>
 std::string text_of_value(const T& value) {
-  if constexpr (requires(std::ostream & out) { out << value; }) {
+  if constexpr (detail::HostValue<T> &&
+                !(std::is_enum_v<T> && requires(std::ostream & out) { out << value; })) {
+    return detail::text_of_host_value(value);
+  } else if constexpr (requires(std::ostream & out) { out << value; }) {
     return printed(&value,
                    [](std::ostream& out, const void* it) { out << *static_cast<const T*>(it); });
   } else {

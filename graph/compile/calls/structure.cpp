@@ -1,25 +1,6 @@
 #include "graph/compile/calls/structure.h"
 
-#include <array>
-#include <charconv>
-
 namespace tilewright::detail {
-namespace {
-
-template <typename T>
-std::string shortest_text(T value) {
-  std::array<char, 64> text;
-  auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
-  return std::string(text.data(), end);
-}
-
-}  // namespace
-
-std::string text_of_number(std::int64_t value) { return shortest_text(value); }
-std::string text_of_number(std::uint64_t value) { return shortest_text(value); }
-std::string text_of_number(float value) { return shortest_text(value); }
-std::string text_of_number(double value) { return shortest_text(value); }
-std::string text_of_number(long double value) { return shortest_text(value); }
 
 void TensorsOf::tensor(Tensor& tensor) {
   key += tensor.defined() ? 't' : 'u';

@@ -41,6 +41,7 @@
 #include "graph/compile/calls/argument_form.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/tensor.h"
+#include "graph/tensor/value_text.h"
 
 namespace tilewright::detail {
 
@@ -239,28 +240,6 @@ constexpr Holds holds() {
     return kind == host_value ? Holds::host_values : Holds::tensors;
 }
 
-// The fewest digits that give the number again.
-std::string text_of_number(std::int64_t value);
-std::string text_of_number(std::uint64_t value);
-std::string text_of_number(float value);
-std::string text_of_number(double value);
-std::string text_of_number(long double value);
-template <typename T>
-std::string text_of_host_value(const T& value) {
-  if constexpr (std::same_as<T, bool>) {
-    return value ? "true" : "false";
-  } else if constexpr (std::is_enum_v<T>) {
-    return std::to_string(static_cast<std::underlying_type_t<T>>(value));
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return text_of_number(value);
-  } else if constexpr (std::is_signed_v<T>) {
-    return text_of_number(std::int64_t{value});
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    return text_of_number(std::uint64_t{value});
-  } else {
-    return "'" + value + "'";
-  }
-}
 template <typename Map>
 std::string text_of_keys(const Map& map) {
   std::string text;
