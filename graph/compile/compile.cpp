@@ -196,14 +196,14 @@ std::string CompiledFunction::dump() const {
   return state_->plans.dump();
 }
 
-void CompiledFunction::save_package(const std::string& file,
+void CompiledFunction::save_package(const FilePath& file,
                                     const std::vector<std::string>& output_names) const {
   graph::PackageMaker package(output_names, options().threads);
   {
     GatedLock lock(*state_);
     state_->plans.add_to(package);
   }
-  write_package(package.take(), file);
+  write_package(package.take(), file.string());
 }
 
 bool CompiledFunction::wait_until_tuned(double seconds) const {

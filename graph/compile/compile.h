@@ -79,6 +79,7 @@
 #include "graph/functions/dynamic_scalar.h"
 #include "graph/tensor/guarded.h"
 #include "graph/tensor/tensor.h"
+#include "runtime/files/file_path.h"
 
 namespace tilewright {
 
@@ -112,8 +113,7 @@ class CompiledFunction {
   // are in it with the elements that they have now. Outputs are called by these names, or out.0,
   // out.1, ... Raises `Error` "[save_package] ..." for what a package cannot hold: GPUs, graph
   // breaks, writes to tensors that are no arguments, and steps that call C++ of this process.
-  void save_package(const std::string& file,
-                    const std::vector<std::string>& output_names = {}) const;
+  void save_package(const FilePath& file, const std::vector<std::string>& output_names = {}) const;
   // With `Options::tune_in_background`: waits until the search for the signatures compiled so far
   // is over, at most this many seconds, and returns whether it is over; 0 only asks. The next call
   // runs what was found. Other threads may call the function meanwhile.
@@ -285,8 +285,7 @@ void finish_compiling();
 
 // Compiles the function for these arguments, where it is not, by calling it, and saves it.
 template <typename Function, typename... Arguments>
-void save_package(const std::string& file, const Function& compiled,
-                  const Arguments&... arguments) {
+void save_package(const FilePath& file, const Function& compiled, const Arguments&... arguments) {
   compiled(arguments...);
   compiled.save_package(file);
 }
