@@ -6,6 +6,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@ namespace tilewright {
 class FilePath {
  public:
   FilePath() = default;
+  FilePath(std::nullptr_t) = delete;
   template <std::convertible_to<std::string_view> Text>
   FilePath(const Text& name) : name_(std::string_view(name)) {}
   template <typename Path>  // std::filesystem::path
