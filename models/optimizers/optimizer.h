@@ -153,16 +153,17 @@ class OptimizerBy : public Optimizer {
   explicit OptimizerBy(const std::vector<NamedParameter>& parameters, const Options& options = {},
                        const std::vector<Group>& groups = {},
                        std::source_location w = std::source_location::current())
-      : Optimizer(parameters, rules_of(options, groups), w) {}
+      : Optimizer(parameters, rules_of(options, groups, w), w) {}
 
  private:
   static std::vector<FilteredRule> rules_of(const Options& options,
-                                            const std::vector<Group>& groups) {
-    std::vector<FilteredRule> rules = {{{}, detail::rule_of(options)}};
+                                            const std::vector<Group>& groups,
+                                            std::source_location w) {
+    std::vector<FilteredRule> rules = {{{}, detail::rule_of(options, w)}};
     for (const Group& group : groups) {
       Options changed = options;
       group.change(changed);
-      rules.push_back({{group.parameters}, detail::rule_of(changed)});
+      rules.push_back({{group.parameters}, detail::rule_of(changed, w)});
     }
     return rules;
   }

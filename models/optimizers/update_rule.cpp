@@ -17,6 +17,14 @@ const Tensor& named(const NamedScalars& tensors, std::string_view name) {
 
 }  // namespace
 
+void detail::check_at(std::source_location w, const std::function<void()>& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    raise_error(concat(error.what(), " (at ", describe(w), ")"));
+  }
+}
+
 const Tensor& GroupUpdate::operator[](std::string_view name) const { return named(values_, name); }
 void GroupUpdate::store(std::string_view name, const Tensor& value) {
   writes_.write(named(kept_, name), value);

@@ -15,6 +15,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -133,21 +134,24 @@ struct UpdateRule {
 
 namespace detail {
 
+// An `Error` of the check gets the line of the call that gave what it looks at.
+void check_at(std::source_location w, const std::function<void()>& check);
+
 // The rule that a struct of options describes. Only `name`, `settings` and `update` must be there.
 template <typename Options>
-UpdateRule rule_of(const Options& options) {
+UpdateRule rule_of(const Options& options, std::source_location w) {
   UpdateRule rule;
   rule.optimizer = Options::name;
   rule.settings = options.settings();
-  if constexpr (requires { options.check(); }) options.check();
+  if constexpr (requires { options.check(); }) check_at(w, [&] { options.check(); });
   if constexpr (requires { options.scalars(); }) rule.scalars = options.scalars();
-  rule.states = [options]([[maybe_unused]] std::string_view name,
-                          [[maybe_unused]] const Tensor& parameter) {
+  rule.states = [options, w]([[maybe_unused]] std::string_view name,
+                             [[maybe_unused]] const Tensor& parameter) {
     std::vector<StateTensor> states;
     if constexpr (requires { options.states(parameter.shape()); })
       states = options.states(parameter.shape());
     if constexpr (requires { options.check_parameter(name, parameter); })
-      options.check_parameter(name, parameter);
+      check_at(w, [&] { options.check_parameter(name, parameter); });
     return states;
   };
   rule.prepare = [options]([[maybe_unused]] GroupUpdate& group) {
