@@ -50,7 +50,7 @@ class Runner {
 
 struct TuningOptions {
   std::string strategy = "model_guided";
-  Budget budget;
+  Budget budget = {};
   std::uint64_t seed = 1;
   int rounds = 5;  // while searching, of a proposal of whole effort
   Clock clock = steady_seconds;

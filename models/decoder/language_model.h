@@ -18,12 +18,12 @@ namespace tilewright {
 
 struct ModelOptions {
   // Positions of caches and of the tables of rotary positions; the configuration's if absent.
-  std::optional<std::int64_t> max_positions;
+  std::optional<std::int64_t> max_positions = {};
   // How much memory the cache of a state and the tables may take; more is an `Error` before
   // anything is allocated. If absent there is no limit where max_positions is given; else the limit
   // is default_cache_budget of the parameters' bytes, so that a small untrusted file cannot claim
   // much memory. A model whose state of one text is beyond it is not made.
-  std::optional<std::int64_t> cache_budget_bytes;
+  std::optional<std::int64_t> cache_budget_bytes = {};
   DType dtype = f32;  // of parameters and caches, whatever the file's
   Init init = Init::none;
   bool links_may_leave = false;   // of a folder: follow symbolic links out of it, to anywhere

@@ -28,7 +28,7 @@ struct GenerateOptions {
   // New tokens at the most. The text also ends where the model has no further position.
   std::int64_t max_new_tokens = 256;
   std::int64_t min_new_tokens = 0;  // no stop token is chosen before so many
-  SamplingOptions sampling;
+  SamplingOptions sampling = {};
   // Texts for each prompt: samples that differ in their random numbers, or the best beams. More
   // than 1 is for `generate_all`.
   std::int64_t n = 1;
@@ -50,7 +50,7 @@ struct GenerateOptions {
   // Likewise for each prompt of `generate_all`, in place of `adapter`; as many as there are
   // prompts, or none.
   std::vector<std::string> adapters = {};
-  std::vector<TokenId> stop_tokens;  // besides the model's own
+  std::vector<TokenId> stop_tokens = {};  // besides the model's own
   // The text ends before the first of these strings. The tokens that spell it stay among the ids.
   std::vector<std::string> stop = {};
   // Log-probabilities of the chosen tokens, and of so many of the likeliest at each place. They are

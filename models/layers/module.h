@@ -45,9 +45,9 @@ struct LoadProgress {
 struct LoadOptions {
   bool strict = true;  // parameters without weights, and weights without a parameter, are errors
   // Weights of these names are passed over.
-  std::function<bool(std::string_view name)> ignore;
+  std::function<bool(std::string_view name)> ignore = {};
   // Called on this thread when a parameter is begun and after each piece of some MiB of it.
-  std::function<void(const LoadProgress&)> progress;
+  std::function<void(const LoadProgress&)> progress = {};
 };
 
 // The weights that keep the format that files have them in, by name.

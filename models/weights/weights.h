@@ -25,7 +25,7 @@
 namespace tilewright {
 
 struct WeightsOptions {
-  SafetensorsOptions files;
+  SafetensorsOptions files = {};
   // Follow symbolic links out of the model's folder, to anywhere (model_file.h says where they may
   // lead without this).
   bool links_may_leave = false;

@@ -88,7 +88,7 @@ Tensor fmin(const TensorOperand& a, const TensorOperand& b);
 // NaN and the infinities replaced by these; by default 0 and the ends of the dtype.
 struct NanToNumOptions {
   double nan = 0;
-  std::optional<double> posinf, neginf;
+  std::optional<double> posinf = {}, neginf = {};
 };
 Tensor nan_to_num(const TensorOperand& x, const NanToNumOptions& options = {});
 
