@@ -72,9 +72,9 @@ void add_guarded_change() noexcept;
 std::string printed(const void* value, void (*print)(std::ostream& out, const void* value));
 template <typename T>
 std::string text_of_value(const T& value) {
-  if constexpr (detail::HostValue<T> &&
+  if constexpr (tilewright::detail::HostValue<T> &&
                 !(std::is_enum_v<T> && requires(std::ostream & out) { out << value; })) {
-    return detail::text_of_host_value(value);
+    return tilewright::detail::text_of_host_value(value);
   } else if constexpr (requires(std::ostream & out) { out << value; }) {
     return printed(&value,
                    [](std::ostream& out, const void* it) { out << *static_cast<const T*>(it); });
@@ -98,12 +98,16 @@ template <typename T>
 requires std::equality_comparable<T> && std::copy_constructible<T>
 class Guarded {
  public:
+  Guarded() : Guarded(T{}) {}
   // The name stands in messages.
-  explicit Guarded(T value = {}, std::string name = "a guarded value")
+  explicit Guarded(T value, std::string name = "a guarded value")
       : state_(std::make_shared<State>(std::move(name), std::move(value))) {}
   Guarded(const Guarded& other) : Guarded(other.get(), other.state_->name) {}
   Guarded& operator=(const Guarded& other) { return *this = other.get(); }
-  Guarded& operator=(T value) {
+  template <typename U = T>  // a template, so that {} is the copy of a Guarded() alone
+  requires std::convertible_to<U, T> &&(!std::same_as<std::remove_cvref_t<U>, Guarded>)Guarded&
+  operator=(U&& given) {
+    T value = std::forward<U>(given);
     if (graph::is_same_value(state_->value, value)) return *this;
     state_->value = std::move(value);
     graph::add_guarded_change();

@@ -1,9 +1,11 @@
 // Values of the host that are guarded, numbers that are data, and what no guard sees.
 #include "graph/tensor/guarded.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "graph/compile/compile.h"
 #include "runtime/base/error.h"
@@ -125,6 +127,38 @@ TEST(GuardedValue, IsAValueWhoseCopiesAreApart) {
   EXPECT_EQ(a.get(), 1);
   a = b;
   EXPECT_EQ(a.get(), 2);
+}
+
+TEST(GuardedValue, MayBeAssignedWhatItsTypeMay) {
+  Guarded<std::string> text("a");
+  text = "b";
+  EXPECT_EQ(text.get(), "b");
+  text = {};
+  EXPECT_EQ(text.get(), "");
+  Guarded<std::vector<int>> list;
+  list = {1, 2};
+  EXPECT_EQ(list.get(), (std::vector<int>{1, 2}));
+}
+
+// How messages name a value, before and now.
+template <typename T>
+std::string difference(T before, T now) {
+  Guarded<T> value(before, "value");
+  Compiled fast = compile([&](const Tensor& x) { return value.get() == now ? x : x + 1; });
+  fast(ramp({4}));
+  value = now;
+  fast(ramp({4}));
+  return fast.recompilations().at(0).differences.at(0).found;
+}
+
+TEST(GuardedValue, IsNamedAsAnArgumentIs) {
+  enum class Kind : std::uint8_t { a = 65, b };
+  EXPECT_THAT(difference(1.0F, 1.0000001F), testing::HasSubstr("value is 1.0000001"));
+  EXPECT_THAT(difference(1.0, 0.1), testing::HasSubstr("value is 0.1"));
+  EXPECT_THAT(difference(std::int8_t{1}, std::int8_t{65}), testing::HasSubstr("value is 65"));
+  EXPECT_THAT(difference(Kind::a, Kind::b), testing::HasSubstr("value is 66"));
+  EXPECT_THAT(difference(std::string(), std::string("a\x01\n")),
+              testing::HasSubstr("value is 'a\\x01\\n'"));
 }
 
 TEST(DynamicScalar, IsReadAtEachCallAndCompilesNothing) {
