@@ -35,6 +35,7 @@ TuningDatabase::TuningDatabase(const std::string& where, Access access)
     : state_(std::make_unique<GuardedStore>(locate(where), access)) {}
 TuningDatabase::~TuningDatabase() = default;
 TuningDatabase::TuningDatabase(TuningDatabase&&) noexcept = default;
+TuningDatabase& TuningDatabase::operator=(TuningDatabase&&) noexcept = default;
 
 Lookup TuningDatabase::lookup(const TuningKey& key, const Accept& accept) {
   GatedLock lock(state_->mutex);

@@ -61,6 +61,7 @@ class TuningDatabase {
   explicit TuningDatabase(const std::string& where = "", Access access = Access::read_write);
   ~TuningDatabase();
   TuningDatabase(TuningDatabase&&) noexcept;
+  TuningDatabase& operator=(TuningDatabase&&) noexcept;
 
   // `accept` says whether a configuration is in the present space of choices; others are passed
   // over.
