@@ -78,6 +78,8 @@ std::shared_ptr<ForeignFile> open_model_file(const FilePath& folder, const std::
                                              std::string_view operation, ModelFileOptions options) {
   require(is_plain(name), "[", operation, "] the file \"", json::excerpt(name),
           "\"; only plain file names in the model's own folder are allowed");
+  require(!folder.string().empty(), "[", operation,
+          "] the name of the model's folder is empty; give the folder that has ", name);
   std::string what = (folder / concat(json::excerpt(name))).string();
   std::shared_ptr<ForeignFile> file;
   if (options.links_may_leave) {

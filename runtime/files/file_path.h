@@ -19,6 +19,8 @@ class FilePath {
   FilePath(std::nullptr_t) = delete;
   template <std::convertible_to<std::string_view> Text>
   FilePath(const Text& name) : name_(std::string_view(name)) {}
+  template <std::convertible_to<std::u8string_view> Text>
+  FilePath(const Text& name) : FilePath(std::u8string_view(name), 0) {}
   template <typename Path>  // std::filesystem::path
   requires requires(const Path& path) {
     { path.native() } -> std::same_as<const std::string&>;
@@ -38,8 +40,20 @@ class FilePath {
   const std::string& string() const { return name_; }
   // A file in this folder; `name` itself if that is absolute.
   FilePath operator/(std::string_view name) const;
+  // The part behind the last slash, perhaps empty.
+  std::string_view filename() const;
+  template <std::convertible_to<FilePath> Other>
+  bool operator==(const Other& other) const {
+    return name_ == FilePath(other).name_;
+  }
+  template <typename Stream>  // std::ostream
+  friend Stream& operator<<(Stream& out, const FilePath& path) {
+    out << path.name_;
+    return out;
+  }
 
  private:
+  FilePath(std::u8string_view name, int) : name_(name.begin(), name.end()) {}
   std::string name_;
 };
 
