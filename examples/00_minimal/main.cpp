@@ -1,7 +1,7 @@
 // Compiles a function on tensors and calls it. Built in two ways from an installed library:
 //   cmake -S . -B build -DCMAKE_PREFIX_PATH=<prefix> && cmake --build build
-//   g++ -std=c++20 main.cpp $(pkg-config --cflags --libs tilewright) \
-//     -Wl,-rpath,$(pkg-config --variable=libdir tilewright)
+//   flags="$(pkg-config --cflags --libs tilewright)"
+//   g++ -std=c++20 main.cpp $flags -Wl,-rpath,$(pkg-config --variable=libdir tilewright)
 // Without the last the program finds the library by LD_LIBRARY_PATH alone, unless it is where the
 // system looks.
 #include <tilewright/tilewright.h>
