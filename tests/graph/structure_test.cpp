@@ -214,6 +214,20 @@ TEST(Structures, SayWhatIsAnotherForm) {
   expect_contains(fast.explain(), "guards:\n  argument 0 'batch'.1: it is present\n");
 }
 
+TEST(Structures, TellIntegersOf128BitsApart) {
+  using Wide = __int128;
+  int runs = 0;
+  auto fast = compile([&](const Tensor& x, Wide value) {
+    ++runs;
+    return x + static_cast<double>(value);
+  });
+  const Wide high = Wide{1} << 64;
+  expect_near(fast(ramp({4}), Wide{0}), ramp({4}));
+  expect_near(fast(ramp({4}), high), ramp({4}) + static_cast<double>(high));
+  expect_near(fast(ramp({4}), -high), ramp({4}) - static_cast<double>(high));
+  EXPECT_EQ(runs, 3);
+}
+
 TEST(Structures, KnowMapsByTheirKeys) {
   auto total = [](const std::map<std::string, Tensor>& parts, Side side) {
     Tensor sum = zeros({4});

@@ -97,6 +97,21 @@ TEST(GenerateAll, TellsOfEachTokenAndStopsWhenAskedTo) {
   EXPECT_EQ(f.generator.generate("abc", options).finish, Finish::cancelled) << "before it began";
 }
 
+struct Flag {
+  bool is_set = false;
+  bool stop_requested() const { return is_set; }
+};
+
+TEST(GenerateAll, AsksAnObjectThatOthersChange) {
+  Fixture f;
+  Flag flag;
+  GenerateOptions options{.max_new_tokens = 20, .cancel = std::ref(flag)};
+  options.on_token = [&](const NewToken&) { flag.is_set = true; };
+  EXPECT_EQ(f.generator.generate("abc", options).new_ids().size(), 1U);
+  GenerateOptions copied{.max_new_tokens = 2, .cancel = Flag{}};
+  EXPECT_EQ(f.generator.generate("abc", copied).finish, Finish::length);
+}
+
 TEST(GenerateAll, LogprobsAreThoseOfTheModelAndFirstLogitsAreKept) {
   Fixture f;
   GenerateOptions options{.max_new_tokens = 5, .logprobs = 3, .first_logits = true};
