@@ -28,7 +28,8 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
                                      SharedBySignatures& shared, LoggedValues& logged)
     : signature_(signature_of(call.arguments, options.plan.device)),
       form_(call.describe()),
-      shared_(shared) {
+      shared_(shared),
+      tells_breaks_(options.tells_breaks) {
   form_.key = call.form;
   std::optional<CapturedFunction> captured;
   try {
@@ -40,12 +41,18 @@ CompiledSignature::CompiledSignature(const Call& call, const ResolvedOptions& op
                            : ", where a graph cannot break, as in the body of a loop or branch; ",
                        error.what()));
   }
-  if (!captured) return;
+  if (captured) make_whole(*std::move(captured), call, options);
+}
+
+void CompiledSignature::make_whole(CapturedFunction captured, const Call& call,
+                                   const ResolvedOptions& options) {
   TraceSpan span("compile", "plan");
-  guards_ = Guards(std::move(captured->guards));
+  guards_ = Guards(std::move(captured.guards));
   whole_ = std::make_unique<WholeFunction>(
-      std::move(*captured), CompiledFor{signature_, names_of(form_), call.arguments, {}}, options,
-      shared.arenas);
+      std::move(captured), CompiledFor{signature_, names_of(form_), call.arguments, {}}, options,
+      shared_.arenas);
+  if (whole_->writes_inputs() && !options.breaks_are_errors && sharing_ == nullptr)
+    sharing_ = std::make_unique<SegmentedFunction>(shared_.segments, options);
 }
 
 // None: the function breaks, and has run with the call's arguments.
@@ -61,9 +68,12 @@ std::optional<CapturedFunction> CompiledSignature::capture(const Call& call,
   std::optional<Captured> captured = attempt->attempt(call, signature_, results, guards, logged);
   if (!captured) {
     guards_ = Guards(std::move(guards));
-    segmented_ = std::move(attempt);
+    const bool is_sharing = attempt->breaks_for_sharing();
+    is_doubtful_ = is_sharing;
     whole_ = nullptr;
-    tell_graph_break(options.tells_breaks);
+    std::unique_ptr<SegmentedFunction>& place = is_sharing ? sharing_ : segmented_;
+    place = std::move(attempt);
+    tell_graph_break(*place, "");
     note_not_looked_at(options);
     return std::nullopt;
   }
@@ -75,20 +85,38 @@ std::optional<CapturedFunction> CompiledSignature::capture(const Call& call,
   return function;
 }
 
-void CompiledSignature::tell_graph_break(bool is_told) {
+// `calls`: for which it does, besides that they have the signature.
+void CompiledSignature::tell_graph_break(const SegmentedFunction& segmented,
+                                         std::string_view calls) {
   const bool is_first = !std::exchange(shared_.has_told_break, true);
-  if (!(is_first && is_told) && !is_logged(LogTopic::breaks)) return;
-  const Break& at = segmented_->breaks().front();
+  if (!(is_first && tells_breaks_) && !is_logged(LogTopic::breaks)) return;
+  const Break& at = segmented.breaks().front();
   log_line(concat("[compile] the graph breaks: ", text_of(at), " ", at.reason,
                   ", so the function runs in segments for the signature (", to_string(signature_),
-                  "), each compiled; explain() names all breaks, Options::fullgraph makes them an "
-                  "Error"));
+                  ")", calls,
+                  ", each compiled; explain() names all breaks, Options::fullgraph "
+                  "makes them an Error"));
 }
+
+static constexpr std::string_view sharing_calls =
+    " in calls with arguments that share memory which it writes";
 
 TensorResults CompiledSignature::call(const Call& call, std::int64_t times, bool is_measured,
                                       LoggedValues& logged) {
   if (segmented_) return segmented_->call(call, signature_, times, is_measured, logged);
-  return whole_->call(call.arguments, times, is_measured, logged);
+  if (whole_ && !sharing_) whole_->require_not_shared(call.arguments);
+  if (whole_ && (!sharing_ || !whole_->writes_shared(call.arguments))) [[likely]]
+    return whole_->call(call.arguments, times, is_measured, logged);
+  TensorResults results = sharing_->call(call, signature_, times, is_measured, logged);
+  if (!std::exchange(has_told_sharing_, true) && !sharing_->breaks().empty())
+    tell_graph_break(*sharing_, sharing_calls);
+  return results;
+}
+
+// The segments that all calls of the signature run, as far as is known; null: they are whole.
+const SegmentedFunction* CompiledSignature::only_segmented() const {
+  if (segmented_) return segmented_.get();
+  return whole_ ? nullptr : sharing_.get();
 }
 
 void CompiledSignature::look_at_changes() {
@@ -142,9 +170,23 @@ bool CompiledSignature::rebind(const Call& call, const ResolvedOptions& options,
   } catch (const GraphBreak&) {
     return false;
   }
-  is_doubtful_ = now && !whole_->rebind(*now);
-  if (now && !is_doubtful_) guards_ = Guards(std::move(now->guards));
-  return !is_doubtful_;
+  if (!now) return true;
+  if (whole_ == nullptr) {
+    make_whole(*std::move(now), call, options);
+  } else {
+    if (!whole_->rebind(*now)) return false;
+    guards_ = Guards(std::move(now->guards));
+  }
+  is_doubtful_ = false;
+  return true;
+}
+
+// "item at model.cpp:12 reads data, item at model.cpp:20 reads data"
+static std::string text_of(const std::vector<Break>& breaks) {
+  std::string text;
+  for (const Break& at : breaks)
+    text += concat(text.empty() ? "" : ", ", text_of(at), " ", at.reason);
+  return text;
 }
 
 PlanReport CompiledSignature::report() const {
@@ -153,17 +195,17 @@ PlanReport CompiledSignature::report() const {
   report.guards = guards_text();
   report.unkept = unkept_;
   if (whole_) whole_->fill(report);
-  if (segmented_)
-    for (const Break& at : segmented_->breaks())
-      report.graph_break +=
-          concat(report.graph_break.empty() ? "" : ", ", text_of(at), " ", at.reason);
+  if (const SegmentedFunction* segmented = only_segmented())
+    report.graph_break = text_of(segmented->breaks());
+  else if (sharing_)
+    report.sharing_break = text_of(sharing_->breaks());
   return report;
 }
 
 void CompiledSignature::add_to(PackageMaker& package) const {
-  if (segmented_)
-    raise_error(concat("[save_package] the function ", text_of(segmented_->breaks().front()), " ",
-                       segmented_->breaks().front().reason,
+  if (const SegmentedFunction* segmented = only_segmented())
+    raise_error(concat("[save_package] the function ", text_of(segmented->breaks().front()), " ",
+                       segmented->breaks().front().reason,
                        ", which breaks its graph; a package holds whole graphs"));
   whole_->add_to(package, signature_, names_of(form_));
 }
@@ -171,7 +213,7 @@ void CompiledSignature::add_to(PackageMaker& package) const {
 std::string CompiledSignature::dump() const {
   std::string text = concat("# signature: ", to_string(signature_), "\n");
   if (whole_) return text + whole_->dump();
-  for (const Break& at : segmented_->breaks())
+  for (const Break& at : only_segmented()->breaks())
     text += concat("# breaks: ", text_of(at), " ", at.reason, "\n");
   return text;
 }

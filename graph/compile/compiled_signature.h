@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/compile/bindings/logged_values.h"
@@ -73,7 +74,9 @@ class CompiledSignature {
  private:
   std::optional<CapturedFunction> capture(const Call& call, const ResolvedOptions& options,
                                           LoggedValues& logged);
-  void tell_graph_break(bool is_told);
+  void make_whole(CapturedFunction captured, const Call& call, const ResolvedOptions& options);
+  void tell_graph_break(const SegmentedFunction& segmented, std::string_view calls);
+  const SegmentedFunction* only_segmented() const;
 
   Signature signature_;
   ArgumentForm form_;  // of the arguments
@@ -82,9 +85,14 @@ class CompiledSignature {
   bool is_doubtful_ = false;
   std::vector<UnkeptOption> unkept_;
   SharedBySignatures& shared_;
+  bool tells_breaks_, has_told_sharing_ = false;
   // One of the two; a whole function that breaks when it is captured again is in segments then.
+  // None: all calls so far are those of `sharing_`, and it is doubtful what others would be.
   std::unique_ptr<WholeFunction> whole_;
   std::unique_ptr<SegmentedFunction> segmented_;
+  // For calls in which what the function writes shares elements with another tensor that it uses.
+  // Null: it writes none, may not break, or is in segments anyway.
+  std::unique_ptr<SegmentedFunction> sharing_;
 };
 
 }  // namespace tilewright::graph

@@ -30,6 +30,15 @@ class WholeFunction {
   // Compiles what was captured. `compiled_for.captured` is empty: the capture has those tensors.
   WholeFunction(CapturedFunction captured, const CompiledFor& compiled_for,
                 const ResolvedOptions& options, SharedArenas& arenas);
+  // True if it writes an argument or a captured tensor that shares elements with another one. Such
+  // a call is an Error.
+  bool writes_shared(const std::vector<Tensor>& arguments) const {
+    return plan_.writes_shared(arguments);
+  }
+  void require_not_shared(const std::vector<Tensor>& arguments) const {
+    plan_.require_not_shared(arguments);
+  }
+  bool writes_inputs() const { return !plan_.written().empty(); }
   // `times` times over, on what the time before left; gives the results of the last. Launches are
   // timed at the first calls on the host, and where `is_measured` says so. What the function logs
   // each time is added to `logged`.

@@ -109,6 +109,9 @@ class Capture {
   void begin_in_segments();
   bool is_broken() const { return is_broken_; }
   bool can_break() const { return settle_ != nullptr; }
+  // The function would have broken later, if at all, with arguments that share no elements with
+  // what it writes.
+  bool meets_sharing() const { return meets_sharing_; }
   void break_here(const Break& at);  // where it may
   // Handles of the function's were assigned and are still there, besides those of its outputs.
   std::optional<GraphBreak> lasting_assignment(std::vector<Tensor>& outputs);
@@ -212,6 +215,7 @@ class Capture {
   const Input* find_input(const TensorBody& body) const;
   Input& input_of(const Tensor& concrete, std::string_view operation, std::source_location where);
   static bool overlap(const TensorBody& a, const TensorBody& b);  // memory_overlap.h
+  static bool may_overlap(const TensorBody& a, const TensorBody& b);
   static bool share_bytes(const TensorBody& a, const TensorBody& b);
   void require_no_overlap() const;
 
@@ -229,7 +233,7 @@ class Capture {
   NodeId with_view_replaced(const TensorBody& view, NodeId value, std::source_location where);
   void record_write_to_view(const Tensor& target, NodeId node, std::string_view operation,
                             std::source_location where);
-  bool overlaps_written(const TensorBody& concrete) const;
+  bool overlaps_written(const TensorBody& concrete);
   NodeId settled_node_of(const Tensor& tensor, std::string_view operation,
                          std::source_location where);
   // The nodes of operands, in `few` if they fit.
@@ -253,9 +257,11 @@ class Capture {
   void require_of_all_calls(const TensorBody& concrete, std::string_view operation,
                             std::source_location where) const;
   bool is_exposed(const Buffer* memory, bool may_be_written) const;
-  bool must_break_before(const Tensor& operand) const;
-  bool can_record_write(const Tensor& target, const Tensor& value) const;
-  bool can_record_first_write(const TensorBody& target, const TensorBody* value) const;
+  bool must_break_before(const Tensor& operand);
+  bool can_record_write(const Tensor& target, const Tensor& value);
+  bool can_record_first_write(const TensorBody& target, std::size_t own_argument,
+                              const TensorBody* value);
+  bool shares_with_argument(const TensorBody& place, std::size_t own_argument);
   void record_write(const Tensor& target, const Tensor& value, std::string_view operation,
                     std::source_location where);
   // An address of what was recorded as an operand is in the hands of the function.
@@ -297,8 +303,10 @@ class Capture {
   std::function<void(const Break&)> settle_;
   std::vector<std::shared_ptr<TensorBody>>* spare_ = nullptr;
   bool is_broken_ = false;
-  std::vector<Exposed> exposed_;  // memory of which the function has addresses
-  bool uses_exposed_ = false;     // what was recorded last does
+  bool meets_sharing_ = false;
+  std::vector<bool> sharing_arguments_;  // those that share bytes with another; empty: not known
+  std::vector<Exposed> exposed_;         // memory of which the function has addresses
+  bool uses_exposed_ = false;            // what was recorded last does
 };
 
 // The reason why a tensor that is not concrete cannot be an argument of a call outside of captures:

@@ -16,6 +16,9 @@ static Elements elements_of(const TensorBody& concrete) {
 bool Capture::overlap(const TensorBody& a, const TensorBody& b) {
   return graph::overlap(elements_of(a), elements_of(b));
 }
+bool Capture::may_overlap(const TensorBody& a, const TensorBody& b) {
+  return graph::may_overlap(elements_of(a), elements_of(b));
+}
 bool Capture::share_bytes(const TensorBody& a, const TensorBody& b) {
   return graph::share_bytes(elements_of(a), elements_of(b));
 }
@@ -145,13 +148,16 @@ bool Capture::is_exposed(const Buffer* memory, bool may_be_written) const {
   });
 }
 
-// True if a write to these elements was recorded, or to other elements that overlap them. Arguments
-// of a whole graph are compared at each call.
-bool Capture::overlaps_written(const TensorBody& concrete) const {
-  if (!is_broken_)
-    return written_ > 0 && std::ranges::any_of(inputs_, [&](const Input& input) {
-             return input.is_written() && overlap(*input.body, concrete);
-           });
+// True if a write to these elements was recorded, or to other elements that overlap them. Where a
+// capture may not break, arguments are compared at each call.
+bool Capture::overlaps_written(const TensorBody& concrete) {
+  if (!is_broken_) {
+    for (std::size_t i = 0; i < arguments_.size() && !meets_sharing_; ++i)
+      meets_sharing_ = bodies_[i]->version > 0 && may_overlap(*arguments_[i], concrete);
+    return meets_sharing_ || (written_ > 0 && std::ranges::any_of(inputs_, [&](const Input& input) {
+                                return input.is_written() && overlap(*input.body, concrete);
+                              }));
+  }
   auto is_hit = [&](const TensorBody& written) { return share_bytes(written, concrete); };
   for (std::size_t i = 0; i < arguments_.size(); ++i)
     if (bodies_[i]->version > 0 && is_hit(*arguments_[i])) return true;
@@ -161,7 +167,7 @@ bool Capture::overlaps_written(const TensorBody& concrete) const {
 }
 
 // True for a use of an operand that a graph cannot express, and a function in segments may do.
-bool Capture::must_break_before(const Tensor& operand) const {
+bool Capture::must_break_before(const Tensor& operand) {
   const TensorBody* body = operand.body().get();
   if (body == nullptr) return false;
   if (!body->buffer)
@@ -177,30 +183,51 @@ void Capture::break_before_use(std::span<const Tensor> operands, std::string_vie
 }
 
 // As `can_record_write`, of a function that has not broken yet.
-bool Capture::can_record_first_write(const TensorBody& target, const TensorBody* value) const {
-  if (!target.buffer) return true;
-  if (is_made(target)) return can_own(target);
-  const Input* own_input = find_input(target);
+bool Capture::can_record_first_write(const TensorBody& target, std::size_t own_argument,
+                                     const TensorBody* value) {
+  if (target.buffer && is_made(target)) return can_own(target);
+  const TensorBody& place = target.buffer ? target : *arguments_[own_argument];
+  if (shares_with_argument(place, own_argument)) {
+    meets_sharing_ = true;
+    return false;
+  }
+  const Input* own_input = target.buffer ? find_input(target) : nullptr;
   for (const Input& input : inputs_)
-    if (&input != own_input && overlap(*input.body, target)) return false;
-  return value == nullptr || !value->buffer || value->buffer != target.buffer ||
-         value->view == target.view || !overlap(*value, target);
+    if (&input != own_input && overlap(*input.body, place)) return false;
+  return value == nullptr || !value->buffer || value->buffer != place.buffer ||
+         value->view == place.view || !overlap(*value, place);
+}
+
+// True if an argument besides that one may share elements.
+bool Capture::shares_with_argument(const TensorBody& place, std::size_t own_argument) {
+  if (own_argument < arguments_.size()) {
+    if (sharing_arguments_.empty()) {
+      std::vector<Elements> all;
+      for (const auto& argument : arguments_) all.push_back(elements_of(*argument));
+      sharing_arguments_ = sharing_bytes(all);
+    }
+    if (!sharing_arguments_[own_argument]) return false;
+  }
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (i != own_argument && may_overlap(*arguments_[i], place)) return true;
+  return false;
 }
 
 // A graph reads all of its inputs before it writes one, so nothing else may lie where it writes.
-bool Capture::can_record_write(const Tensor& target, const Tensor& value) const {
+bool Capture::can_record_write(const Tensor& target, const Tensor& value) {
   // A view is written by writing its base.
   std::shared_ptr<TensorBody> written = target.body();
   if (!written->buffer && written->base && (!follows_its_base(*written) || is_spread(*written)))
     return false;
   written = owners_of(written).back();
   const TensorBody& body = *written;
-  if (!is_broken_) return can_record_first_write(body, value.body().get());
   std::size_t own_argument = arguments_.size();
   if (!body.buffer) {
-    own_argument = static_cast<std::size_t>(std::ranges::find(bodies_, written) - bodies_.begin());
-    if (own_argument >= arguments_.size()) return true;  // a value
+    const std::span symbols = std::span(bodies_).first(arguments_.size());
+    own_argument = static_cast<std::size_t>(std::ranges::find(symbols, written) - symbols.begin());
+    if (own_argument == arguments_.size()) return true;  // a value
   }
+  if (!is_broken_) return can_record_first_write(body, own_argument, value.body().get());
   const TensorBody& place = body.buffer ? body : *arguments_[own_argument];
   if (is_exposed(place.buffer.get(), false)) return false;
   for (std::size_t i = 0; i < arguments_.size(); ++i)

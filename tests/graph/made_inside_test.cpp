@@ -155,11 +155,13 @@ TEST(MadeInside, TheDefaultGeneratorIsOneForAllCalls) {
 }
 
 TEST(ArgumentsOfOneArray, MayBeWrittenWhereTheyAreApart) {
-  auto f = compile([](const Tensor& a, const Tensor& b) {
-    Tensor t = a;
-    t.copy_from(a + b);
-    return t * 2.0;
-  });
+  auto f = compile(
+      [](const Tensor& a, const Tensor& b) {
+        Tensor t = a;
+        t.copy_from(a + b);
+        return t * 2.0;
+      },
+      {.fullgraph = true});
   auto apart = [&](const Tensor& a, const Tensor& b) {
     const std::vector<float> before = (a + b).to_vector<float>(), other = b.to_vector<float>();
     f(a, b);

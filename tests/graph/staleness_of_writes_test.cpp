@@ -34,14 +34,12 @@ class StalenessOfWrites : public testing::TestWithParam<int> {
 INSTANTIATE_TEST_SUITE_P(Between, StalenessOfWrites, testing::Range(0, 3),
                          [](const auto& info) { return mode_names[info.param]; });
 
-TEST_P(StalenessOfWrites, AnArgumentThatIsWhatIsWrittenIsAnError) {
+TEST_P(StalenessOfWrites, AnArgumentMayBeWhatIsWritten) {
   fast_(x_);
   for (const Tensor& alias : {cache_, cache_.transpose(0, 1), cache_.clone().reshape({4, 4})}) {
-    std::string said = error_of([&] { fast_(alias); });
-    if (alias.body()->buffer == cache_.body()->buffer)
-      expect_contains(said, "is written in place and shares memory with input");
-    else
-      EXPECT_EQ(said, "no error");
+    const Tensor sum = cache_ + alias;
+    expect_near(fast_(alias), sum * 2);
+    expect_near(cache_, sum);
   }
 }
 

@@ -84,6 +84,7 @@ nlohmann::json as_json(const PlanReport& plan) {
           {"timed_calls", plan.timed_calls},
           {"captured_tensors", plan.captured_tensors},
           {"graph_break", plan.graph_break},
+          {"sharing_break", plan.sharing_break},
           {"segment", plan.segment},
           {"tuning", plan.tuning},
           {"regions", regions}};

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -21,13 +22,20 @@ class WrittenInputs {
   WrittenInputs(const Graph& graph, std::vector<std::string> names);
 
   const std::vector<std::size_t>& numbers() const { return numbers_; }
-  // Raises `Error` where one of them is frozen, or shares elements with another input.
-  void require_may_write(const PlanInputs& inputs, const std::vector<Tensor>& arguments) const;
+  // Raises `Error` where one of them is frozen.
+  void require_not_frozen(const PlanInputs& inputs, const std::vector<Tensor>& arguments) const;
+  // One of them that shares elements with another input.
+  struct Shared {
+    std::size_t written;  // of `numbers`
+    std::size_t other;    // input
+  };
+  std::optional<Shared> shared(const PlanInputs& inputs,
+                               const std::vector<Tensor>& arguments) const;
+  [[noreturn]] void raise_shared(Shared shared, const PlanInputs& inputs,
+                                 const std::vector<Tensor>& arguments) const;
 
  private:
   std::string text_of(std::size_t input, const Tensor& tensor) const;
-  [[noreturn]] void raise_shared(std::size_t written, std::size_t other, const PlanInputs& inputs,
-                                 const std::vector<Tensor>& arguments) const;
 
   std::vector<std::size_t> numbers_;         // of inputs
   std::vector<std::source_location> where_;  // of what is written to each

@@ -126,9 +126,15 @@ void BoundPlan::rebind(std::vector<Tensor> captured, RowChecks checks) {
   inputs_.bind(plan(), {});
 }
 
+void BoundPlan::require_not_shared(const std::vector<Tensor>& arguments) const {
+  if (written().empty()) return;
+  if (const auto shared = written_.shared(inputs_, arguments))
+    written_.raise_shared(*shared, inputs_, arguments);
+}
+
 void BoundPlan::set_inputs(const std::vector<Tensor>& arguments) {
   inputs_.set(plan(), arguments);
-  if (!written_.numbers().empty()) written_.require_may_write(inputs_, arguments);
+  written_.require_not_frozen(inputs_, arguments);
 }
 
 void BoundPlan::take_back_written(const std::vector<Tensor>& arguments) {

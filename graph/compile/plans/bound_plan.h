@@ -52,8 +52,13 @@ class BoundPlan {
   // Forgets copies of the weight in this memory, and what was computed from it.
   void forget(const Buffer& weight) { inputs_.forget(weight); }
 
+  // True if an input that is written shares elements with another one: the plan must not run.
+  bool writes_shared(const std::vector<Tensor>& arguments) const {
+    return !written().empty() && written_.shared(inputs_, arguments);
+  }
+  void require_not_shared(const std::vector<Tensor>& arguments) const;
   // Before a run: brings the inputs to where the plan reads them. Raises `Error` where one that is
-  // written must not be.
+  // written is frozen.
   void set_inputs(const std::vector<Tensor>& arguments);
   std::span<void* const> addresses() const { return inputs_.addresses(); }
   // Where the times of a run's launches go, `times` times over; null: they are not timed. Times of

@@ -100,13 +100,12 @@ std::string text_of_sizes(const PlanReport& plan) {
 
 std::string text_of_memory(const MemoryReport& memory) {
   if (memory.peak == 0) return "";
-  return concat("  a call takes at most ", memory.peak, " B (", of_bytes(memory.peak),
-                ") besides ", of_bytes(memory.arguments), " of arguments and ",
-                of_bytes(memory.captured), " of other tensors: ", of_bytes(memory.results),
-                " of results, ", of_bytes(memory.intermediate), " of intermediate values",
+  return concat("  a call takes at most ", memory.peak, " B (", of_bytes(memory.peak), ") besides ",
+                of_bytes(memory.arguments), " of arguments and ", of_bytes(memory.captured),
+                " of other tensors: ", of_bytes(memory.results), " of results, ",
+                of_bytes(memory.intermediate), " of intermediate values",
                 memory.loops > 0 ? concat(", ", of_bytes(memory.loops), " for control flow") : "",
-                memory.copies > 0 ? concat(", ", of_bytes(memory.copies), " of copies") : "",
-                "\n");
+                memory.copies > 0 ? concat(", ", of_bytes(memory.copies), " of copies") : "", "\n");
 }
 
 std::string unkept_text(const PlanReport& plan) {
@@ -126,6 +125,11 @@ std::string explain(const PlanReport& plan) {
   std::string text = plan.segment.empty()
                          ? concat("signature (", plan.signature, ")\n")
                          : concat("segment to ", plan.segment, " (", plan.signature, ")\n");
+  if (!plan.sharing_break.empty())
+    text += concat(
+        "  calls with arguments that share memory which the function writes run in "
+        "segments: ",
+        plan.sharing_break, "\n");
   text += concat(
       "  ", counted(plan.nodes, "node", "nodes"), " -> ",
       counted(plan.launches, "launch", "launches"), " of ",

@@ -61,6 +61,9 @@ struct PlanReport {
   // data": the function runs in
   // segments, which are plans of their own; empty: nowhere.
   std::string graph_break = {};
+  // Likewise of calls in which the function writes memory that arguments share, which run in
+  // segments; the others do not.
+  std::string sharing_break = {};
   // Where a segment ends, "item at model.cpp:12" or "the end"; empty: a whole signature.
   std::string segment = {};
   std::string guards = {};            // on values of the host, a line each

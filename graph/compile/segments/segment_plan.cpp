@@ -34,6 +34,7 @@ void SegmentPlan::run(const std::vector<Tensor>& inputs, bool is_measured,
       return std::string();
     });
   plan_.checks().before([&](std::size_t i) -> const Tensor& { return inputs[i]; });
+  plan_.require_not_shared(inputs);
   const Plan& plan = plan_.plan();
   {
     StepAccess access;

@@ -49,6 +49,7 @@ class SegmentedCall {
   // `results.around` are the results.
   std::optional<Captured> attempt(const TensorFunction& function, CapturedResults& results);
   std::vector<Guard> take_guards() { return capture_.take_guards(); }
+  bool meets_sharing() const { return capture_.meets_sharing(); }
 
  private:
   std::vector<Tensor> begin();

@@ -16,6 +16,7 @@ std::optional<Captured> SegmentedFunction::attempt(const Call& call, const Signa
   SegmentedCall one(table_, options_, signature, call.arguments, breaks_, first_, logged);
   std::optional<Captured> captured = one.attempt(call.function, results);
   if (captured) return captured;
+  breaks_for_sharing_ = one.meets_sharing();
   guards = one.take_guards();
   found_ = std::move(results.around);
   return std::nullopt;

@@ -28,6 +28,9 @@ class SegmentedFunction {
   std::optional<Captured> attempt(const Call& call, const Signature& signature,
                                   CapturedResults& results, std::vector<Guard>& guards,
                                   LoggedValues& logged);
+  // It broke since it writes an argument that shares elements with another tensor: with others it
+  // may not break.
+  bool breaks_for_sharing() const { return breaks_for_sharing_; }
   // `times` times; the results of the last.
   TensorResults call(const Call& call, const Signature& signature, std::int64_t times,
                      bool is_measured, LoggedValues& logged);
@@ -37,6 +40,7 @@ class SegmentedFunction {
   SegmentTable& table_;
   ResolvedOptions options_;  // of segments
   std::vector<Break> breaks_;
+  bool breaks_for_sharing_ = false;
   Followers first_;                     // segments that the function begins with
   std::optional<TensorResults> found_;  // of the run that found the breaks, until a call has them
 };

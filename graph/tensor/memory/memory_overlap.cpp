@@ -32,16 +32,53 @@ bool overlap(const Elements& a, const Elements& b) {
   return std::ranges::any_of(y, [&](std::int64_t i) { return std::ranges::binary_search(x, i); });
 }
 
-bool share_bytes(const Elements& a, const Elements& b) {
-  auto begin = [](const Elements& of) { return static_cast<const std::byte*>(of.buffer->data()); };
-  auto [a_low, a_high] = extent_of(a);
-  auto [b_low, b_high] = extent_of(b);
-  return begin(a) + a_low < begin(b) + b_high && begin(b) + b_low < begin(a) + a_high;
+namespace {
+
+struct ByteSpan {
+  const std::byte *low, *high;
+};
+
+ByteSpan span_of(const Elements& of) {
+  const auto* begin = static_cast<const std::byte*>(of.buffer->data());
+  auto [low, high] = extent_of(of);
+  return {begin + low, begin + high};
 }
 
+}  // namespace
+
+bool share_bytes(const Elements& a, const Elements& b) {
+  const ByteSpan x = span_of(a), y = span_of(b);
+  return x.low < y.high && y.low < x.high;
+}
+
+// Those that begin before the end of one that begins earlier, and what they are so found with.
+std::vector<bool> sharing_bytes(const std::vector<Elements>& all) {
+  struct Numbered {
+    ByteSpan span;
+    std::size_t number;
+  };
+  std::vector<Numbered> spans;
+  spans.reserve(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (const ByteSpan span = span_of(all[i]); span.low < span.high) spans.push_back({span, i});
+  std::ranges::sort(spans, std::less{}, [](const Numbered& each) { return each.span.low; });
+  std::vector<bool> found(all.size(), false);
+  const Numbered* furthest = nullptr;
+  for (const Numbered& each : spans) {
+    if (furthest != nullptr && each.span.low < furthest->span.high) {
+      found[each.number] = true;
+      found[furthest->number] = true;
+    }
+    if (furthest == nullptr || furthest->span.high < each.span.high) furthest = &each;
+  }
+  return found;
+}
+
+// True if they are blocks of one array without an element in common, such as halves of its columns:
+// by their sizes and strides alone. False: they may have one.
 // The distance is a number of steps along each axis, where what both cover of the axes within fits
 // into one step of the axis around.
-bool are_blocks_apart(const Elements& a, const Elements& b) {
+static bool are_blocks_apart(const Elements& a, const Elements& b) {
   if (a.buffer != b.buffer || a.dtype != b.dtype || a.view.strides != b.view.strides) return false;
   std::vector<int> axes(static_cast<std::size_t>(a.view.shape.rank()));
   std::iota(axes.begin(), axes.end(), 0);
@@ -61,6 +98,11 @@ bool are_blocks_apart(const Elements& a, const Elements& b) {
     room = stride;
   }
   return are_apart || distance != 0;  // what is left is less than a step
+}
+
+bool may_overlap(const Elements& a, const Elements& b) {
+  if (!share_bytes(a, b) || are_blocks_apart(a, b)) return false;
+  return a.buffer != b.buffer || a.dtype != b.dtype || overlap(a, b);
 }
 
 }  // namespace tilewright::graph

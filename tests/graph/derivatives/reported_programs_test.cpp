@@ -147,15 +147,14 @@ TEST(ReportedPrograms, ArgumentsThatOverlapAndAreWritten) {
     x.copy_from(x * 2);
     return x + y;
   });
-  const Tensor base = vector({1, 1, 1, 1, 1, 1, 1, 1});
   for (int turn = 0; turn < 2; ++turn) {
     EXPECT_EQ(values(f(vector({1, 1, 1, 1}), vector({1, 1, 1, 1}))), (Doubles{3, 3, 3, 3}));
-    expect_contains(error_of([&] { f(base.slice(0, 0, 4), base.slice(0, 2, 6)); }),
-                    "input 0 is written in place and shares memory with input 1");
+    const Tensor base = vector({1, 1, 1, 1, 1, 1, 1, 1});
+    EXPECT_EQ(values(f(base.slice(0, 0, 4), base.slice(0, 2, 6))), (Doubles{4, 4, 3, 3}));
+    EXPECT_EQ(values(base), (Doubles{2, 2, 2, 2, 1, 1, 1, 1}));
+    EXPECT_EQ(values(f(base.slice(0, 0, 4), base.slice(0, 4, 8))), (Doubles{5, 5, 5, 5}));
+    EXPECT_EQ(values(base), (Doubles{4, 4, 4, 4, 1, 1, 1, 1}));
   }
-  EXPECT_EQ(values(base), (Doubles{1, 1, 1, 1, 1, 1, 1, 1}));
-  EXPECT_EQ(values(f(base.slice(0, 0, 4), base.slice(0, 4, 8))), (Doubles{3, 3, 3, 3}));
-  EXPECT_EQ(values(base), (Doubles{2, 2, 2, 2, 1, 1, 1, 1}));
 }
 
 // pytorch#183603: the derivative of a compiled derivative, outside and inside of compile().
