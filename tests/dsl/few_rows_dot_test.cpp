@@ -68,6 +68,34 @@ TEST_P(FewRowsDot, EqualsTheInterpreter) {
               {}, 1e-4F);
 }
 
+// c = a b + start with a [m, k] and b [k, n] of f32.
+ir::Function program_of_floats(std::int64_t m, std::int64_t n, std::int64_t k, double start) {
+  Tracer t("floats");
+  Tile a = t.pointer_param("a", f32), b = t.pointer_param("b", f32), c = t.pointer_param("c", f32);
+  store(make_desc(c, {m, n}, {n, 1}), {0, 0},
+        dot(load(make_desc(a, {m, k}, {k, 1}), {0, 0}, {m, k}),
+            load(make_desc(b, {k, n}, {n, 1}), {0, 0}, {k, n}), full({m, n}, start, f32)));
+  return t.finish();
+}
+
+// Rows of the right operand that are far apart: several times as many as are fetched at a time, a
+// rest of them, and fewer; blocks of columns, and a rest.
+TEST(FewRowsDot, OfRowsThatAreFarApartEqualsTheInterpreter) {
+  for (std::int64_t m : {1, 4, 19})
+    for (std::int64_t n : {256, 300})
+      for (std::int64_t k : {64, 129, 300})
+        for (double start : {0.0, 0.5}) {
+          SCOPED_TRACE(testing::Message() << m << "x" << n << "x" << k << " + " << start);
+          auto random = [](std::int64_t count, unsigned seed) {
+            return random_array(static_cast<std::size_t>(count), seed);
+          };
+          expect_same(
+              program_of_floats(m, n, k, start),
+              {random(m * k, 3), random(k * n, 4), Array(static_cast<std::size_t>(m * n), NAN)}, {},
+              2e-4F);
+        }
+}
+
 // c = 2 a b + 0.5 with a [m, k] and b [k, n] of i8; b is contiguous along k, or along n.
 ir::Function program_of_bytes(std::int64_t m, std::int64_t n, std::int64_t k, bool turned = true) {
   Tracer t("bytes");

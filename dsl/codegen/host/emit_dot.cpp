@@ -18,6 +18,7 @@
 
 #include "dsl/codegen/host/matrix.h"
 #include "dsl/codegen/host/word_instructions.h"
+#include "dsl/target/row_product.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -274,16 +275,21 @@ void Emitter::for_rows(const Matrix& x, std::int64_t step, bool split,
 }
 
 void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
-  bool many_registers = target_.vector_registers() == 32;
-  std::int64_t rows = std::min<std::int64_t>(a.rows, many_registers ? 8 : 4);
-  std::int64_t vectors = std::clamp<std::int64_t>((many_registers ? 24 : 12) / rows, 1, 8);
-  std::int64_t columns = std::min(vectors * target_.lanes, b.columns);
-  bool fetches_next = a.rows <= rows && b.has_distant_rows();
-  for_blocks(b.columns, columns, false, [&](llvm::Value* n, std::int64_t width) {
-    for_rows(a, rows, false, [&](llvm::Value* m, std::int64_t height) {
-      dot_block_n(part_of(a, m, index(0), height, a.columns),
-                  part_of(b, index(0), n, b.rows, width), part_of(c, m, n, height, width),
-                  accumulate, fetches_next);
+  const RowProduct how = row_product(target_, a.rows);
+  const std::int64_t columns = std::min(how.vectors * target_.lanes, b.columns);
+  const bool is_distant = b.has_distant_rows();
+  const bool fetches_next = is_distant && (b.columns > columns || a.rows <= how.height);
+  const std::int64_t depth = is_distant ? std::min(a.columns, DistantRows::at_once) : a.columns;
+  if (depth < a.columns && !accumulate) {
+    clear(c, a.live_rows == nullptr ? index(c.rows) : a.live_rows);
+    accumulate = true;
+  }
+  for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t chunk) {
+    for_blocks(b.columns, columns, false, [&](llvm::Value* n, std::int64_t width) {
+      for_rows(a, how.height, false, [&](llvm::Value* m, std::int64_t height) {
+        dot_block_n(part_of(a, m, k, height, chunk), part_of(b, k, n, chunk, width),
+                    part_of(c, m, n, height, width), accumulate, fetches_next);
+      });
     });
   });
 }
@@ -324,8 +330,7 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
       right.push_back(load_row(b, k, column(v), lanes, active(v), c.dtype));
     const std::int64_t line = cache_line / size_bytes(b.dtype);
     for (std::int64_t next = 0; next < columns; next += line) {
-      if (fetches_next)
-        prefetch({.pointer = place_of(b, k, index(columns + next))}, innermost_cache);
+      if (fetches_next) prefetch({.pointer = place_of(b, k, index(columns + next))});
       if (b.next_block != nullptr) fetch_next_block(b, k, index(next));
     }
     for (std::size_t r = 0; r < rows; ++r) {

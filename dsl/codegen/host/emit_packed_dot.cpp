@@ -121,8 +121,7 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
   }
   if (depth < a.columns && !accumulate) {
     auto* rows = a.live_rows == nullptr ? index(c.rows) : rounded_up(a.live_rows, height);
-    auto* bytes = b_.CreateMul(rows, index(c.columns * size_bytes(c.dtype)));
-    b_.CreateMemSet(c.data, b_.getInt8(0), bytes, llvm::Align(64));
+    clear(c, rows);
     accumulate = true;
   }
   for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t chunk) {
@@ -170,6 +169,12 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
     if (a.live_rows == nullptr) return for_blocks(a.rows, left_panel, false, multiply);
     emit_loop(a.live_rows, left_panel, none, [&](llvm::Value* m) { multiply(m, left_panel); });
   });
+}
+
+// Its first rows.
+void Emitter::clear(const Matrix& sums, llvm::Value* rows) {
+  auto* bytes = b_.CreateMul(rows, index(sums.columns * size_bytes(sums.dtype)));
+  b_.CreateMemSet(sums.data, b_.getInt8(0), bytes, llvm::Align(64));
 }
 
 llvm::Value* Emitter::rounded_up(llvm::Value* x, std::int64_t quantum) {

@@ -296,6 +296,7 @@ class Emitter : Arithmetic {
   void add_start(const Matrix& panel);
   void flip_signs(const Matrix& left_panel);
   void pack_rows(const Matrix& a, const Matrix& packed, std::int64_t height);
+  void clear(const Matrix& sums, llvm::Value* rows);
   llvm::Value* rounded_up(llvm::Value* x, std::int64_t quantum);
   Matrix part_of(const Matrix& x, llvm::Value* row, llvm::Value* column, std::int64_t rows,
                  std::int64_t columns);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "dsl/codegen/host/emitter.h"
+#include "dsl/target/row_product.h"
 
 namespace tilewright::dsl {
 
@@ -30,9 +31,8 @@ struct Emitter::Matrix {
   bool columns_contiguous() const { return row_stride.known == 1; }  // along rows
   // True if rows are so far apart that no hardware prefetcher expects the next one.
   bool has_distant_rows() const {
-    constexpr std::int64_t distant = 2 << 10;  // bytes: half a page
     return rows_contiguous() && row_stride.known &&
-           *row_stride.known * size_bytes(dtype) >= distant;
+           *row_stride.known * size_bytes(dtype) >= DistantRows::least_bytes;
   }
   Matrix transposed() const {
     Matrix result{data, dtype, columns, rows, column_stride, row_stride, in_word};
