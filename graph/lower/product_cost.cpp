@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "dsl/target/packed_product.h"
+#include "dsl/target/row_product.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/host_caches.h"
 
@@ -73,6 +74,11 @@ double turned_cycles(double rows, double columns, double words) {
   return tiles * (columns * words * a_turned_word + (columns + words) * a_turned_line);
 }
 
+// True if no hardware prefetcher expects the next row of the right operand.
+bool has_distant_rows(const ProductExtent& p) {
+  return !p.along_depth && p.columns * p.weight_bytes >= dsl::DistantRows::least_bytes;
+}
+
 }  // namespace
 
 std::int64_t tiled_chunk(const ProductExtent& p, const dsl::Target& host, std::int64_t block_rows,
@@ -100,15 +106,26 @@ double product_cycles(const ProductExtent& p, const dsl::Target& host, std::int6
   const bool is_packed = p.panel_width != 0;
   const bool packs = is_packed || block_rows >= PackedProduct::least_rows;
   if (!packs) {
-    double multiply = rows * columns * (words / lanes / of_rate + a_sum);
-    if (p.along_depth &&
-        dsl::is_turned(host, 4 / p.element_bytes, block_rows, block_columns, p.depth))
-      multiply = turned_cycles(rows, columns, words);
-    double held = rows * depth * number(p.element_bytes);
+    double multiply = rows * columns * (words / lanes / of_rate + a_sum), depth_at_once = depth;
+    const bool is_distant = has_distant_rows(p);
+    if (p.along_depth) {
+      if (dsl::is_turned(host, 4 / p.element_bytes, block_rows, block_columns, p.depth))
+        multiply = turned_cycles(rows, columns, words);
+    } else {
+      const double at_once = number(dsl::row_product(host, block_rows).vectors);
+      const double vectors = divide_up(columns, lanes);
+      const double lacking = divide_up(vectors, at_once) * at_once - vectors;
+      multiply *= (vectors + narrow_cost * lacking) / vectors;
+      // Nothing fetches the first columns of a block.
+      if (is_distant) fetch *= 1 + std::min(1.0, at_once * lanes / columns);
+      if (is_distant) depth_at_once = std::min(depth, number(dsl::DistantRows::at_once));
+    }
+    double held = rows * depth_at_once * number(p.element_bytes);
     if (held > inner_cache) multiply *= held > cache ? spilled_rows : rows_beyond_inner;
     // Programs of the same columns follow each other.
-    double again = weights + held <= cache ? std::max(multiply, weights / refetched_bytes)
-                                           : std::max(multiply, fetch) + not_hidden * fetch;
+    double again = weights + held <= cache && !is_distant
+                       ? std::max(multiply, weights / refetched_bytes)
+                       : std::max(multiply, fetch) + not_hidden * fetch;
     cycles = (std::max(multiply, fetch) + (row_blocks - 1) * again) / row_blocks;
   } else {
     double panel = number(how.vectors) * lanes, vectors = divide_up(columns, lanes);

@@ -5,8 +5,9 @@
 //   multiply   r c k / lanes cycles; columns that are no whole vectors, and panels too narrow to
 //              hide what is loaded behind them, take more
 //   fetch      k c of the right operand, from memory for the first rows and from the outer cache
-//              for those that follow: behind the multiplications where there are enough of them.
-//              Many rows are packed first (dsl/target/packed_product.h), which adds
+//              for those that follow, unless its rows are far apart
+//              (dsl/target/row_product.h): behind the multiplications where there are enough of
+//              them. Many rows are packed first (dsl/target/packed_product.h), which adds
 //   pack       k c for the right operand, what makes few rows dear, unless it is packed already
 //              (packed_weights.h); k r for the left
 //   copy       operands that blocks do not cut into equal parts, before they are packed

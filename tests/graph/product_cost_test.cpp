@@ -7,6 +7,7 @@
 #include <random>
 
 #include "dsl/target/packed_product.h"
+#include "dsl/target/row_product.h"
 
 namespace tilewright::graph::product_cost_test {
 namespace {
@@ -41,6 +42,17 @@ TEST(ProductCost, CutsPackedOperandsBetweenPanels) {
     for (std::int64_t cut = 1; cut <= panels; ++cut)
       EXPECT_LE(cost, product_cycles(p, host, block.rows, (panels + cut - 1) / cut * 48, 8));
   }
+}
+
+TEST(ProductCost, ReadsRowsThatAreFarApartOnceAndFetchesThemAhead) {
+  for (std::int64_t rows : {1, 4, 8, 16, 33, 47})
+    for (std::int64_t size : {1024, 4096}) {
+      ProductExtent p{1, rows, size, 2048, 4, 4};
+      p.least_columns = 64;
+      ProductBlock block = cheapest_product_block(p, host, 2);
+      EXPECT_EQ(block.rows, rows) << size;
+      EXPECT_GT(block.columns, dsl::row_product(host, rows).vectors * host.lanes) << rows << size;
+    }
 }
 
 TEST(ProductCost, TakesBlocksNearlyAsCheapAsAnyOther) {
