@@ -219,7 +219,7 @@ class Capture {
   static bool share_bytes(const TensorBody& a, const TensorBody& b);
   void require_no_overlap() const;
 
-  // capture_views.cpp
+  // capturing/views.cpp
   const Node& operation_of(const TensorBody& view) const;
   StridedView place_of(const TensorBody& body) const;
   bool step_into(StridedView& place, const TensorBody& view) const;
