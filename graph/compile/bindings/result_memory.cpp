@@ -105,12 +105,13 @@ std::vector<ResultChange> changes_of_results(std::span<const ResultOrigin> origi
       changes.push_back({i, Kind::view, *origin.input});
       continue;
     }
-    if (!buffer) {
-      if (!origin.is_input) changes.push_back({i, Kind::copied});
-      continue;
-    }
+    // An input that was written may have the value of another one, which is the graph's output.
     if (origin.input) {
       changes.push_back({i, Kind::input, *origin.input});
+      continue;
+    }
+    if (!buffer) {
+      if (!origin.is_input) changes.push_back({i, Kind::copied});
       continue;
     }
     auto shares = [&](std::size_t j) { return executable.results[j] == buffer; };
