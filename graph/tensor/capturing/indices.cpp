@@ -31,7 +31,11 @@ std::vector<IndexCheck> Capture::take_index_checks() {
       return body.buffer ? input.body->buffer == body.buffer && input.body->dtype == body.dtype
                          : input.body == late.body;
     };
-    auto input = std::ranges::find_if(inputs_, is_over_it);
+    // Another tensor over its memory only where it is no input: a segment that is found again may
+    // get tensors that lie elsewhere.
+    auto input = std::ranges::find_if(
+        inputs_, [&](const Input& one) { return is_over_it(one) && one.body->view == body.view; });
+    if (input == inputs_.end()) input = std::ranges::find_if(inputs_, is_over_it);
     if (input == inputs_.end()) continue;  // nothing was made of it
     IndexCheck check{input->node, std::move(late.range)};
     if (body.buffer && input->body->view != body.view)
