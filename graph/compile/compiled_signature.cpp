@@ -1,8 +1,10 @@
 #include "graph/compile/compiled_signature.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
+#include "graph/compile/captures/verify_gradients.h"
 #include "graph/compile/segments/segmented_call.h"
 #include "graph/ir/options/unkept_options.h"
 #include "graph/tensor/handle_changes.h"
@@ -105,7 +107,8 @@ TensorResults CompiledSignature::call(const Call& call, std::int64_t times, bool
                                       LoggedValues& logged) {
   if (segmented_) return segmented_->call(call, signature_, times, is_measured, logged);
   if (whole_ && !sharing_) whole_->require_not_shared(call.arguments);
-  if (whole_ && (!sharing_ || !whole_->writes_shared(call.arguments))) [[likely]]
+  is_sharing_ = sharing_ && (!whole_ || whole_->writes_shared(call.arguments));
+  if (!is_sharing_) [[likely]]
     return whole_->call(call.arguments, times, is_measured, logged);
   TensorResults results = sharing_->call(call, signature_, times, is_measured, logged);
   if (!std::exchange(has_told_sharing_, true) && !sharing_->breaks().empty())
@@ -159,7 +162,12 @@ std::vector<Tensor> CompiledSignature::inputs_before(const std::vector<Tensor>& 
 }
 void CompiledSignature::require_no_nan(const std::vector<Tensor>& results,
                                        const std::vector<Tensor>& inputs) const {
-  if (whole_) whole_->require_no_nan(results, inputs);
+  if (whole_ == nullptr) return;
+  if (!is_sharing_) return whole_->require_no_nan(results, inputs);
+  const auto found = std::ranges::find_if(results, [](const Tensor& x) { return has_nan(x); });
+  require(found == results.end(), "[compile] detect_nan: result ", found - results.begin(),
+          " has a NaN; the call ran in segments, which are not looked into, since the function "
+          "writes memory that its arguments share: pass clones of them");
 }
 
 bool CompiledSignature::rebind(const Call& call, const ResolvedOptions& options,
@@ -203,10 +211,13 @@ PlanReport CompiledSignature::report() const {
 }
 
 void CompiledSignature::add_to(PackageMaker& package) const {
-  if (const SegmentedFunction* segmented = only_segmented())
-    raise_error(concat("[save_package] the function ", text_of(segmented->breaks().front()), " ",
-                       segmented->breaks().front().reason,
+  if (segmented_)
+    raise_error(concat("[save_package] the function ", text_of(segmented_->breaks().front()), " ",
+                       segmented_->breaks().front().reason,
                        ", which breaks its graph; a package holds whole graphs"));
+  require(whole_ != nullptr, "[save_package] all calls of the signature (", to_string(signature_),
+          ") had arguments that share memory which the function writes, and ran in segments; a "
+          "package holds whole graphs: call the function with other arguments before");
   whole_->add_to(package, signature_, names_of(form_));
 }
 

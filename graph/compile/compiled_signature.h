@@ -86,6 +86,7 @@ class CompiledSignature {
   std::vector<UnkeptOption> unkept_;
   SharedBySignatures& shared_;
   bool tells_breaks_, has_told_sharing_ = false;
+  bool is_sharing_ = false;  // the last call was one for `sharing_`
   // One of the two; a whole function that breaks when it is captured again is in segments then.
   // None: all calls so far are those of `sharing_`, and it is doubtful what others would be.
   std::unique_ptr<WholeFunction> whole_;

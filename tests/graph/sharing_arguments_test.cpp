@@ -185,6 +185,86 @@ TEST(SharingArguments, OfARepeatedCall) {
   expect_near(memory, expected);
 }
 
+// A value that is copied to an argument is the value of both, and yet the result is the argument.
+TEST(SharingArguments, ThatAreCopiedToAndReturnedAreTheResult) {
+  const Tensor weight = Tensor::from<float>({7, 8}, {2}).clone();
+  const Function copies = [](const Tensor& x, const Tensor& y) {
+    Tensor to = x;
+    to.copy_from(y);
+    return to;
+  };
+  const Function copies_weight = [&](const Tensor& x, const Tensor&) {
+    Tensor to = x;
+    to.copy_from(weight);
+    return to;
+  };
+  for (const Mode mode : {Mode::default_, Mode::reduce_overhead})
+    for (const Function& f : {copies, copies_weight}) {
+      Compiled fast = compile(f, {.mode = mode});
+      Tensor x = Tensor::from<float>({1, 2}, {2}).clone(),
+             y = Tensor::from<float>({3, 4}, {2}).clone();
+      Tensor result = fast(x, y);
+      result.mul_(0);
+      expect_near(x, zeros({2}));
+      expect_near(y, Tensor::from<float>({3, 4}, {2}));
+      expect_near(weight, Tensor::from<float>({7, 8}, {2}));
+    }
+}
+
+TEST(SharingArguments, MayBeCopiedToFromWhatTheFunctionCapturesOfThem) {
+  const Tensor memory = numbers(), same = memory;
+  Compiled fast = compile(
+      [=](const Tensor& x) {
+        Tensor to = x;
+        to.copy_from(same);
+        return same;
+      },
+      {.tell_breaks = false});
+  for (int turn = 0; turn < 2; ++turn) expect_near(fast(memory), numbers());
+  Tensor other = zeros({64}).clone();
+  fast(other);
+  expect_near(other, numbers());
+}
+
+// An index that shares memory at one call, and lies elsewhere at the next.
+TEST(SharingArguments, AreIndicesOfTheirOwn) {
+  using Indices = std::vector<std::int64_t>;
+  auto of = [](const Indices& values) {
+    return Tensor::from(values, {static_cast<std::int64_t>(values.size())}).clone();
+  };
+  auto f = [](const Tensor& x, const Tensor& i, const Tensor& s) {
+    Tensor to = x;
+    to.index_add_(0, i, s);
+    return to.index_select(0, i);
+  };
+  Compiled fast = compile(f, {.tell_breaks = false});
+  for (int turn = 0; turn < 2; ++turn) {
+    Tensor memory = of({1, 0, 2});
+    fast(memory, memory.slice(0, 0, 2), of({0, 0}));
+    memory = of({1, 0, 2});
+    EXPECT_EQ(fast(memory, of({1, 0}), memory.slice(0, 1, 3)).to_vector<std::int64_t>(),
+              (Indices{0, 3}));
+  }
+}
+
+TEST(SharingArguments, OfASignatureThatIsSavedOrLookedInto) {
+  Compiled fast = compile(
+      [](const Tensor& x, const Tensor& y) {
+        Tensor to = x;
+        to.copy_from(x - y - 1);
+        return sqrt(to);
+      },
+      {.tell_breaks = false, .detect_nan = true});
+  Tensor memory = numbers();
+  fast(low(memory, {}) + 40, low(memory, {}));
+  EXPECT_THAT(error_of([&] { fast(low(memory, {}), low(memory, {})); }),
+              HasSubstr("detect_nan: result 0 has a NaN; the call ran in segments"));
+  Compiled shared = compile(doubled_and_added, {.tell_breaks = false});
+  shared(low(memory, {}), middle(memory, {}));
+  EXPECT_THAT(error_of([&] { shared.save_package("package"); }),
+              HasSubstr(") had arguments that share memory"));
+}
+
 // Parts of one 6x6 array: rows, columns, every other one, turned, or all but an edge.
 Tensor part(const Tensor& memory, unsigned kind) {
   const std::int64_t at = kind / 6 % 3;

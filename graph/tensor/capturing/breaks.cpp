@@ -191,7 +191,13 @@ bool Capture::can_record_first_write(const TensorBody& target, std::size_t own_a
     meets_sharing_ = true;
     return false;
   }
-  const Input* own_input = target.buffer ? find_input(target) : nullptr;
+  if (!target.buffer) {
+    auto shares = [&](const TensorBody& other) { return may_overlap(other, place); };
+    meets_sharing_ = (value != nullptr && value->buffer && shares(*value)) ||
+                     std::ranges::any_of(inputs_, [&](const Input& x) { return shares(*x.body); });
+    return !meets_sharing_;
+  }
+  const Input* own_input = find_input(target);
   for (const Input& input : inputs_)
     if (&input != own_input && overlap(*input.body, place)) return false;
   return value == nullptr || !value->buffer || value->buffer != place.buffer ||
