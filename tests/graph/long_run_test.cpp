@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <thread>
 
 #include "graph/compile/compile.h"
 #include "graph/tensor/tensor.h"
@@ -19,8 +23,16 @@ std::int64_t resident_bytes() {
   return resident * ::sysconf(_SC_PAGESIZE);
 }
 
+// The fewest open in some looks: compiling threads of tests that came before may have a file open
+// for a moment.
 std::ptrdiff_t open_files() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+  std::ptrdiff_t fewest = std::numeric_limits<std::ptrdiff_t>::max();
+  for (int look = 0; look < 10; ++look) {
+    fewest = std::min(fewest,
+                      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return fewest;
 }
 
 // Runs `some` so often that memory is as large as it gets, then many times more.
@@ -33,7 +45,7 @@ void expect_no_growth(int some, int many, Run&& run) {
 #ifndef __SANITIZE_ADDRESS__  // which keeps for a while what was given back
   EXPECT_LE(resident_bytes(), memory + memory / 100) << "was " << memory;
 #endif
-  EXPECT_EQ(open_files(), files);
+  EXPECT_LE(open_files(), files);
 }
 
 TEST(LongRun, AMillionStepsTakeNoMemory) {
