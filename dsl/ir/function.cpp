@@ -220,6 +220,7 @@ class FunctionHasher {
     if (function_.cluster != 1) hasher_.add(function_.cluster);
     if (function_.most_stages != 0 || function_.most_registers != 0)
       hasher_.add(function_.most_stages).add(function_.most_registers);
+    if (function_.row_invariant) hasher_.add("row_invariant");
     if (function_.warps != 0) hasher_.add(function_.warps);
     if (function_.roles)
       hasher_.add(function_.roles->stages).add(function_.roles->cluster_axis.value_or(-1));

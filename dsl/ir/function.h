@@ -144,6 +144,9 @@ struct Function {
   // memory at a time (1: it loads what it computes with next), and the registers of a thread. 0: as
   // the compiler likes
   int most_stages = 0, most_registers = 0;
+  // On hosts a product of up to 16 rows (dsl/target/step_rows.h) sums each as it sums one row
+  // alone.
+  bool row_invariant = false;
   std::vector<Type> types;  // indexed by Value
   std::vector<std::string>
       hints;  // names of values where the user gave one, indexed likewise or empty

@@ -91,6 +91,19 @@ void Emitter::loop_along_lanes(LoopNest& s, llvm::Value* count, std::int64_t ste
   cascade({step, body, block}, any ? levels_of(most) : 0, nullptr, count, accumulators);
 }
 
+void Emitter::loop_of_sums(std::int64_t size, std::int64_t step, std::vector<llvm::Value*>& sums,
+                           const std::function<void(llvm::Value*)>& body) {
+  auto block = [&](int, const std::function<void()>& iterations) {
+    const std::vector<llvm::Value*> before = sums;
+    for (llvm::Value*& sum : sums) sum = llvm::Constant::getNullValue(sum->getType());
+    iterations();
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = plus(before[i], sums[i]);
+  };
+  levels_.push_back({});
+  cascade({step, body, block}, levels_of(size / step), nullptr, index(size), sums);
+  levels_.pop_back();
+}
+
 // How many rows an iteration adds up before it adds to the accumulators. Only rows of one vector
 // are grouped, since each would wait for the previous addition. In longer rows each vector has a
 // chain of its own, and memory is best read in order.

@@ -19,6 +19,7 @@
 #include "dsl/codegen/host/matrix.h"
 #include "dsl/codegen/host/word_instructions.h"
 #include "dsl/target/row_product.h"
+#include "dsl/target/step_rows.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::dsl {
@@ -31,6 +32,10 @@ namespace {
 
 constexpr std::int64_t small_copy = 512;  // elements that are gathered rather than transposed
 constexpr std::int64_t least_fetched = 8 << 10;  // of a block, in bytes
+// Where rows are summed alike: fewer vectors of columns are narrow, and no block of a wider product
+// is (least_columns in graph/lower/product_cost.h). Their sums are divided into parts, to hide the
+// latency of one.
+constexpr std::int64_t narrow_vectors = 4, parts_of_narrow = 4;
 
 }  // namespace
 
@@ -274,8 +279,26 @@ void Emitter::for_rows(const Matrix& x, std::int64_t step, bool split,
   }
 }
 
+bool Emitter::sums_rows_alike(const Matrix& a) const {
+  return function_.row_invariant && a.rows <= rows_of_a_step;
+}
+
+// How dot_along_n divides what it adds up: rows of a block, and sums of an element; 0: by how many
+// sums the block has.
+Emitter::DividedSums Emitter::divided_sums(const Matrix& a, const Matrix& b) const {
+  const std::int64_t height = row_product(target_, a.rows).height;
+  if (!sums_rows_alike(a)) return {height, 0};
+  const std::int64_t across = (b.columns + target_.lanes - 1) / target_.lanes;
+  const std::int64_t parts =
+      across < narrow_vectors ? std::min(parts_of_narrow, a.columns) : std::int64_t{1};
+  if (parts == 1) return {height, 1};
+  const std::int64_t sums = target_.vector_registers() * 3 / 4;
+  return {std::clamp<std::int64_t>(sums / (across * parts), 1, height), parts};
+}
+
 void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
   const RowProduct how = row_product(target_, a.rows);
+  const DividedSums divided = divided_sums(a, b);
   const std::int64_t columns = std::min(how.vectors * target_.lanes, b.columns);
   const bool is_distant = b.has_distant_rows();
   const bool fetches_next = is_distant && (b.columns > columns || a.rows <= how.height);
@@ -286,16 +309,16 @@ void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   }
   for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t chunk) {
     for_blocks(b.columns, columns, false, [&](llvm::Value* n, std::int64_t width) {
-      for_rows(a, how.height, false, [&](llvm::Value* m, std::int64_t height) {
+      for_rows(a, divided.rows, false, [&](llvm::Value* m, std::int64_t height) {
         dot_block_n(part_of(a, m, k, height, chunk), part_of(b, k, n, chunk, width),
-                    part_of(c, m, n, height, width), accumulate, fetches_next);
+                    part_of(c, m, n, height, width), accumulate, fetches_next, divided.parts);
       });
     });
   });
 }
 
 void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
-                          bool fetches_next) {
+                          bool fetches_next, std::int64_t parts) {
   std::int64_t columns = c.columns;
   auto rows = static_cast<std::size_t>(c.rows);
   int lanes = static_cast<int>(std::min<std::int64_t>(
@@ -312,7 +335,7 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   std::size_t block = rows * vectors;
   // Enough independent sums to hide the latency of one.
   auto copies = static_cast<std::int64_t>(block >= 8 ? 1 : block >= 4 ? 2 : 4);
-  copies = std::min(copies, a.columns);
+  copies = std::min(parts != 0 ? parts : copies, a.columns);
   std::vector<llvm::Value*> sums(block * static_cast<std::size_t>(copies),
                                  llvm::Constant::getNullValue(type));
   if (accumulate)

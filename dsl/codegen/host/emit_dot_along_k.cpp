@@ -1,17 +1,23 @@
 // Products along k, for few rows or a long k, and a b whose columns are contiguous, as in a weight
 // stored [N, K]. They use vectors along k of both operands, and a tree that sums many accumulators
 // at once.
+//
+// Where rows are summed alike, the sums of up to `rows_of_a_step` rows of floats are divided into
+// accumulators in one way: but for words, that of a reduction along lanes (emit_loop_nest.cpp), by
+// which a single row multiplies a weight that is computed (graph/lower/rows_product.cpp).
 #include <algorithm>
 #include <bit>
 
 #include "dsl/codegen/host/matrix.h"
+#include "dsl/target/step_rows.h"
 
 namespace tilewright::dsl {
 namespace {
 
 constexpr std::int64_t fetched_ahead = 1 << 10;  // bytes of each of four columns of weights
 constexpr std::int64_t long_column = 2 << 10;    // bytes
-constexpr std::int64_t sums_of_one = 4;          // of the elements of one row and one column
+constexpr std::int64_t parts_of_a_sum = 4;       // enough to hide the latency of one
+constexpr std::int64_t short_depth = 4;          // vectors, whose sums are not divided
 
 }  // namespace
 
@@ -24,37 +30,43 @@ void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   int lanes = static_cast<int>(std::min<std::int64_t>(
       target_.lanes,
       static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(a.columns)))));
-  std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 ? 2 : 4;
+  // Integers have the same sum in any order.
+  const bool is_alike = sums_rows_alike(a) && is_floating(c.dtype);
+  const bool is_divided = is_alike && b.in_word == 1 && a.columns / lanes > short_depth;
+  const std::int64_t parts = is_divided ? parts_of_a_sum : 1;
+  const std::int64_t height = a.rows == 1 ? 1 : a.rows == 2 || is_divided ? 2 : 4;
   // Few columns at a time, so that weights are read from few streams at once. Long columns are read
   // one at a time where the hardware prefetcher follows them.
-  std::int64_t width = std::min<std::int64_t>({target_.vector_registers() / 2 / height, lanes, 4});
+  std::int64_t width =
+      std::min<std::int64_t>({target_.vector_registers() / 2 / (height * parts), lanes, 4});
   if (is_read_ahead(a, b)) width = 1;
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
     for_rows(a, height, true, [&](llvm::Value* m, std::int64_t rows) {
-      dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns));
+      const bool is_alone = !is_alike && rows * columns == 1;
+      dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns),
+                  is_alone ? std::min(parts_of_a_sum, a.columns / lanes) : parts);
     });
   });
 }
 
 void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
-                          llvm::Value* m, int rows, llvm::Value* n, int columns) {
+                          llvm::Value* m, int rows, llvm::Value* n, int columns,
+                          std::int64_t parts) {
   std::int64_t depth = a.columns;
   int lanes = static_cast<int>(std::min<std::int64_t>(
       target_.lanes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(depth)))));
   // Instructions for words of i8 multiply unsigned by signed numbers, as in emit_packed_dot.cpp: so
   // 128 is added to all elements of a, and a further row has 128 times the sums of b's columns.
   const bool adds_128 = b.in_word == 4;
+  const bool is_alike = sums_rows_alike(a) && is_floating(c.dtype);
   const int high_sums = rows + (adds_128 ? 1 : 0);
-  // Enough independent sums to hide the latency of one.
-  const std::int64_t copies = rows * columns == 1 ? std::min(sums_of_one, depth / lanes) : 1;
   const std::int64_t block = high_sums * columns;
   auto* all_128 = llvm::ConstantInt::get(lanes_type(b_.getInt32Ty(), lanes), 0x80808080U);
   std::vector<llvm::Value*> sums(
-      static_cast<std::size_t>(block * copies),
+      static_cast<std::size_t>(block * parts),
       llvm::Constant::getNullValue(lanes_type(element_type(c.dtype), lanes)));
   Matrix b_rows = b.transposed();  // row n is contiguous along k
-  auto iteration = [&](llvm::Value* k, std::int64_t active, std::int64_t copy,
-                       std::vector<llvm::Value*>& to) {
+  auto iteration = [&](llvm::Value* k, std::int64_t active, std::int64_t part) {
     std::vector<llvm::Value*> left;
     for (int r = 0; r < rows; ++r)
       left.push_back(load_row(a, b_.CreateAdd(m, index(r)), k, lanes, active, c.dtype));
@@ -67,8 +79,10 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       if (b.next_block != nullptr) fetch_next_block(b_rows, number, k);
       auto* right = load_row(b_rows, number, k, lanes, active, c.dtype);
       for (int r = 0; r < high_sums; ++r) {
-        llvm::Value*& sum = to[static_cast<std::size_t>(copy * block + r * columns + column)];
-        sum = multiply_add(left[static_cast<std::size_t>(r)], right, sum, b.in_word);
+        llvm::Value*& sum = sums[static_cast<std::size_t>(part * block + r * columns + column)];
+        llvm::Value* x = left[static_cast<std::size_t>(r)];
+        sum = is_alike && active < lanes && b.in_word == 1 ? plus(b_.CreateFMul(x, right), sum)
+                                                           : multiply_add(x, right, sum, b.in_word);
       }
     }
   };
@@ -87,20 +101,28 @@ void Emitter::dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
       prefetch({.pointer = place_of(b_rows, b_.CreateAdd(group, index(column)), at)},
                innermost_cache);
   };
-  std::int64_t at_once = copies * lanes, whole = depth / at_once * at_once;
-  emit_loop(index(whole), at_once, sums, [&](llvm::Value* k) {
-    for (std::int64_t copy = 0; copy < copies; ++copy) {
-      auto* at = b_.CreateAdd(k, index(copy * lanes));
+  std::int64_t at_once = parts * lanes, whole = depth / at_once * at_once;
+  auto turn = [&](llvm::Value* k) {
+    for (std::int64_t part = 0; part < parts; ++part) {
+      auto* at = b_.CreateAdd(k, index(part * lanes));
       if (fetches) fetch(at);
-      iteration(at, lanes, copy, sums);
+      iteration(at, lanes, part);
     }
-  });
-  for (std::int64_t copy = 0; whole < depth; whole += lanes, ++copy)
-    iteration(index(whole), std::min<std::int64_t>(lanes, depth - whole), copy, sums);
-  for (; std::ssize(sums) > block; sums.pop_back()) {
-    llvm::Value*& sum = sums[static_cast<std::size_t>((std::ssize(sums) - 1) % block)];
-    sum = plus(sum, sums.back());
+  };
+  if (is_alike && parts > 1)
+    loop_of_sums(whole, at_once, sums, turn);
+  else
+    emit_loop(index(whole), at_once, sums, turn);
+  for (std::int64_t part = 0; whole < depth; whole += lanes, ++part) {
+    const std::int64_t active = std::min<std::int64_t>(lanes, depth - whole);
+    iteration(index(whole), active, is_alike && active < lanes ? 0 : part);
   }
+  for (std::int64_t i = block; i < block * parts; ++i) {
+    const std::int64_t next = is_alike ? i : block * (parts + 1) - 1 - i;  // a reduction's order
+    llvm::Value*& sum = sums[static_cast<std::size_t>(next % block)];
+    sum = plus(sum, sums[static_cast<std::size_t>(next)]);
+  }
+  sums.resize(static_cast<std::size_t>(block));
   for (std::size_t i = 0; adds_128 && i < static_cast<std::size_t>(rows * columns); ++i)
     sums[i] = b_.CreateSub(
         sums[i],

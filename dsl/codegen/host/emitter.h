@@ -153,6 +153,10 @@ class Emitter : Arithmetic {
   void loop_along_lanes(LoopNest& s, llvm::Value* count, std::int64_t step, std::int64_t most,
                         std::vector<llvm::Value*>& accumulators,
                         const std::function<void(llvm::Value*)>& body);
+  // A loop along k of a product, which adds to each of `sums`: in the order in which a reduction
+  // along lanes adds.
+  void loop_of_sums(std::int64_t size, std::int64_t step, std::vector<llvm::Value*>& sums,
+                    const std::function<void(llvm::Value*)>& body);
   int rows_at_once(const LoopNest& s, int axis) const;
   void loop_over_rows(LoopNest& s, int axis, const std::function<void(llvm::Value*, int)>& body);
   Slot zeros_like(const Slot& result, int axis);
@@ -248,7 +252,12 @@ class Emitter : Arithmetic {
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   // `fetches_next`: prefetches the columns of b that are multiplied next.
   void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
-                   bool fetches_next = false);
+                   bool fetches_next = false, std::int64_t parts = 0);
+  bool sums_rows_alike(const Matrix& a) const;
+  struct DividedSums {
+    std::int64_t rows, parts;
+  };
+  DividedSums divided_sums(const Matrix& a, const Matrix& b) const;
   llvm::Value* plus(llvm::Value* x, llvm::Value* y);
   llvm::Value* part_of_lanes(llvm::Value* vector, int first, int count);
   llvm::Value* place_of(const Matrix& x, llvm::Value* i, llvm::Value* j);
@@ -270,7 +279,7 @@ class Emitter : Arithmetic {
   // emit_dot_along_k.cpp
   void dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   void dot_block_k(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
-                   llvm::Value* m, int rows, llvm::Value* n, int columns);
+                   llvm::Value* m, int rows, llvm::Value* n, int columns, std::int64_t parts);
   // True if this is a product of one row whose columns are so long that the hardware prefetcher
   // follows them.
   bool is_read_ahead(const Matrix& a, const Matrix& b) const;

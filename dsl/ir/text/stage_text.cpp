@@ -53,6 +53,7 @@ std::string stage_text(const Function& function) {
   std::string text;
   if (function.most_stages != 0) text += concat(" most_stages ", function.most_stages);
   if (function.most_registers != 0) text += concat(" most_registers ", function.most_registers);
+  if (function.row_invariant) text += " row_invariant";
   if (function.warps != 0) text += concat(" warps ", function.warps);
   if (function.roles) {
     text += concat(" roles (stages ", function.roles->stages);
@@ -72,6 +73,7 @@ void read_stage(Lexer& lexer, Function& function) {
   if (take_word(lexer, "most_stages")) function.most_stages = number(lexer, "a number of stages");
   if (take_word(lexer, "most_registers"))
     function.most_registers = number(lexer, "a number of registers");
+  function.row_invariant = take_word(lexer, "row_invariant");
   if (take_word(lexer, "warps")) function.warps = number(lexer, "a number of warps");
   if (take_word(lexer, "roles")) {
     function.roles = Roles{};

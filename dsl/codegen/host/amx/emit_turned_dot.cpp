@@ -20,8 +20,8 @@
 
 namespace tilewright::dsl {
 bool Emitter::is_turned(const Matrix& a, const Matrix& b, int in_word) const {
-  return dsl::is_turned(target_, in_word, a.rows, b.columns, b.rows) && a.rows_contiguous() &&
-         b.columns_contiguous() && b.column_stride.known;
+  return dsl::is_turned(target_, in_word, a.rows, b.columns, b.rows) && !sums_rows_alike(a) &&
+         a.rows_contiguous() && b.columns_contiguous() && b.column_stride.known;
 }
 
 void Emitter::turned_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,

@@ -3,6 +3,7 @@
 #include "dsl/codegen/llvm/live_rows.h"
 #include "dsl/ir/loop_nests.h"
 #include "dsl/target/packed_product.h"
+#include "dsl/target/step_rows.h"
 
 namespace tilewright::dsl {
 namespace {
@@ -213,7 +214,8 @@ Product ProductPlans::product(const Inst& dot) const {
       b.columns >= target_.lanes)
     return by(packed_product(target_, packed_word(left, right, sum, a.columns), b.columns));
   bool along_k = b.columns_contiguous() && a.rows_contiguous() && b.rows > 1;
-  if (along_k && (a.rows <= rows_along_k || b.rows >= long_depth)) return Product::along_k;
+  const std::int64_t most = defs_.function().row_invariant ? rows_of_a_step : rows_along_k;
+  if (along_k && (a.rows <= most || b.rows >= long_depth)) return Product::along_k;
   const int in_word = elements_in_word(left, right, sum);
   bool can_interleave = target_.has_avx512() && in_word > 1 &&
                         (in_word > 2 || target_.has_fast_pairs) && a.rows_contiguous() &&
