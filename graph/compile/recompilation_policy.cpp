@@ -56,6 +56,8 @@ bool RecompilationPolicy::is_for_many_sizes(const Call& call,
                                             const std::vector<Difference>& why) const {
   if (std::optional<bool> change = sizes_change(call)) return *change;
   if (options.dynamic != Dynamic::automatic) return options.dynamic == Dynamic::always;
+  // Plans of both kinds may add up in different orders, of attention for example.
+  if (resolved.plan.row_invariant && !resolved.plan.device.target().is_gpu()) return true;
   if (!are_sizes_alone(why)) return false;
   const bool is_for_one =
       resolved.plan.tune || resolved.plan.device.target().is_gpu() ||

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/ir/location.h"
+#include "graph/ir/options/batch_invariance.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -116,6 +117,7 @@ Tensor quantized_linear(const TensorOperand& x, const QuantizedWeight& weight) {
   if (weight.zeros.defined()) operands.push_back(weight.zeros);
   graph::Attributes attributes;
   attributes.int8_activations = weight.activations == Activations::int8;
+  attributes.row_invariant = graph::BatchInvariance::is_asked();
   return graph::apply(graph::Op::quantized_linear, operands, attributes, x.where);
 }
 

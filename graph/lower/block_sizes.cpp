@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "dsl/target/packed_product.h"
+#include "dsl/target/step_rows.h"
 #include "graph/lower/product_cost.h"
 #include "graph/regions/region_facts.h"
 #include "runtime/base/divide_up.h"
@@ -76,9 +77,12 @@ constexpr SizeClass size_classes[] = {{1, 1, 1},
                                       {2, 8, 16},
                                       {16, 32, dsl::PackedProduct::least_rows - 1},
                                       {dsl::PackedProduct::least_rows, 512, 512}};
+// Where the rows of a step are summed alike, all of them share a program.
+constexpr SizeClass step_rows{2, 8, dsl::rows_of_a_step};
 constexpr SizeClass any_rows{1, 512, 512};  // where there is no product
 
-SizeClass size_class_of(std::int64_t rows) {
+SizeClass size_class_of(std::int64_t rows, bool row_invariant = false) {
+  if (row_invariant && rows == step_rows.most) return step_rows;
   SizeClass result = size_classes[0];
   for (const SizeClass& one : size_classes)
     if (one.least <= rows) result = one;
@@ -148,7 +152,14 @@ class HostBlocks {
   bool has_short_rows() const { return region_.width * stored_bytes(list_, region_) < cache_line; }
   bool has_large_weights() const { return region_.weight_bytes > large_weights; }
   ProductExtent product(std::int64_t rows) const {
-    return product_extent(region_, facts_, rows, host_);
+    ProductExtent result = product_extent(region_, facts_, rows, host_);
+    // Rows of words are interleaved, in whole registers (codegen/host/emit_interleaved_dot.cpp).
+    if (list_.row_invariant && !facts_.weights_along_depth && facts_.multiplied &&
+        host_.has_fast_pairs)
+      if (const std::int64_t in_word = dsl::elements_in_word(host_, *facts_.multiplied);
+          in_word > 1)
+        result.column_quantum = in_word * host_.lanes;
+    return result;
   }
 
   void choose_direction() {
@@ -171,7 +182,9 @@ class HostBlocks {
   void count_rows() {
     own_rows_ = facts_.digit ? facts_.digits[*facts_.digit] : 1;
     takes_rows_ = region_.sizes_vary && blocks_.digit && own_rows_ > 1 && !facts_.scatters_elements;
-    size_class_ = facts_.has_product ? size_class_of(own_rows_) : any_rows;
+    size_class_ = facts_.has_product ? size_class_of(own_rows_, list_.row_invariant) : any_rows;
+    // Tiles of AMX add up in an order of their own.
+    if (list_.row_invariant && own_rows_ <= dsl::rows_of_a_step) host_.has_tiles = false;
     rows_ = takes_rows_ ? size_class_.typical : own_rows_;
     threads_ = planned_threads();
     outer_ = region_.rows / own_rows_;
@@ -281,7 +294,7 @@ class HostBlocks {
 
   const TaskList& list_;
   const Region& region_;
-  const dsl::Target& host_;
+  dsl::Target host_;
   const BlockSizes& requested_;
   RegionFacts facts_;
   bool splits_columns_;

@@ -9,6 +9,16 @@
 
 namespace tilewright::graph {
 
+namespace {
+
+bool has_products(const ir::Function& function) {
+  bool found = false;
+  ir::for_each_inst(function.body, [&](const ir::Inst& inst) { found |= inst.op == ir::Op::dot_; });
+  return found;
+}
+
+}  // namespace
+
 std::span<const Lowering* const> all_lowerings() {
   static constexpr const Lowering* rows[] = {
 #define TILEWRIGHT_LOWERING(name) &lowerings::name,
@@ -26,7 +36,9 @@ const Lowering& lowering_of(const TaskList& list, const Region& region) {
 
 Hash program_key(const TaskList& list, const Region& region, const dsl::Target& target) {
   const Lowering& lowering = lowering_of(list, region);
-  return lowering.key != nullptr ? lowering.key(list, region, target) : region_key(list, region);
+  const Hash key =
+      lowering.key != nullptr ? lowering.key(list, region, target) : region_key(list, region);
+  return list.row_invariant ? Hasher().add(key).add("row_invariant").finish() : key;
 }
 
 std::vector<WorkElement> work_elements(const TaskList& list, const Region& region) {
@@ -37,7 +49,10 @@ std::vector<WorkElement> work_elements(const TaskList& list, const Region& regio
 
 LoweredRegion lower(const TaskList& list, const Region& region, const dsl::Target& target,
                     const BlockSizes& blocks) {
-  return lowering_of(list, region).lower(list, region, target, blocks);
+  LoweredRegion result = lowering_of(list, region).lower(list, region, target, blocks);
+  for (LoweredProgram& program : result.programs)
+    program.function.row_invariant = list.row_invariant && has_products(program.function);
+  return result;
 }
 
 std::int64_t bytes_moved(const TaskList& list, const Region& region) {

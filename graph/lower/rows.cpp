@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dsl/ir/type_rules.h"
+#include "dsl/target/step_rows.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
 
@@ -176,8 +177,9 @@ Tile RowsProgram::block_start(const Tile& index, std::int64_t block, const Band&
   Tile start = index * block;
   // Two programs store the rows that both have. They are equal to the bit, but for the products of
   // a rest of a block, whose sums are made in another order.
-  const bool are_alike =
-      !blocks_.has_product || target_.is_gpu() || block <= rows_alike || block % rows_alike == 0;
+  const bool are_alike = !blocks_.has_product || target_.is_gpu() || block <= rows_alike ||
+                         block % rows_alike == 0 ||
+                         (list_.row_invariant && blocks_.rows <= dsl::rows_of_a_step);
   bool may_overlap = band.size % block == 0 || (!region_.is_in_place && are_alike);
   if (may_overlap) start = dsl::minimum(start, band.size - block);
   return band.first == 0 ? start : start + band.first;

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "dsl/ir/type_rules.h"
+#include "dsl/target/packed_product.h"
 #include "graph/lower/rows_program.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
@@ -43,10 +44,24 @@ Tile RowsProgram::product(std::size_t slot, const Columns& columns) {
   return widened(product_sum(slot, columns), task(slot).dtype);
 }
 
+// Says if adding up the elements of a single row has the order in which a host's product of several
+// rows adds: along the depth, not in words, and of a weight that no other product shares.
+bool RowsProgram::sums_in_order_of_rows(const Task& product) const {
+  const TaskOperand& weight = product.operands[1];
+  auto shares_it = [&](TaskId id) {
+    const Task& other = list_.tasks[id];
+    return other.kind == TaskKind::contraction && other.operands[1].storage == weight.storage;
+  };
+  return weights_lie_along_depth(product) &&
+         dsl::elements_in_word(target_, list_.storages[weight.storage].dtype) == 1 &&
+         std::ranges::count_if(region_.tasks, shares_it) == 1;
+}
+
 Tile RowsProgram::product_sum(std::size_t slot, const Columns& columns) {
-  bool one_column = task(slot).shape[-1] == 1;
-  return blocks_.sums_elements || one_column ? sum_of_elements(slot, columns)
-                                             : sum_of_dots(slot, columns);
+  const bool one_column = task(slot).shape[-1] == 1;
+  const bool by_elements =
+      blocks_.sums_elements && (!list_.row_invariant || sums_in_order_of_rows(task(slot)));
+  return by_elements || one_column ? sum_of_elements(slot, columns) : sum_of_dots(slot, columns);
 }
 
 std::int64_t RowsProgram::inner_chunk(const Task& product) const {

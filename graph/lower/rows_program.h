@@ -175,6 +175,7 @@ class RowsProgram {
                                 const std::vector<std::int64_t>& strides) const;
   bool weights_lie_along_depth(const Task& product) const;
   // This program's part of a product, in the type that it is summed up in.
+  bool sums_in_order_of_rows(const Task& product) const;
   Tile product_sum(std::size_t slot, const Columns& columns);
   Tile sum_of_dots(std::size_t slot, const Columns& columns);
   Tile sum_of_elements(std::size_t slot, const Columns& columns);

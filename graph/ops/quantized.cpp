@@ -133,7 +133,8 @@ Term decomposition(The<Op::quantized_linear>, const Composite& site) {
   std::int64_t depth = x.shape()[-1], rows = element_count(x.shape()) / depth;
   DType wide = x.dtype() == DType::f64 ? DType::f64 : DType::f32;
   QuantizedRows w(site, wide);
-  bool few = rows <= streamed_rows || bit_width(x.dtype()) < 16,
+  const bool row_invariant = site.node.attributes.row_invariant && !site.target.is_gpu();
+  bool few = rows <= streamed_rows(row_invariant) || bit_width(x.dtype()) < 16,
        scales_sums = w.groups() == 1 && few;
   auto product = [&](const Term& left, const Term& right, DType dtype) {
     Term turned = right.make(Op::permute, {right.id}, {.axes = {1, 0}, .sizes = {}});
@@ -220,7 +221,8 @@ HostTensor meaning(The<Op::quantized_linear>, const Node& node, const Operands& 
   QuantizedNumbers w = quantized_numbers(operands);
   std::vector<double> left;
   for (std::int64_t i = 0; i < x.count(); ++i) left.push_back(x.number(i));
-  if (node.attributes.int8_activations && x.count() / w.depth > streamed_rows) {
+  const std::int64_t most = streamed_rows(node.attributes.row_invariant);
+  if (node.attributes.int8_activations && x.count() / w.depth > most) {
     round_rows(left, w.depth, std::vector(left), 127);
     if (w.groups != 1 || w.has_zeros)
       round_rows(w.weights, w.depth, w.reaches, shared_steps(w.is_packed, w.has_zeros));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "graph/ir/options/batch_invariance.h"
 #include "graph/ir/options/weight_packing.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
@@ -187,7 +188,9 @@ Tensor packed_linear(const TensorOperand& x, const PackedWeight& w) {
           "; its last axis must be ", w.shape[1]);
   const Tensor rows = w.order.defined() ? given.index_select(-1, w.order) : given;
   const DType dtype = given.dtype();
-  const bool few = given.count() / given.size(-1) <= streamed_rows || dtype == DType::f32;
+  const bool is_on_gpu = !w.codes.is_symbolic() && w.codes.device().is_cuda();
+  const std::int64_t most = streamed_rows(graph::BatchInvariance::is_asked() && !is_on_gpu);
+  const bool few = given.count() / given.size(-1) <= most || dtype == DType::f32;
   if (!few) return linear(rows, decoded(w).to(dtype));
   const Tensor y = linear(dtype == DType::f32 ? rows : rows.to(DType::f32), decoded(w));
   return dtype == DType::f32 ? y : y.to(dtype);

@@ -35,8 +35,9 @@ std::optional<PackedWeight> packed(const GroupedCodes& weight);
 
 // The elements, f32 [out, in], in the order of the codes.
 Tensor decoded(const PackedWeight& weight);
-// x [.., in] -> [.., out], in the dtype of x. Sums are f32. For more than `streamed_rows` rows
-// elements are rounded to the dtype of x, which tensor cores take.
+// x [.., in] -> [.., out], in the dtype of x. Sums are f32. For more than four rows, 16 in a
+// function that is batch invariant, elements are rounded to the dtype of x, which tensor cores
+// take.
 Tensor packed_linear(const TensorOperand& x, const PackedWeight& weight);
 
 }  // namespace tilewright::quant

@@ -111,6 +111,8 @@ struct TaskList {
   // The treatment of f32 operands by products: the caller's choice, where the target has one.
   ir::InputPrecision f32_products = ir::InputPrecision::ieee;
   bool transforms_rows = false;  // Winograd for convolutions of f32, where it pays (winograd.h)
+  // On hosts products of up to 16 rows sum each as one row alone (ir::Function::row_invariant).
+  bool row_invariant = false;
   ir::InputPrecision precision_of(DType operand) const {
     return operand == DType::f32 ? f32_products : ir::InputPrecision::ieee;
   }

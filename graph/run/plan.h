@@ -45,6 +45,7 @@ struct PlanOptions {
   // which they are numbered: none may depend on another.
   std::optional<std::uint64_t> shuffle_interpreted = {};
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
+  bool row_invariant = false;  // Options::batch_invariant, for the host
   FirstCode first_code = FirstCode::full;
   int threads = 0;  // for which programs of the host are made; 0: for those that there are
   Device device = default_device();

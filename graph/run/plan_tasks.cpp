@@ -34,6 +34,7 @@ FusedTasks fused_tasks(const Graph& graph, const PlanOptions& options) {
     if (is_gpu) result.list.f32_products = ir::InputPrecision::tf32;
     result.list.transforms_rows = !is_gpu;
   }
+  result.list.row_invariant = options.row_invariant && !is_gpu;
   for (Storage& storage : result.list.storages) {
     if (storage.input < 0 || storage.input >= std::ssize(options.inputs)) continue;
     const InputMemory& memory = options.inputs[static_cast<std::size_t>(storage.input)];
@@ -73,6 +74,7 @@ void add_form(NumberReader& given, const PlanOptions& options) {
   given.form(options.device.target().hash());
   given.form(options.fuse);
   given.form(options.matmul_precision);
+  given.form(options.row_invariant);
   given.form(options.gives_written_inputs);
   given.form(options.inputs.size());
   for (const auto& [is_aligned, is_frozen] : options.inputs) {

@@ -151,7 +151,7 @@ void visit_region(Visitor& visitor, F& fused) {
 template <typename Visitor, typename T>
 void visit_all(Visitor& visitor, T& all) {
   auto& [list, regions] = all;
-  auto& [tasks, storages, outputs, f32_products, transforms_rows] = list;
+  auto& [tasks, storages, outputs, f32_products, transforms_rows, row_invariant] = list;
   visitor.form(tasks.size());
   for (auto& task : tasks) visit_task(visitor, task);
   visitor.form(storages.size());
@@ -163,6 +163,7 @@ void visit_all(Visitor& visitor, T& all) {
   }
   visitor.form(f32_products);
   visitor.form(transforms_rows);
+  visitor.form(row_invariant);
   visitor.form(regions.size());
   for (auto& region : regions) visit_region(visitor, region);
 }

@@ -18,6 +18,7 @@
 #include "graph/differentiating/differentiate.h"
 #include "graph/functions/control/control_flow.h"
 #include "graph/functions/custom/custom_op.h"
+#include "graph/functions/quantized.h"
 #include "graph/functions/random/random.h"
 #include "runtime/cpu/parallel.h"
 #include "tests/errors.h"
@@ -384,6 +385,20 @@ Finding same_on_any_threads(const Situation& at) {
   return {results[0] == results[1], *last};
 }
 
+// The first row has the bits that it has alone beside four others, by a weight whose scales are
+// otherwise multiplied in another order.
+Finding invariant(const Situation& at) {
+  auto rows_by_weight = [weight = quantize(random({width, width}, 3))](std::int64_t count) {
+    return [=](const Tensor& t) {
+      return t.index_add(0, arange(0, count), quantized_linear(t.slice(0, 0, count), weight));
+    };
+  };
+  const Options asked{.batch_invariant = true};
+  Compiled one = at.compiled(rows_by_weight(1), asked), f = at.compiled(rows_by_weight(5), asked);
+  auto first_row = [&](const Compiled& g) { return at.call(g).slice(0, 0, 1).to_vector<float>(); };
+  return {first_row(one) == first_row(f), f};
+}
+
 // Quick code, until there is full code with the same bits. (Of a function like no other, since
 // kernels are shared, and without the folder, where an earlier run left full code.) On a GPU
 // nothing runs code of the host, and products in tiles of AMX have full code at once: the function
@@ -414,6 +429,7 @@ const std::vector<Row> rows = {
     {"`matmul_precision`: high", imprecise},
     {"`first_code`: quick", quick},
     {"`planned_threads`", same_on_any_threads},
+    {"`batch_invariant`", invariant},
     {"`device`", placed},
     {"`dynamic`: always", always},
     {"`dynamic`: never", never},

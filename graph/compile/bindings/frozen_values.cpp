@@ -84,6 +84,7 @@ FrozenValues::FrozenValues(Graph& graph, PlanOptions& options,
              .add(content_hash(values_))
              .add(std::string_view(options_.device.text()))
              .add(static_cast<int>(options_.matmul_precision))
+             .add(options_.row_invariant)
              .add(options_.interpret)
              .finish();
   graph = std::move(part->rest);

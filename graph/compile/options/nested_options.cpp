@@ -20,7 +20,8 @@ void note_other(std::string_view option, const T& inner, const T& outer, const T
 
 }  // namespace
 
-OptionsOfCall::OptionsOfCall(const Options& options) : around_(std::exchange(running, &options)) {}
+OptionsOfCall::OptionsOfCall(const Options& options)
+    : around_(std::exchange(running, &options)), invariance_(options.batch_invariant) {}
 OptionsOfCall::~OptionsOfCall() { running = around_; }
 
 void note_nested(const Options& inner) {
@@ -42,6 +43,7 @@ void note_nested(const Options& inner) {
   look_at("matmul_precision", &Options::matmul_precision);
   look_at("first_code", &Options::first_code);
   look_at("planned_threads", &Options::planned_threads);
+  look_at("batch_invariant", &Options::batch_invariant);
   look_at("device", &Options::device);
   look_at("tune_in_background", &Options::tune_in_background);
   look_at("freezing", &Options::freezing);

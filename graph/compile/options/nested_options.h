@@ -3,6 +3,7 @@
 #pragma once
 
 #include "graph/compile/options/options.h"
+#include "graph/ir/options/batch_invariance.h"
 
 namespace tilewright::graph {
 
@@ -15,6 +16,7 @@ class OptionsOfCall {
 
  private:
   const Options* around_;
+  BatchInvariance invariance_;
 };
 
 // Notes which options of a function that is called inside the running one do not hold there.

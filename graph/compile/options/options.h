@@ -87,6 +87,11 @@ struct Options {
   // results are the same bits on any number. 0: for those that there are, which is the fastest.
   // Functions of the library in C++, such as those of matrices, compute each result on one thread.
   int planned_threads = 0;
+  // On hosts each of up to 16 rows of a product has the bits that it has alone, whatever is
+  // computed beside it, and so has a text that is decoded in a batch: docs/promises.md says how far
+  // this goes. Products of few rows may be slower, those of bf16 on AMX the most; many rows are
+  // not. Block sizes are not searched for. explain() says where it does not hold, as on GPUs.
+  bool batch_invariant = false;
   // How long block configurations of a signature are searched for, all regions together. Each
   // region gets a share of this in proportion to its share of a call's time; those that take next
   // to nothing are left alone.

@@ -54,6 +54,15 @@ ResolvedOptions resolve(const Options& options) {
   require_possible(options);
   dsl::check_setting();  // so that a wrong word is named where no kernel is written by hand
   const ModeFacts mode = facts_of(options.mode);
+  require(
+      !options.batch_invariant || options.backend != Backend::eager,
+      "[compile] batch_invariant is set with the backend eager, which compiles each operation by "
+      "itself; set backend to aot_eager");
+  require(!options.batch_invariant || !(mode.searches || options.tune_in_background),
+          "[compile] batch_invariant is set, and so is ",
+          mode.searches ? "a mode that searches for block sizes" : "tune_in_background",
+          "; block sizes decide in which order a row is summed: set mode to default_ or "
+          "reduce_overhead");
   ResolvedOptions result{.is_captured = options.backend != Backend::eager,
                          .breaks_are_errors = options.fullgraph,
                          .tells_breaks = options.tell_breaks,
@@ -71,6 +80,7 @@ ResolvedOptions resolve(const Options& options) {
                          .locked_plan = options.locked_plan,
                          .plan = {.fuse = options.backend == Backend::tilewright,
                                   .matmul_precision = options.matmul_precision,
+                                  .row_invariant = options.batch_invariant,
                                   .first_code = options.first_code,
                                   .threads = options.planned_threads,
                                   .device = options.device}};

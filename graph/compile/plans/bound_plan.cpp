@@ -95,6 +95,11 @@ PlanOptions BoundPlan::frozen_options(const CompiledFor& tensors, const Resolved
                                       const Device& device) {
   PlanOptions wanted = options.plan;
   wanted.device = device;
+  if (wanted.row_invariant && device.target().is_gpu())
+    UnkeptOptions::note(
+        "batch_invariant",
+        "products on a GPU sum a row as suits the number of rows; on a host each of "
+        "up to 16 rows is summed as one row alone");
   wanted.inputs = memory_of_inputs(tensors, options.weights_are_frozen, device);
   inputs_.freeze(graph_, wanted, tensors.arguments);
   wanted.title = to_string(tensors.signature);

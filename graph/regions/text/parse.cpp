@@ -164,6 +164,10 @@ class Parser {
       result_.list.transforms_rows = true;
       return;
     }
+    if (line.accept("row_invariant")) {
+      result_.list.row_invariant = true;
+      return;
+    }
     line.expect("return");
     while (!line.done()) {
       TaskList::Output output;

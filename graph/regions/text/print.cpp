@@ -191,7 +191,7 @@ std::string text_of(const FusedRegion& fused) {
 }  // namespace
 
 std::string print(const TaskList& list) {
-  const auto& [tasks, storages, outputs, f32_products, transforms_rows] = list;
+  const auto& [tasks, storages, outputs, f32_products, transforms_rows, row_invariant] = list;
   const std::vector<StorageUsers> users = storage_users(list);
   std::string text = "tasks {\n";
   for (std::size_t id = 0; id < storages.size(); ++id)
@@ -205,6 +205,7 @@ std::string print(const TaskList& list) {
   if (f32_products != ir::InputPrecision::ieee)
     text += concat("  f32_products ", ir::name_of(f32_products), "\n");
   if (transforms_rows) text += "  transforms_rows\n";
+  if (row_invariant) text += "  row_invariant\n";
   return text + "}\n";
 }
 
