@@ -8,7 +8,10 @@
 #include <random>
 
 #include "graph/compile/compile.h"
+#include "graph/functions/random/generator.h"
+#include "graph/functions/random/random.h"
 #include "tests/every_device.h"
+#include "tests/graph/step_rows.h"
 
 namespace tilewright::packed_weight_test {
 namespace {
@@ -124,6 +127,17 @@ TEST_P(PackedWeight, IsDecodedWithinAProductOfFewRows) {
     EXPECT_EQ(report.launches, 1) << rows;
     EXPECT_EQ(report.arena_bytes, 0) << rows;
   }
+}
+
+TEST_P(PackedWeight, GivesUpToSixteenRowsTheBitsOfEachAlone) {
+  TILEWRIGHT_ON_THE_HOST_ONLY("one order of sums");
+  const auto packed = quant::packed(GetParam().codes);
+  ASSERT_TRUE(packed.has_value());
+  manual_seed(3);
+  const Tensor x = randn({16, GetParam().codes.columns});
+  for (DType dtype : {f32, bf16})
+    step_rows::expect_rows_alike(
+        [&](const Tensor& rows) { return quant::packed_linear(rows, *packed); }, x.to(dtype));
 }
 
 TEST_P(PackedWeight, TakesFewBytes) {
