@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "models/layers/invariant_step.h"
 #include "models/layers/random.h"
 #include "runtime/base/error.h"
 
@@ -137,8 +138,21 @@ Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const RowPosit
   const Tensor places = options.position.defined() ? row_positions.positions
                         : scores.sinks.defined()   ? arange(0, q.size(2))
                                                    : Tensor();
-  const Tensor mixed = scores.sinks.defined() ? attend_with_sinks(q, k, v, places, scores)
-                                              : scaled_dot_product_attention(q, k, v, options);
+  Tensor queries = q;
+  const std::int64_t rows = q.size(2);
+  if (options.position.defined() && q.size(0) == 1 && rows > 1 && is_invariant_step(1, rows)) {
+    // As one row of each of several texts that share a cache.
+    auto shared = [&](const Tensor& t) {
+      return t.expand({rows, t.size(1), t.size(2), t.size(3)});
+    };
+    queries = q.permute({2, 1, 0, 3});
+    k = shared(k);
+    v = shared(v);
+    options.position = row_positions.positions;
+  }
+  const Tensor mixed = scores.sinks.defined()
+                           ? attend_with_sinks(queries, k, v, places, scores)
+                           : scaled_dot_product_attention(queries, k, v, options);
   return mixed.permute({0, 2, 1, 3}).reshape({q.size(0), q.size(2), q.size(1) * q.size(3)});
 }
 

@@ -1,5 +1,6 @@
 #include "models/decoder/experts.h"
 
+#include "models/layers/invariant_step.h"
 #include "models/layers/random.h"
 #include "runtime/base/error.h"
 
@@ -96,7 +97,9 @@ Tensor Experts::forward(const Tensor& x) const {
   const Tensor all = softmax(logits.dtype() == f32 ? logits : logits.to(f32), 1);
   auto [shares, ids] = all.topk(form_.chosen, 1);
   if (form_.normalises) shares = shares / sum(shares, {1}, true);
-  const bool few = rows.size(0) * form_.chosen <= form_.count;
+  const std::int64_t count = rows.size(0), of_text = x.rank() > 1 ? x.size(-2) : 1;
+  const bool few =
+      is_invariant_step(count / of_text, of_text) || count * form_.chosen <= form_.count;
   Tensor y = few ? of_few(rows, shares, ids) : of_many(rows, shares, ids);
   if (y.dtype() != x.dtype()) y = y.to(x.dtype());
   if (shared) y = y + (*shared)(rows)*sigmoid((*shared_gate)(rows));

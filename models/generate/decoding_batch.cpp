@@ -1,5 +1,6 @@
 #include "models/generate/decoding_batch.h"
 
+#include "models/generate/step_options.h"
 #include "models/generate/stopwatch.h"
 
 namespace tilewright {
@@ -25,7 +26,7 @@ DecodingBatch::DecodingBatch(const LanguageModel& model, std::int64_t size, cons
           [this](const Tensor& ids, const Tensor& positions) {
             return model_.decode_last(ids, positions, *state_);
           },
-          options)) {}
+          of_few_sizes(options))) {}
 
 void DecodingBatch::put(std::int64_t place, const DecodingState& read, std::int64_t rows) {
   state_->copy_text(place, read, 0, rows);

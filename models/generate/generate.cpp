@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "dsl/target/step_rows.h"
 #include "models/generate/beams.h"
 #include "models/generate/stopwatch.h"
 #include "runtime/base/error.h"
@@ -58,6 +59,10 @@ void TextGenerator::require_options(const GenerateOptions& o) const {
           " that followed 1 or more can be asked for");
   require(drafts.tokens == 0 || o.steps_a_round <= 1, "[generate] steps_a_round is ",
           o.steps_a_round, " together with drafts, which the host looks at after every call");
+  require(!options_.batch_invariant || o.max_batch <= dsl::rows_of_a_step,
+          "[generate] max_batch is ", o.max_batch,
+          " with Options::batch_invariant, which holds for up to ", dsl::rows_of_a_step,
+          " texts together");
   require(o.num_beams >= 1, "[generate] num_beams is ", o.num_beams, "; it must be at least 1");
   if (o.num_beams == 1) return;
   require(o.n <= o.num_beams, "[generate] n is ", o.n, "; a search with ", o.num_beams,

@@ -37,7 +37,8 @@ struct GenerateOptions {
   std::int64_t num_beams = 1;
   // A finished beam counts as its total log-probability over its new tokens to this power.
   double length_penalty = 1;
-  // Texts that go through the model together, at the most. Each has a cache.
+  // Texts that go through the model together, at the most: 16 where the generator's options are
+  // batch invariant. Each has a cache.
   std::int64_t max_batch = 8;
   // How many steps the device makes without the host, choosing tokens itself. More than 1 only for
   // the greatest of the model's logits, since all other rules are on the host. 0: 8 on a GPU if
@@ -61,8 +62,9 @@ struct GenerateOptions {
   // must not have changed since. The results are the same.
   bool reuse_prefix = false;
   // Guesses that the model checks several at a time, by `generate` alone. The text is the same but
-  // for choices that rounding decides: more than four rows round quantised weights to 16 bits. A
-  // model that has to read texts again (LanguageModel::reread_beyond) checks none.
+  // for choices that rounding decides: more than four rows round quantised weights to 16 bits,
+  // unless the generator's options are batch invariant. A model that has to read texts again
+  // (LanguageModel::reread_beyond) checks none.
   DraftOptions drafts = {};
   // Says which tokens may come next: gets the new tokens of one text so far and a vector of 1, one
   // for each token of the tokenizer, and sets those to 0 that may not. The place for a grammar.

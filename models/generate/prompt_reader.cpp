@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "models/files/reader.h"
+#include "models/generate/step_options.h"
 #include "models/generate/stopwatch.h"
 #include "runtime/base/error.h"
 
@@ -42,7 +43,7 @@ PromptReader::PromptReader(const LanguageModel& model, std::int64_t tokens, cons
           [&model, state = state_.get()](const Tensor& ids, const Tensor& position) {
             return model.decode_last(ids, position, *state);
           },
-          options)),
+          of_few_sizes(options))),
       all_(compile(
           [&model, state = state_.get()](const Tensor& ids, const Tensor& position) {
             return model.decode(ids, position, *state);

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "graph/functions/custom/custom_op.h"
+#include "models/layers/invariant_step.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::adapters {
@@ -132,6 +133,8 @@ Tensor with_row_updates(const Tensor& x, const Tensor& y, const Tensor& slots,
   require(all % texts == 0, "[adapters] ", all, " rows of a layer for ", texts,
           " texts that have adapters; there must be as many of each text");
   const std::int64_t rows = all / texts;
+  if (texts == 1 && rows > 1 && is_invariant_step(texts, rows))  // as one row of each of several
+    return with_row_updates(x, y, slots.expand({rows}).contiguous(), pool);
   const Tensor of_texts = x.reshape({texts, rows, in});
   const DType dtype = pool.a.dtype();
   const Tensor t = shrink_op()(of_texts.dtype() == dtype ? of_texts : of_texts.to(dtype), slots,
