@@ -212,10 +212,10 @@ void check_arguments(const GenerateArguments& a) {
   require_use(w.drafts.tokens == 0 || is_one, "[generate] --draft-tokens is ", w.drafts.tokens,
               " for several texts, --beams or --steps-a-round; guesses are checked of one text, "
               "step by step");
-  require_use(w.drafts.tokens < streamed_rows || a.activations.empty(),
-              "[generate] --draft-tokens is ", w.drafts.tokens,
-              " with --activations, which rounds what more than ", streamed_rows,
-              " tokens multiply; up to ", streamed_rows - 1, " leave the text as it is");
+  const std::int64_t exact = streamed_rows(a.run.batch_invariant);
+  require_use(w.drafts.tokens < exact || a.activations.empty(), "[generate] --draft-tokens is ",
+              w.drafts.tokens, " with --activations, which rounds what more than ", exact,
+              " tokens multiply; up to ", exact - 1, " leave the text as it is");
   require_use(
       a.draft_model.empty() || w.drafts.tokens > 0,
       "[generate] --draft-model is given without --draft-tokens, the number of its guesses");

@@ -27,6 +27,7 @@ struct RunOptions {
   std::string mode = "default";
   std::string backend = "tilewright";
   std::string matmul_precision = "highest";
+  bool batch_invariant = false;
   std::string first_code = "automatic";
   std::string device;  // as `chosen_device` takes it
   std::string write_plan, locked_plan;

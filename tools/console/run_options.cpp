@@ -73,6 +73,9 @@ void RunOptions::add_to(CLI::App& command) {
           "--no-freezing", [this] { freezing = false; },
           "weights are read at each call, as they are then")
       ->excludes(is_frozen);
+  command.add_flag("--batch-invariant", batch_invariant,
+                   "on hosts up to 16 rows, as of texts that are decoded together, each have the "
+                   "bits that they have alone; products of few rows may be slower");
   command.add_option("--write-plan", write_plan,
                      "write every choice (block sizes, fusion, precision) to this file");
   command.add_option("--locked", locked_plan,
@@ -121,6 +124,7 @@ Options RunOptions::compile_options() const {
   options.tune_seconds = tune_seconds;
   options.tune_in_background = tune_in_background;
   options.freezing = freezing.value_or(false);
+  options.batch_invariant = batch_invariant;
   options.write_plan = write_plan;
   options.locked_plan = locked_plan;
   if (options.device.is_emulated())
