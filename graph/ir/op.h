@@ -30,6 +30,7 @@ enum class Kind : std::uint8_t {
   concat,
   attention,
   convolution,
+  grouped_product,
   ordering,
   cumulation,
   custom,

@@ -285,6 +285,7 @@ Value rule(const NodePair& pair) {
     case Kind::convolution: return convolved(pair);
     case Kind::ordering: return ordered(pair);
     case Kind::cumulation: return accumulated(pair);
+    case Kind::grouped_product:
     case Kind::custom:
     case Kind::control:
     case Kind::scatter:

@@ -36,6 +36,22 @@ ValueType matmul(const Application& a) {
          is_float8(operands) || sums == operands ? "" : " or as they are");
   return {dtype, result};
 }
+ValueType grouped_matmul(const Application& a) {
+  const Shape &x = a.shape(0), &y = a.shape(1), &ends = a.shape(2);
+  a.need(a.dtype_of(1) == a.dtype_of(0), "operand 1 is ", a.dtype_of(1), ", operand 0 is ",
+         a.dtype_of(0), "; the matrices must have one dtype: convert with to()");
+  a.need_floating(0);
+  a.need_index(2);
+  a.need(x.rank() == 2 && (y.rank() == 2 || y.rank() == 3), "a is ", x, ", b is ", y,
+         "; a must be a matrix, and b a matrix or a stack of matrices");
+  a.need(x[1] == y[-2], "inner sizes differ: a is ", x, ", b is ", y,
+         "; a's last axis must equal b's last but one");
+  a.need(ends.rank() == 1 && ends[0] > 0, "the ends of groups have the shape [", ends,
+         "]; one axis is needed, and at least one group");
+  a.need(y.rank() == 2 || y[0] == ends[0], "b has ", y[0], " matrices, and there are ", ends[0],
+         " groups; there must be as many");
+  return {a.dtype_of(0), y.rank() == 2 ? Shape{ends[0], x[0], y[1]} : Shape{x[0], y[2]}};
+}
 ValueType linear(const Application& a) {
   const Shape &x = a.shape(0), &w = a.shape(1);
   a.need_equal_dtypes();
@@ -50,6 +66,21 @@ ValueType linear(const Application& a) {
 }
 
 }  // namespace rules
+
+namespace {
+
+// The group that each row belongs to; the number of groups means none.
+std::vector<std::int64_t> groups_of_rows(const HostTensor& ends, std::int64_t rows) {
+  std::vector<std::int64_t> groups;
+  std::int64_t group = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    while (group < ends.count() && ends.get(group).integer <= row) ++group;
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+}  // namespace
 
 HostTensor meaning(The<Op::matmul>, const Node& node, const Operands& operands) {
   const HostTensor &a = *operands[0], &b = *operands[1];
@@ -71,6 +102,26 @@ HostTensor meaning(The<Op::matmul>, const Node& node, const Operands& operands) 
       result.set_number(i, total);
     else
       result.set(i, ir::Scalar::of_integer(node.dtype, static_cast<std::int64_t>(wrapped)));
+  }
+  return result;
+}
+
+HostTensor meaning(The<Op::grouped_matmul>, const Node& node, const Operands& operands) {
+  const HostTensor &a = *operands[0], &b = *operands[1], &ends = *operands[2];
+  const bool by_rows = b.shape.rank() == 3;
+  const std::int64_t n = b.shape[-1], depth = a.shape[1], rows = by_rows ? a.shape[0] : depth;
+  const std::vector<std::int64_t> groups = groups_of_rows(ends, rows);
+  HostTensor result(node.dtype, node.shape);
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    const std::int64_t column = i % n, line = i / n % a.shape[0], group = i / n / a.shape[0];
+    double total = 0;
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const std::int64_t own = groups[static_cast<std::size_t>(by_rows ? line : k)];
+      if (own == ends.count() || (!by_rows && own != group)) continue;
+      total +=
+          a.number(line * depth + k) * b.number(((by_rows ? own * depth : 0) + k) * n + column);
+    }
+    result.set_number(i, total);
   }
   return result;
 }

@@ -44,6 +44,7 @@ bool may_follow(const Node& node) {
     case Kind::scatter:
     case Kind::concat:
     case Kind::convolution:
+    case Kind::grouped_product:
     case Kind::ordering:
     case Kind::cumulation:
     case Kind::accumulation: return true;

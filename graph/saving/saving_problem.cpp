@@ -42,6 +42,10 @@ std::int64_t cost_of(const Graph& graph, const Node& node) {
     case Kind::convolution:
       return cost_of_product(count(node),
                              count(operand(1)) / std::max<std::int64_t>(1, operand(1).shape[0]));
+    case Kind::grouped_product: {
+      const std::int64_t shares = operand(1).shape.rank() == 2 ? operand(2).shape[0] : 1;
+      return cost_of_product(count(node), operand(1).shape[-2] / shares);
+    }
     case Kind::accumulation: return 4 * count(operand(2)) + count(node);
     case Kind::ordering: return 32 * count(node);
     case Kind::cumulation: return 4 * count(node);
@@ -99,6 +103,7 @@ bool may_be_again(const Graph& graph, const Node& node) {
     case Kind::concat:
     case Kind::attention:
     case Kind::convolution:
+    case Kind::grouped_product:
     case Kind::ordering:
     case Kind::cumulation: return true;
     case Kind::projection: return may_be_again(graph, graph.node(node.operands[0]));

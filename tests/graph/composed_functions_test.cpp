@@ -70,15 +70,8 @@ TEST(ComposedFunctions, ProductsAreOfSeveralMatrices) {
   EXPECT_EQ(linalg_vecdot(b, b).to_vector<float>(), (Floats{1, 9}));
   EXPECT_EQ(linalg_vander(floats({2, 3}, {2}), 3).to_vector<float>(), (Floats{1, 2, 4, 1, 3, 9}));
   EXPECT_EQ(linalg_vander(floats({2, 3}, {2})).shape(), (Shape{2, 2}));
-  const Tensor matrices = floats({1, 10, 100}, {3, 1, 1}),
-               ends = Tensor::from(Integers{1, 1, 3}, {3});
-  expect_near(
-      [](const Tensors& t) -> Tensors { return {grouped_mm(t[0], t[1], t[2], full({1}, 0.5))}; },
-      {floats({1, 2, 3}, {3, 1}), matrices, ends}, {3, 1}, {1.5F, 200.5F, 300.5F});
   expect_contains(error_of([&] { linalg_multi_dot({a}); }), "[linalg_multi_dot] 1 matrices");
   expect_contains(error_of([&] { linalg_vander(a, 0); }), "[linalg_vander] 0 powers");
-  expect_contains(error_of([&] { grouped_mm(a, matrices, zeros({2}, i64)); }),
-                  "[grouped_mm] rows [1x2], matrices [3x1x1] and ends [2]");
 }
 
 TEST(ComposedFunctions, InstancesMoveWhatWasLearned) {

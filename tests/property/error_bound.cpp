@@ -210,6 +210,37 @@ std::vector<double> matmul_error(const Node& node, const HostTensor& y, const Op
   return errors;
 }
 
+// As of a product over all rows, for any group.
+std::vector<double> grouped_error(const Node& node, const HostTensor& y, const Operands& x) {
+  const BoundedTensor &a = *x[0], &b = *x[1];
+  const HostTensor& ends = x[2]->value;
+  const bool by_rows = b.value.shape.rank() == 3;
+  const std::int64_t depth = a.value.shape[1], n = y.shape[-1], lines = a.value.shape[0];
+  auto group_of = [&](std::int64_t row) {
+    std::int64_t group = 0;
+    while (group < ends.count() && ends.get(group).integer <= row) ++group;
+    return group;
+  };
+  std::vector<double> errors;
+  for (std::int64_t i = 0; i < y.count(); ++i) {
+    const std::int64_t line = i / n % lines;
+    double error = 0, size = 0;
+    for (std::int64_t k = 0; k < depth; ++k) {
+      const std::int64_t group = group_of(by_rows ? line : k);
+      if (group == ends.count() || (!by_rows && group != i / n / lines)) continue;
+      const std::int64_t at_a = line * depth + k,
+                         at_b = ((by_rows ? group * depth : 0) + k) * n + i % n;
+      const double ea = a.error[static_cast<std::size_t>(at_a)],
+                   eb = b.error[static_cast<std::size_t>(at_b)];
+      error += std::abs(a.value.number(at_a)) * eb + std::abs(b.value.number(at_b)) * ea + ea * eb;
+      size += magnitude(a, at_a) * magnitude(b, at_b);
+    }
+    error += gamma(static_cast<double>(depth), accumulator_unit(node.dtype)) * size;
+    errors.push_back(error + rounding(node.dtype, std::abs(y.number(i)) + error));
+  }
+  return errors;
+}
+
 // A place is sure where all other elements of the row are surely before or behind it.
 std::vector<double> ordering_error(const HostTensor& y, const BoundedTensor& x) {
   std::vector<double> errors(static_cast<std::size_t>(y.count()));
@@ -364,6 +395,7 @@ BoundedTensor bound_node(const Graph& graph, NodeId id, const Operands& x, Choic
     case Kind::contraction: result.error = matmul_error(node, y, x); break;
     case Kind::attention: return bound_attention(node, y, x);
     case Kind::convolution: result.error = convolution_error(graph, id, y, x); break;
+    case Kind::grouped_product: result.error = grouped_error(node, y, x); break;
     case Kind::control: result = bound_control(node, x, choices); break;
     case Kind::cumulation: result.error = running_error(node, y, *x[0]); break;
     case Kind::ordering: result.error = ordering_error(y, *x[0]); break;

@@ -87,6 +87,7 @@ class GraphGenerator {
   void grow_view(Op op);
   void grow_reduction(Op op);
   void grow_matmul();
+  void grow_grouped_matmul();
   void grow_embedding();
   void grow_index_copy();
   void grow_scatter_reduce();

@@ -118,6 +118,21 @@ void GraphGenerator::grow_matmul() {
                          : dtype);
 }
 
+void GraphGenerator::grow_grouped_matmul() {
+  const NodeId a = floating_value(2);
+  const Shape shape = node(a).shape;
+  const DType dtype = node(a).dtype;
+  if (shape.rank() != 2 || is_float8(dtype)) return;
+  const bool by_rows = dice_.chance(60);
+  const std::int64_t groups = 1 + dice_.below(6);
+  const NodeId b = by_rows ? input(dtype, {groups, shape[1], random_size()})
+                           : input(dtype, {shape[1], random_size()});
+  // In any order, and some behind the last row.
+  const std::int64_t rows = least(shape[by_rows ? 0 : 1]);
+  const NodeId ends = input(dice_.chance(50) ? i32 : i64, {groups}, -1, rows + 2);
+  add(Op::grouped_matmul, {a, b, ends});
+}
+
 void GraphGenerator::grow_embedding() {
   static constexpr auto is_table = [](const Node& n) { return n.shape.rank() == 2; };
   NodeId table = value_where(is_table).value_or(0);

@@ -95,6 +95,18 @@ NodeId make_matmul(Maker& m) {
   return m.append({m.operand(m.dtype(), a), m.operand(m.dtype(), b)}, {},
                   as_sums ? sums : m.dtype());
 }
+NodeId make_grouped_matmul(Maker& m) {
+  if (m.is_scalar())
+    return m.append({m.operand(m.dtype(), {}), m.operand(m.dtype(), {}), m.row_numbers({}, 1)});
+  Shape sizes = m.some_sizes(4);  // groups, rows, depth, columns
+  const std::int64_t groups = std::max<std::int64_t>(sizes[0], 1);
+  const Shape stack{groups, sizes[2], sizes[3]}, matrix{sizes[2], sizes[3]};
+  const bool by_rows = m.dice().chance(50);
+  const std::int64_t rows = by_rows ? sizes[1] : sizes[2];
+  const NodeId a = m.operand(m.dtype(), {sizes[1], sizes[2]});
+  return m.append(
+      {a, m.operand(m.dtype(), by_rows ? stack : matrix), m.row_numbers({groups}, rows + 1)});
+}
 NodeId make_linear(Maker& m) {
   Shape sizes = m.some_sizes(3);  // rows, depth, columns
   if (m.is_scalar()) return m.append(m.alike(2));
@@ -286,6 +298,7 @@ const std::map<std::string_view, Generator>& generators() {
       {"along_axis", {make_along, floats, false}},
       {"norm", {make_norm, floats, false, true}},
       {"matmul", {make_matmul, numbers, false}},
+      {"grouped_matmul", {make_grouped_matmul, floats, false}},
       {"linear", {make_linear, floats, false}},
       {"quantized_linear", {make_quantized_linear, floats, false}},
       {"embedding", {make_embedding, any_dtype, false}},

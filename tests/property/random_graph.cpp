@@ -215,14 +215,23 @@ NodeId GraphGenerator::partner(NodeId of) {
 // One more op of a random kind; the kinds that matter most for fusion come most often.
 void GraphGenerator::grow() {
   static constexpr Kind pointwise = Kind::pointwise;
-  static constexpr Kind kinds[] = {
-      pointwise,         pointwise,        pointwise,         pointwise,         pointwise,
-      pointwise,         pointwise,        pointwise,         pointwise,         pointwise,
-      pointwise,         pointwise,        Kind::view,        Kind::view,        Kind::view,
-      Kind::reduction,   Kind::reduction,  Kind::contraction, Kind::contraction, Kind::composite,
-      Kind::composite,   Kind::composite,  Kind::composite,   Kind::concat,      Kind::gather,
-      Kind::scatter,     Kind::attention,  Kind::ordering,    Kind::constant,    Kind::accumulation,
-      Kind::convolution, Kind::cumulation, Kind::control};
+  static constexpr Kind kinds[] = {pointwise,         pointwise,
+                                   pointwise,         pointwise,
+                                   pointwise,         pointwise,
+                                   pointwise,         pointwise,
+                                   pointwise,         pointwise,
+                                   pointwise,         pointwise,
+                                   Kind::view,        Kind::view,
+                                   Kind::view,        Kind::reduction,
+                                   Kind::reduction,   Kind::contraction,
+                                   Kind::contraction, Kind::composite,
+                                   Kind::composite,   Kind::composite,
+                                   Kind::composite,   Kind::concat,
+                                   Kind::gather,      Kind::scatter,
+                                   Kind::attention,   Kind::ordering,
+                                   Kind::constant,    Kind::accumulation,
+                                   Kind::convolution, Kind::cumulation,
+                                   Kind::control,     Kind::grouped_product};
   Kind kind = dice_.pick(std::span(kinds));
   std::vector<Op> ops;
   for (std::size_t i = 0; i < all_ops().size(); ++i)
@@ -242,6 +251,7 @@ void GraphGenerator::grow() {
     case Kind::concat: return grow_cat();
     case Kind::attention: return grow_attention(op);
     case Kind::convolution: return grow_convolution();
+    case Kind::grouped_product: return grow_grouped_matmul();
     case Kind::ordering: return grow_argsort();
     case Kind::cumulation: return grow_cumulate();
     case Kind::custom: break;  // custom_ops_test.cpp adds them

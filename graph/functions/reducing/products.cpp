@@ -81,6 +81,24 @@ Tensor bmm(const TensorOperand& a, const Tensor& b) {
     return bmm(cast(a), cast(b));
   return Pair("bmm", a, b, 3, 3).rounded();
 }
+Tensor grouped_mm(const TensorOperand& a, const Tensor& b, const Tensor& offs, const Tensor& bias) {
+  const Tensor& x = graph::tensor_of(a, "grouped_mm");
+  const bool is_batch = x.rank() == 3 && b.rank() == 3;
+  require(offs.defined() != is_batch, "[grouped_mm] a is ", x.shape(), ", b is ", b.shape(),
+          ", and offs is ", offs.defined() ? "given" : "not given", " (at ", At{a.where},
+          "); offs says where groups of rows end, and is left out for two stacks of matrices");
+  auto turned = [&](const Tensor& t) { return t.transpose(-1, -2, a.where); };
+  auto grouped = [&](const Tensor& left, const Tensor& right) {
+    return graph::apply(graph::Op::grouped_matmul, {left, right, offs}, {}, a.where);
+  };
+  const Tensor product = is_batch                         ? bmm(a, b)
+                         : x.rank() == 3 && b.rank() == 2 ? turned(grouped(turned(b), turned(x)))
+                                                          : grouped(x, b);
+  if (!bias.defined()) return product;
+  require(bias.dtype() == product.dtype(), "[grouped_mm] the bias is ", bias.dtype(), ", a is ",
+          product.dtype(), " (at ", At{a.where}, "); convert with to()");
+  return product + graph::broadcast_to(bias, product.shape(), "grouped_mm", a.where);
+}
 Tensor mv(const TensorOperand& a, const Tensor& x) {
   if (const graph::AutocastCall cast("mv", a.where); cast.is_listed()) return mv(cast(a), cast(x));
   return Pair("mv", a, x, 2, 1).rounded();
@@ -291,21 +309,6 @@ Tensor linalg_vander(const TensorOperand& operand, std::optional<std::int64_t> g
   const Tensor one = ones(first, x.dtype());
   if (count == 1) return one;
   return cat({one, cumprod(x.unsqueeze(-1).expand(others), -1)}, -1);
-}
-Tensor grouped_mm(const TensorOperand& operand, const Tensor& matrices, const Tensor& ends,
-                  const Tensor& bias) {
-  const Tensor& x = graph::tensor_of(operand, "grouped_mm");
-  require(x.rank() == 2 && matrices.rank() == 3 && ends.shape() == Shape{matrices.size(0)},
-          "[grouped_mm] rows [", x.shape(), "], matrices [", matrices.shape(), "] and ends [",
-          ends.shape(), "] (at ", At{operand.where}, "); [S, K], [G, K, N] and [G] are wanted");
-  const Tensor row = arange(0, x.size(0)), end = ends.to(DType::i64);
-  Tensor result = zeros({x.size(0), matrices.size(2)}, x.dtype());
-  for (std::int64_t group = 0; group < matrices.size(0); ++group) {
-    Tensor is_here = row < end.select(0, group);
-    if (group > 0) is_here = logical_and(is_here, row >= end.select(0, group - 1));
-    result = where(is_here.unsqueeze(1), matmul(x, matrices.select(0, group)), result);
-  }
-  return bias.defined() ? result + bias : result;
 }
 
 }  // namespace tilewright

@@ -24,6 +24,22 @@ Tensor outer(const TensorOperand& a, const Tensor& b);
 // axes the product.
 Tensor inner(const TensorOperand& a, const Tensor& b);
 
+// Products of groups, as torch.nn.functional.grouped_mm: group g has rows offs[g - 1] (or 0) to
+// offs[g] of those that all groups share; offs i32 or i64 [G], in ascending order.
+//
+//   a [R, K], b [G, K, N]   each row of a times its group's matrix, [R, N]
+//   a [G, M, K], b [K, R]   each group's matrix times its columns of b, [M, R]
+//   a [M, R], b [R, N]      of each group its columns of a times its rows of b, [G, M, N]
+//   a [G, M, K], b [G, K, N]  bmm; offs is undefined
+//
+// Floats of 16 bits or more; a bias of their dtype, which broadcasts to the product, is added after
+// the rounding. Rows behind the last end, which PyTorch leaves undefined, give 0, and a group
+// without rows in the third form too. Ends beyond the last row are as that; a group that ends
+// before the one in front of it has no rows. There is one group at least. Has derivatives of a and
+// b.
+Tensor grouped_mm(const TensorOperand& a, const Tensor& b, const Tensor& offs = {},
+                  const Tensor& bias = {});
+
 // beta x + alpha times a product. With beta 0 x is not looked at, not even for NaN. To integers
 // both are whole.
 struct AddedProduct {
@@ -88,10 +104,5 @@ Tensor linalg_vecdot(const TensorOperand& a, const Tensor& b, int axis = -1);
 // Powers of x from 0 on, so many along a new last axis; as many as the last axis of x has if none
 // are named.
 Tensor linalg_vander(const TensorOperand& x, std::optional<std::int64_t> count = {});
-// Rows [S, K], each times the matrix of its group of [G, K, N]: ends, integers [G], say behind
-// which row a group ends. A bias broadcasts to [S, N], or is undefined. PyTorch's _grouped_mm; a
-// product for each group of all rows, of which the group's are taken.
-Tensor grouped_mm(const TensorOperand& x, const Tensor& matrices, const Tensor& ends,
-                  const Tensor& bias = {});
 
 }  // namespace tilewright

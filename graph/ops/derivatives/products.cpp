@@ -24,6 +24,22 @@ Cotangents derivative(The<Op::matmul>, const Differential& d) {
   if (d.wants(1)) all[1] = of(transposed(d.operands[0].to(dtype)), g);
   return all;
 }
+Cotangents derivative(The<Op::grouped_matmul>, const Differential& d) {
+  Cotangents all(3);
+  const Term &a = d.operands[0], &b = d.operands[1], &ends = d.operands[2];
+  const Term g = d.cotangents[0]->to(a.dtype());
+  auto of = [&](const Term& x, const Term& y) {
+    return x.make(Op::grouped_matmul, {x.id, y.id, ends.id});
+  };
+  if (b.shape().rank() == 3) {
+    if (d.wants(0)) all[0] = of(g, transposed(b));
+    if (d.wants(1)) all[1] = of(transposed(a), g);
+  } else {
+    if (d.wants(0)) all[0] = transposed(of(b, transposed(g)));
+    if (d.wants(1)) all[1] = of(transposed(a), g);
+  }
+  return all;
+}
 Cotangents derivative(The<Op::linear>, const Differential& d) { return by_decomposition(d); }
 Cotangents derivative(The<Op::quantized_linear>, const Differential& d) {
   return by_decomposition(d);

@@ -1,6 +1,5 @@
 // The tasks of a graph: a case for each kind of node.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 
@@ -69,6 +68,7 @@ class TaskMaker : TaskListBuilder {
       case Kind::concat: return concat_parts(id, n);
       case Kind::attention: return attention(id, n);
       case Kind::convolution:
+      case Kind::grouped_product:
       case Kind::cumulation:
       case Kind::ordering: return opaque(id, n);
       case Kind::custom: return custom(id, n);

@@ -34,8 +34,6 @@ Tensor grouped_product(const Call& call) {
   const Tensor x = call.tensor(is_aten ? "self" : "input"),
                weights = call.tensor(is_aten ? "mat2" : "weight"),
                ends = call.optional_tensor("offs");
-  if (x.rank() != 2 || weights.rank() != 3 || !ends.defined())
-    call.refuse("offs", "is not given, or the operands are not [S, K] and [G, K, N]");
   call.dtype("out_dtype");
   return grouped_mm(x, weights, ends, call.optional_tensor("bias"));
 }
