@@ -290,6 +290,23 @@ TEST(ShapeRules, CountTheNumbersOfARange) {
   expect_contains(error_of_op(Op::arange, {}, zero_step), "[arange] step is 0");
 }
 
+TEST(ShapeRules, GroupedProducts) {
+  const ValueType ends{DType::i32, {3}};
+  EXPECT_EQ(shape_of(Op::grouped_matmul, {{bf16, {7, 4}}, {bf16, {3, 4, 5}}, ends}), (Shape{7, 5}));
+  EXPECT_EQ(shape_of(Op::grouped_matmul, {{f32, {4, 7}}, {f32, {7, 5}}, ends}), (Shape{3, 4, 5}));
+  auto error = [](ValueType a, ValueType b, ValueType e) {
+    return error_of_op(Op::grouped_matmul, {std::move(a), std::move(b), std::move(e)});
+  };
+  expect_contains(error({f32, {7, 4}}, {bf16, {3, 4, 5}}, ends), "operand 1 is bf16");
+  expect_contains(error({DType::i8, {7, 4}}, {DType::i8, {3, 4, 5}}, ends), "operand 0 is i8");
+  expect_contains(error({f32, {7, 4}}, {f32, {3, 4, 5}}, {f32, {3}}), "the indices are f32");
+  expect_contains(error({f32, {2, 7, 4}}, {f32, {3, 4, 5}}, ends), "a must be a matrix");
+  expect_contains(error({f32, {7, 4}}, {f32, {3, 6, 5}}, ends), "inner sizes differ: a is 7x4");
+  expect_contains(error({f32, {7, 4}}, {f32, {2, 4, 5}}, ends),
+                  "b has 2 matrices, and there are 3");
+  expect_contains(error({f32, {7, 4}}, {f32, {4, 5}}, {DType::i64, {0}}), "at least one group");
+}
+
 TEST(ShapeRules, OfArgsortAskForAnAxisAndAsManyAsItHas) {
   Attributes first;
   first.end = 3;
