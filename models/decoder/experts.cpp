@@ -1,5 +1,7 @@
 #include "models/decoder/experts.h"
 
+#include "graph/functions/ordering/sort.h"
+#include "graph/functions/reducing/products.h"
 #include "models/layers/invariant_step.h"
 #include "models/layers/random.h"
 #include "runtime/base/error.h"
@@ -61,7 +63,7 @@ Tensor Experts::activated(const Tensor& gates, const Tensor& ups) const {
 }
 
 // A row times each of its experts: their weights are rows of the stacks.
-Tensor Experts::of_few(const Tensor& rows, const Tensor& shares, const Tensor& ids) const {
+Tensor Experts::of_each(const Tensor& rows, const Tensor& shares, const Tensor& ids) const {
   const std::int64_t count = rows.size(0), hidden = rows.size(1), all = count * form_.chosen;
   const Tensor flat = ids.reshape({all});
   const Tensor x = rows.reshape({count, 1, hidden, 1})
@@ -76,18 +78,21 @@ Tensor Experts::of_few(const Tensor& rows, const Tensor& shares, const Tensor& i
   return sum(y.reshape({count, form_.chosen, hidden}) * shares.unsqueeze(2), {1});
 }
 
-Tensor Experts::of_many(const Tensor& rows, const Tensor& shares, const Tensor& ids) const {
-  const Tensor experts = arange(0, form_.count).reshape({1, 1, form_.count});
-  const Tensor is_chosen = ids.unsqueeze(2) == experts;  // [rows, chosen, experts]
-  const Tensor all_shares = sum(where(is_chosen, shares.unsqueeze(2), 0.0), {1}).transpose(0, 1);
-  const Tensor x = rows.unsqueeze(0);
-  auto times = [](const Tensor& rows_of, const Tensor& weights, const Tensor& bias) {
-    const Tensor y = matmul(rows_of, weights.transpose(1, 2));
-    return bias.defined() ? y + bias.unsqueeze(1) : y;
+// All pairs of a row and one of its experts in the order of experts, so that the rows of each are a
+// group.
+Tensor Experts::of_groups(const Tensor& rows, const Tensor& shares, const Tensor& ids) const {
+  const std::int64_t count = rows.size(0), hidden = rows.size(1), all = count * form_.chosen;
+  const Tensor flat = ids.reshape({all}), order = argsort(flat), own = flat.index_select(0, order);
+  const Tensor ends =
+      sum((flat.unsqueeze(0) <= arange(0, form_.count).unsqueeze(1)).to(DType::i64), {1});
+  const Tensor x = rows.index_select(0, floor_divide(order, form_.chosen));
+  auto times = [&](const Tensor& rows_of, const Tensor& weights, const Tensor& bias) {
+    const Tensor y = grouped_mm(rows_of, weights.transpose(1, 2), ends);
+    return bias.defined() ? y + bias.index_select(0, own) : y;
   };
   const Tensor inner = activated(times(x, gate, gate_bias), times(x, up, up_bias));
-  const Tensor y = times(inner, down, down_bias);  // [experts, rows, hidden]
-  return sum(y * all_shares.unsqueeze(2), {0});
+  const Tensor y = times(inner, down, down_bias).index_select(0, argsort(order));
+  return sum(y.reshape({count, form_.chosen, hidden}) * shares.unsqueeze(2), {1});
 }
 
 Tensor Experts::forward(const Tensor& x) const {
@@ -98,9 +103,8 @@ Tensor Experts::forward(const Tensor& x) const {
   auto [shares, ids] = all.topk(form_.chosen, 1);
   if (form_.normalises) shares = shares / sum(shares, {1}, true);
   const std::int64_t count = rows.size(0), of_text = x.rank() > 1 ? x.size(-2) : 1;
-  const bool few =
-      is_invariant_step(count / of_text, of_text) || count * form_.chosen <= form_.count;
-  Tensor y = few ? of_few(rows, shares, ids) : of_many(rows, shares, ids);
+  const bool is_alone = is_invariant_step(count / of_text, of_text);
+  Tensor y = is_alone ? of_each(rows, shares, ids) : of_groups(rows, shares, ids);
   if (y.dtype() != x.dtype()) y = y.to(x.dtype());
   if (shared) y = y + (*shared)(rows)*sigmoid((*shared_gate)(rows));
   return y.reshape(x.shape());

@@ -1,8 +1,9 @@
 // A mixture of experts in place of a layer's MLP (Shazeer et al. 2017): a router chooses a few of
 // many gated MLPs for each row, and their results are added up by its probabilities.
 //
-// Few rows multiply the weights of the experts that they chose, which are taken from the stacks of
-// all; many rows multiply those of all experts, with 0 as the probability of the others.
+// Rows are sorted by their experts, and each is multiplied by the weights of its own where these lie
+// (grouped_mm). In a step whose rows must have the same bits beside others, the weights that a row
+// chose are taken from the stacks for it alone.
 #pragma once
 
 #include <optional>
@@ -48,8 +49,8 @@ class Experts : public Module {
   std::optional<Linear> shared_gate;
 
  private:
-  Tensor of_few(const Tensor& rows, const Tensor& shares, const Tensor& ids) const;
-  Tensor of_many(const Tensor& rows, const Tensor& shares, const Tensor& ids) const;
+  Tensor of_each(const Tensor& rows, const Tensor& shares, const Tensor& ids) const;
+  Tensor of_groups(const Tensor& rows, const Tensor& shares, const Tensor& ids) const;
   Tensor activated(const Tensor& gates, const Tensor& ups) const;
   Activation activation_;
   ExpertsForm form_;
