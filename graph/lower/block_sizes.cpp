@@ -280,7 +280,8 @@ class HostBlocks {
   }
 
   void choose_product() {
-    blocks_.sums_elements = facts_.computes_weights && outer_ * rows_ == 1;
+    blocks_.sums_elements =
+        facts_.computes_weights && rows_ == 1 && (outer_ == 1 || facts_.looks_up_weights);
     blocks_.depth_quantum = facts_.depth_quantum;
     if (facts_.has_product && facts_.products_come_first && splits_columns_)
       blocks_.splits = settled(requested_.splits, 1, facts_.depth);

@@ -61,7 +61,8 @@ Tile RowsProgram::product_sum(std::size_t slot, const Columns& columns) {
   const bool one_column = task(slot).shape[-1] == 1;
   const bool by_elements =
       blocks_.sums_elements && (!list_.row_invariant || sums_in_order_of_rows(task(slot)));
-  return by_elements || one_column ? sum_of_elements(slot, columns) : sum_of_dots(slot, columns);
+  return masked_product(slot, by_elements || one_column ? sum_of_elements(slot, columns)
+                                                        : sum_of_dots(slot, columns));
 }
 
 std::int64_t RowsProgram::inner_chunk(const Task& product) const {

@@ -168,6 +168,16 @@ class RowsProgram {
   Tile computed_weights(std::size_t slot, const Columns& along, const Columns& columns,
                         bool along_depth);
   Tile weight_value(std::size_t slot, WeightBlock& block);
+  struct WeightAxes;
+  static WeightAxes axes_of(const IndexMap& columns, const IndexMap& inner,
+                            const WeightBlock& block);
+  // The row that a gather among weights names, kept within the table.
+  struct LookedUpRow {
+    Tile number, is_inside;
+  };
+  LookedUpRow looked_up_row(std::size_t slot);
+  Tile looked_up_weights(std::size_t slot, const WeightBlock& block);
+  Tile masked_product(std::size_t slot, const Tile& sum);
   Tile weight_load(const TaskOperand& operand, const Table& seen, const WeightBlock& block);
   // How caches treat a product's second operand in memory, whose steps along the row digits are
   // `strides`.

@@ -27,7 +27,42 @@ struct RowsProgram::WeightBlock {
   Shape shape;            // of all axes
   Shape whole;            // of all that there is in memory
   Tiles made;
+  bool is_whole_operand = false;  // what is looked up is all that the operand is made of
 };
+
+// How a piece of memory that a block is made of lies along the axes of its tiles. Axes along which
+// memory is the same everywhere have one element.
+struct RowsProgram::WeightAxes {
+  std::vector<std::int64_t> strides;           // of all axes
+  Shape spread, loaded;                        // of all axes, and of those that memory has
+  std::vector<Operand> offsets, sizes, steps;  // of the latter
+
+  Tile load(const Tile& base, ir::CachePolicy cache) const {
+    if (loaded.empty()) return dsl::load(base);
+    Tile tile = dsl::load(dsl::make_desc(base, sizes, steps), offsets, loaded, cache);
+    return loaded == spread ? tile : dsl::reshape(tile, spread);
+  }
+};
+
+RowsProgram::WeightAxes RowsProgram::axes_of(const IndexMap& columns, const IndexMap& inner,
+                                             const WeightBlock& block) {
+  WeightAxes axes{block.digits.strides(inner), Shape(block.shape.size(), 1), {}, {}, {}, {}};
+  if (axes.strides.empty()) axes.strides = {0};
+  std::ranges::reverse(axes.strides);
+  axes.strides.insert(axes.strides.begin() + block.column_axis, stride_of(columns));
+  for (int axis = 0; axis < block.shape.rank(); ++axis) {
+    std::int64_t stride = axes.strides[static_cast<std::size_t>(axis)];
+    if (stride == 0 || block.whole[axis] == 1) continue;
+    axes.spread[axis] = block.shape[axis];
+    axes.loaded.push_back(block.shape[axis]);
+    axes.sizes.emplace_back(block.whole[axis]);
+    axes.steps.emplace_back(stride);
+    axes.offsets.push_back(axis == block.column_axis   ? block.column
+                           : axis == block.first_digit ? block.digit
+                                                       : Operand(0));
+  }
+  return axes;
+}
 
 bool RowsProgram::weights_lie_along_depth(const Task& product) const {
   const StridedView& view = product.operands[1].view;
@@ -136,7 +171,9 @@ Tile RowsProgram::computed_weights(std::size_t slot, const Columns& along, const
   block.whole.insert(block.whole.begin() + block.column_axis, all[-1]);
   block.shape.insert(block.shape.begin() + block.column_axis, width);
 
-  Tile made = weight_value(*producer(t.operands[1]), block);
+  const std::size_t last = *producer(t.operands[1]);
+  block.is_whole_operand = task(last).kind == TaskKind::gather;
+  Tile made = weight_value(last, block);
   if (made.shape().empty()) made = dsl::splat(made, block.shape);
   if (made.shape() != block.shape) made = dsl::broadcast_to(made, block.shape);
   Shape flat = along_depth ? Shape{width, depth} : Shape{depth, width};
@@ -152,6 +189,7 @@ Tile RowsProgram::weight_value(std::size_t slot, WeightBlock& block) {
   Tile& made = block.made[slot];
   if (made.defined()) return made;
   const Task& t = task(slot);
+  if (t.kind == TaskKind::gather) return made = looked_up_weights(slot, block);
   std::vector<Operand> operands;
   for (const TaskOperand& operand : t.operands) {
     if (operand.number)
@@ -164,53 +202,70 @@ Tile RowsProgram::weight_value(std::size_t slot, WeightBlock& block) {
   return made = apply_pointwise(t, operands);
 }
 
-// Axes along which memory is the same everywhere have one element.
+RowsProgram::LookedUpRow RowsProgram::looked_up_row(std::size_t slot) {
+  const Task& t = task(slot);
+  const TaskOperand& number = t.operands[1];
+  const TableAccess which = *compose(number.view, operand_table(t, 1, region_.tables[slot])->place);
+  const std::vector<std::int64_t> strides = region_.digits.strides(which.rows);
+  check(!varies_by_row(strides), "rows of a block look up weights of their own");
+  const Tile read =
+      dsl::load(parameters_.pointer(number.storage) + outer_offset(which.offset, strides));
+  const Tile row = read.dtype() == DType::i64 ? read : dsl::cast(read, DType::i64);
+  const std::int64_t last = t.operands[0].view.shape[0] - 1;
+  return {dsl::minimum(dsl::maximum(row, 0), last), (row >= 0) & (row <= last)};
+}
+
+// A part of the row of the table that a number in memory names. A row outside is zeros: of what is
+// multiplied as it lies, the product's result is (masked_product).
+Tile RowsProgram::looked_up_weights(std::size_t slot, const WeightBlock& block) {
+  const Table& seen = region_.tables[slot];
+  const TaskOperand& table = task(slot).operands[0];
+  const LookedUpRow row = looked_up_row(slot);
+  const TableAccess access = *compose(table.view, TableAccess{IndexMap(), seen.place.columns, 0});
+  const Tile base = parameters_.pointer(table.storage) + Offset(access.offset) +
+                    row.number * table.view.strides[0];
+  const IndexMap inner = *compose(index_map(table.view), *seen.inner);
+  const Tile tile = axes_of(access.columns, inner, block).load(base, ir::CachePolicy::normal);
+  const Tile zero = dsl::constant(ir::Scalar::of_integer(tile.dtype(), 0));
+  return block.is_whole_operand ? tile : dsl::where(row.is_inside, tile, zero);
+}
+
+// The product by weights that are looked up and multiplied as they lie: 0 by a row outside.
+Tile RowsProgram::masked_product(std::size_t slot, const Tile& sum) {
+  const auto weights = producer(task(slot).operands[1]);
+  if (!weights || task(*weights).kind != TaskKind::gather) return sum;
+  const Tile zero = dsl::constant(ir::Scalar::of_integer(sum.dtype(), 0));
+  return dsl::where(looked_up_row(*weights).is_inside, sum, zero);
+}
+
 Tile RowsProgram::weight_load(const TaskOperand& operand, const Table& seen,
                               const WeightBlock& block) {
   TableAccess access = *compose(operand.view, seen.place);
-  std::vector<std::int64_t> strides =
-      block.digits.strides(*compose(index_map(operand.view), *seen.inner));
-  if (strides.empty()) strides = {0};
-  std::ranges::reverse(strides);
-  strides.insert(strides.begin() + block.column_axis, stride_of(access.columns));
-  Shape spread(block.shape.size(), 1), loaded;
-  std::vector<Operand> offsets, sizes, steps;
-  for (int axis = 0; axis < block.shape.rank(); ++axis) {
-    std::int64_t stride = strides[static_cast<std::size_t>(axis)];
-    if (stride == 0 || block.whole[axis] == 1) continue;
-    spread[axis] = block.shape[axis];
-    loaded.push_back(block.shape[axis]);
-    sizes.emplace_back(block.whole[axis]);
-    steps.emplace_back(stride);
-    offsets.push_back(axis == block.column_axis   ? block.column
-                      : axis == block.first_digit ? block.digit
-                                                  : Operand(0));
-  }
+  const WeightAxes axes =
+      axes_of(access.columns, *compose(index_map(operand.view), *seen.inner), block);
   std::vector<std::int64_t> rows = region_.digits.strides(access.rows);
   check(!varies_by_row(rows), "a product's second operand differs between rows of a block");
   const Storage& storage = list_.storages[operand.storage];
-  bool stands_still = std::ranges::all_of(rows, [](std::int64_t s) { return s == 0; }) &&
-                      std::ranges::all_of(offsets, [](const Operand& o) { return o.is_number(); });
+  bool stands_still =
+      std::ranges::all_of(rows, [](std::int64_t s) { return s == 0; }) &&
+      std::ranges::all_of(axes.offsets, [](const Operand& o) { return o.is_number(); });
   if (stands_still && counts_within(storage, INT32_MAX)) {
     // Counted rather than read, so that it is known when code is made.
     Tile numbers = dsl::constant(
         ir::Scalar::of_integer(DType::i32, storage.start + access.offset * storage.step));
-    for (int axis = 0; axis < spread.rank(); ++axis) {
-      if (spread[axis] == 1) continue;
-      Shape line(spread.size(), 1);
-      line[axis] = spread[axis];
-      std::int64_t step = strides[static_cast<std::size_t>(axis)] * storage.step;
-      numbers = numbers + dsl::reshape(dsl::arange(0, spread[axis]), line) * step;
+    for (int axis = 0; axis < axes.spread.rank(); ++axis) {
+      if (axes.spread[axis] == 1) continue;
+      Shape line(axes.spread.size(), 1);
+      line[axis] = axes.spread[axis];
+      std::int64_t step = axes.strides[static_cast<std::size_t>(axis)] * storage.step;
+      numbers = numbers + dsl::reshape(dsl::arange(0, axes.spread[axis]), line) * step;
     }
     return dsl::cast(numbers, storage.dtype);
   }
   Tile base = parameters_.pointer(operand.storage) + outer_offset(access.offset, rows);
-  if (loaded.empty()) return dsl::load(base);
   // Scales, which repeat, share their lines of the cache.
-  bool repeats = 4 * element_count(loaded) < element_count(block.shape);
-  ir::CachePolicy cache = repeats ? ir::CachePolicy::normal : weight_policy(operand, rows);
-  Tile tile = dsl::load(dsl::make_desc(base, sizes, steps), offsets, loaded, cache);
-  return loaded == spread ? tile : dsl::reshape(tile, spread);
+  bool repeats = 4 * element_count(axes.loaded) < element_count(block.shape);
+  return axes.load(base, repeats ? ir::CachePolicy::normal : weight_policy(operand, rows));
 }
 
 }  // namespace tilewright::graph

@@ -14,6 +14,23 @@ IndexMap line(std::int64_t size, std::int64_t stride) {
   return IndexMap(std::vector<Mode>{{size, stride}});
 }
 
+IndexMap divided(const IndexMap& map, std::int64_t by) {
+  std::vector<Mode> modes = map.modes();
+  for (Mode& mode : modes) mode.stride /= by;
+  return IndexMap(modes);
+}
+
+// True if products that see a gather's value so take a whole row of its table each, as a matrix.
+bool looks_up_matrices(const Table& weights, const Task& gather) {
+  const std::int64_t width = gather.shape[-1];
+  std::int64_t last = 0;
+  for (const IndexMap& map : {weights.place.columns, *weights.inner})
+    for (const Mode& mode : map.modes()) last += (mode.size - 1) * mode.stride;
+  return last < width && weights.place.columns.modes().size() <= 1 &&
+         std::ranges::all_of(weights.place.rows.modes(),
+                             [&](const Mode& mode) { return mode.stride % width == 0; });
+}
+
 bool is_bijection(const Table& table, const Task& task, std::int64_t rows) {
   if (rows * table.width != task.count() || table.place.offset != 0) return false;
   auto moves = [](const IndexMap& map) {
@@ -86,6 +103,7 @@ std::optional<Table> operand_table(const Task& task, std::size_t i, const Table&
     case TaskKind::gather:
       if (i != 1) return std::nullopt;
       if (task.gathers_elements()) return table;
+      if (table.inner) return Table{{divided(table.place.rows, task.shape[-1]), IndexMap(), 0}, 1};
       return Table{{line(task.count() / task.shape[-1], 1), IndexMap(), 0}, 1};
     case TaskKind::opaque: return std::nullopt;
   }
@@ -116,8 +134,10 @@ std::optional<RowDigits> inner_digits(const TaskList& list, const Region& region
   while (!work.empty()) {
     std::size_t slot = work.back();
     work.pop_back();
-    for (const TaskOperand& operand : list.tasks[region.tasks[slot]].operands) {
-      if (operand.number || visit(operand)) continue;
+    const Task& task = list.tasks[region.tasks[slot]];
+    for (const TaskOperand& operand : task.operands) {
+      const bool says_which = task.kind == TaskKind::gather && &operand == &task.operands[1];
+      if (operand.number || says_which || visit(operand)) continue;
       auto inner = compose(index_map(operand.view), *region.tables[slot].inner);
       if (!inner || !digits.add(*inner)) return std::nullopt;
     }
@@ -144,11 +164,11 @@ class RegionSolver {
     for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
       if (task(slot).is_opaque()) return opaque();
     find_stored();
-    for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
-      if (auto table = fixed_table(task(slot))) {
-        region_.rows = task(slot).count() / table->width;
-        return attempt(slot, *table) ? std::optional(result()) : std::nullopt;
-      }
+    if (const std::optional<std::size_t> slot = slot_of_fixed_table()) {
+      const Table table = *fixed_table(task(*slot));
+      region_.rows = task(*slot).count() / table.width;
+      return attempt(*slot, table) ? std::optional(result()) : std::nullopt;
+    }
     // No task has a fixed table: see the largest one as few and long rows as memory allows.
     std::size_t anchor = 0;
     for (std::size_t slot = 1; slot < region_.tasks.size(); ++slot)
@@ -181,6 +201,19 @@ class RegionSolver {
     if (!is_prologue && !is_with_epilogue(list_, region_.tasks)) return std::nullopt;
     find_stored();
     return result();
+  }
+
+  // The first task with a table that it has no choice of; a gather may be a product's weights, and
+  // comes behind others.
+  std::optional<std::size_t> slot_of_fixed_table() const {
+    std::optional<std::size_t> found;
+    for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot) {
+      const bool is_gather = task(slot).kind == TaskKind::gather;
+      if ((found && is_gather) || !fixed_table(task(slot))) continue;
+      found = slot;
+      if (!is_gather) break;
+    }
+    return found;
   }
 
   // Calls visit(table) for each way to see a pointwise value as a table, long rows first, until it
@@ -238,7 +271,9 @@ class RegionSolver {
     const Task& t = task(slot);
     if (region_.tables[slot].width != 0) return region_.tables[slot] == table;
     if (table.inner) {
-      if (t.kind != TaskKind::pointwise || region_.stored[slot]) return false;
+      const bool is_looked_up =
+          t.kind == TaskKind::gather && !t.gathers_elements() && looks_up_matrices(table, t);
+      if ((t.kind != TaskKind::pointwise && !is_looked_up) || region_.stored[slot]) return false;
     } else if (auto fixed = fixed_table(t)) {
       if (*fixed != table) return false;
     } else if (!is_bijection(table, t, region_.rows)) {
@@ -391,6 +426,15 @@ class RegionSolver {
     return true;
   }
 
+  // The rows that multiply one matrix, where each of a batch has its own; else all.
+  std::int64_t rows_of_a_weight(const Task& product) const {
+    const StridedView& weights = product.operands[1].view;
+    bool has_own = weights.shape.rank() > 2;
+    for (int axis = 0; axis + 2 < weights.shape.rank(); ++axis)
+      has_own = has_own && (weights.shape[axis] == 1 || weights.strides[axis] != 0);
+    return has_own ? product.shape[-2] : region_.rows;
+  }
+
   // Decides whether columns may be split; false if the region is not worth having then.
   bool choose_columns() {
     bool whole_product = false, any_whole = false, product = false;
@@ -404,7 +448,7 @@ class RegionSolver {
         const RegionLimits& limits = builder_.limits_;
         if (is_computed(t.operands[0]) && region_.rows > limits.rows_of_computed_operands)
           return false;
-        if (is_computed(t.operands[1]) && region_.rows > limits.rows_of_computed_weights)
+        if (is_computed(t.operands[1]) && rows_of_a_weight(t) > limits.rows_of_computed_weights)
           return false;
         // Chunks of columns that come later would read rows that are written already.
         if (region_.is_in_place && is_computed(t.operands[0])) return false;

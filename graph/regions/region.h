@@ -20,6 +20,8 @@
 // A product's second operand is not a table of the region's rows: it has columns and an inner axis.
 // It may be computed too, where rows are few, by pointwise tasks whose tables have that inner axis:
 // weights in memory are then integers of 4 bits with scales, or of another type, and are read once.
+// They may be looked up, too: where each of a batch of products multiplies a row of a table, seen
+// as a matrix, as the experts of rows are rows of a stack, it reads that where it lies.
 //
 // Rows are independent, so programs may split them. Columns may be split too if nothing in the
 // region needs whole rows of a stored value: then each column block computes for itself the whole

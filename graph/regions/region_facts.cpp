@@ -103,7 +103,9 @@ RegionFacts facts_of(const TaskList& list, const Region& region) {
     if (!region.tables[slot].inner)
       facts.widest = std::max(facts.widest, region.tables[slot].width);
     facts.element_bytes = std::max(facts.element_bytes, size_bytes(task.dtype));
-    if ((task.kind == TaskKind::gather && !task.gathers_elements()) ||
+    const bool looks_up = task.kind == TaskKind::gather && !task.gathers_elements();
+    if (looks_up && region.tables[slot].inner) facts.looks_up_weights = true;
+    if ((looks_up && !region.tables[slot].inner) ||
         (task.kind == TaskKind::scatter && !task.scatters_elements()))
       facts.one_row = true;
     facts.scatters_elements = facts.scatters_elements || task.scatters_elements();

@@ -28,6 +28,7 @@ struct RegionFacts {
   // A product's second operand is computed; chunks of the inner axis are multiples of this.
   bool computes_weights = false;
   std::int64_t depth_quantum = 1;
+  bool looks_up_weights = false;  // each of a batch of products its own, at run time
   // Columns of a panel where second operands are packed (packed_weights.h): blocks of columns are
   // whole panels. 0: they are not.
   std::int64_t panel_width = 0;
