@@ -1,6 +1,8 @@
 #include "graph/quant/grouped_codes.h"
 
 #include <algorithm>
+#include <cstring>
+#include <span>
 
 #include "runtime/base/error.h"
 
@@ -57,6 +59,47 @@ Tensor decoded(const GroupedCodes& w) {
     }
   }
   return result;
+}
+
+std::optional<GroupedCodes> stacked(const std::vector<GroupedCodes>& matrices) {
+  const GroupedCodes& first = matrices.at(0);
+  auto fits = [&](const GroupedCodes& w) {
+    return w.format == first.format && w.shape == first.shape && w.rows == w.shape[0] &&
+           w.columns == w.shape[1] && w.group_rows == first.group_rows &&
+           w.rows % w.group_rows == 0 && w.group_columns == first.group_columns &&
+           w.scale_dtype == first.scale_dtype && w.rounded == first.rounded &&
+           w.factor == first.factor && w.group_of_column.empty() &&
+           w.zeros.empty() == first.zeros.empty() && w.offsets.empty() == first.offsets.empty() &&
+           std::memcmp(w.values.data(), first.values.data(), sizeof first.values) == 0;
+  };
+  if (!std::ranges::all_of(matrices, fits)) return std::nullopt;
+  GroupedCodes all = first;
+  for (const GroupedCodes& w : std::span(matrices).subspan(1)) {
+    all.codes.insert(all.codes.end(), w.codes.begin(), w.codes.end());
+    all.scales.insert(all.scales.end(), w.scales.begin(), w.scales.end());
+    all.zeros.insert(all.zeros.end(), w.zeros.begin(), w.zeros.end());
+    all.offsets.insert(all.offsets.end(), w.offsets.begin(), w.offsets.end());
+    all.rows += w.rows;
+  }
+  all.shape[0] = all.rows;
+  return all;
+}
+
+GroupedCodes alternate_rows(const GroupedCodes& w, std::int64_t first) {
+  check(w.group_rows == 1 && w.rows == w.shape[0] && w.rows % 2 == 0, "groups go over rows");
+  GroupedCodes half = w;
+  half.rows = half.shape[0] = w.rows / 2;
+  auto take = [&](auto& values, const auto& all) {
+    const std::int64_t width = std::ssize(all) / w.rows;
+    values.clear();
+    for (std::int64_t row = first; row < w.rows; row += 2)
+      values.insert(values.end(), all.begin() + row * width, all.begin() + (row + 1) * width);
+  };
+  take(half.codes, w.codes);
+  take(half.scales, w.scales);
+  take(half.zeros, w.zeros);
+  take(half.offsets, w.offsets);
+  return half;
 }
 
 }  // namespace tilewright::quant

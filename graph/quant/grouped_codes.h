@@ -43,6 +43,12 @@ struct GroupedCodes {
   std::int64_t groups_of_row() const { return (columns + group_columns - 1) / group_columns; }
 };
 
+// Matrices one below the other, as one; nothing where they differ in more than codes and scales, or
+// do not end with whole groups.
+std::optional<GroupedCodes> stacked(const std::vector<GroupedCodes>& matrices);
+// Every second row of a matrix whose groups lie in rows, from `first` on.
+GroupedCodes alternate_rows(const GroupedCodes& weight, std::int64_t first);
+
 // All elements, f32, of the weight's shape.
 Tensor decoded(const GroupedCodes& weight);
 

@@ -54,7 +54,7 @@ void add_mxfp4(const Folder& folder) {
                                 [stored = folder.stored, stem, shape] {
                                   return turned(decoded(codes_of(stored, stem)), shape);
                                 },
-                                {},
+                                [stored = folder.stored, stem] { return codes_of(stored, stem); },
                                 quant::Format::mxfp4});
   }
 }

@@ -36,10 +36,12 @@ struct WeightsOptions {
 // A tensor that is computed from what a file holds, as a quantised weight is from codes and scales.
 struct DerivedTensor {
   Shape shape;
-  DType dtype;                                      // that it stands for
-  std::function<Tensor()> make;                     // on the host, of any floating dtype
-  std::function<quant::GroupedCodes()> codes = {};  // of a quantised matrix; else none
-  std::optional<quant::Format> format = {};         // of a quantised tensor
+  DType dtype;                   // that it stands for
+  std::function<Tensor()> make;  // on the host, of any floating dtype
+  // The codes of a quantised matrix, or of a stack of matrices [out, in], one below the other; none
+  // for other tensors, and nothing where the matrices of a stack differ.
+  std::function<std::optional<quant::GroupedCodes>()> codes = {};
+  std::optional<quant::Format> format = {};  // of a quantised tensor
 };
 
 class Weights {
@@ -71,7 +73,7 @@ class Weights {
             const std::function<void(std::int64_t bytes)>& on_bytes = {}) const;
   // The whole tensor on the host, in the dtype that it has.
   Tensor tensor(std::string_view name) const;
-  // The format of a quantised tensor, and the codes of a quantised matrix; none of another tensor.
+  // The format of a quantised tensor, and its codes (DerivedTensor); none of another tensor.
   std::optional<quant::Format> format(std::string_view name) const;
   std::optional<quant::GroupedCodes> codes(std::string_view name) const;
 
