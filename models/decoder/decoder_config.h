@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "models/decoder/attention.h"
-#include "models/decoder/experts.h"
+#include "models/decoder/experts/experts.h"
 #include "models/decoder/rope.h"
 #include "models/layers/layers.h"
 

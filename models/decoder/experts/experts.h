@@ -1,14 +1,18 @@
 // A mixture of experts in place of a layer's MLP (Shazeer et al. 2017): a router chooses a few of
 // many gated MLPs for each row, and their results are added up by its probabilities.
 //
-// Rows are sorted by their experts, and each is multiplied by the weights of its own where these lie
-// (grouped_mm). In a step whose rows must have the same bits beside others, the weights that a row
-// chose are taken from the stacks for it alone.
+// Rows are sorted by their experts, and each is multiplied by the weights of its own where these
+// lie (grouped_mm). Weights that stay packed are decoded for each row where rows are few, and else
+// for blocks of rows of one expert. In a step whose rows must have the same bits beside others,
+// each is multiplied by itself.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "models/decoder/experts/expert_stack.h"
 #include "models/layers/layers.h"
 #include "models/weights/weights.h"
 
@@ -43,14 +47,23 @@ class Experts : public Module {
   Tensor forward(const Tensor& x) const;  // [.., hidden]
 
   Linear router;
-  Tensor gate, up, down;  // [experts, inner, hidden], likewise, [experts, hidden, inner]
+  ExpertStack gate, up, down;  // [experts, inner, hidden], likewise, [experts, hidden, inner]
   Tensor gate_bias, up_bias, down_bias;  // [experts, inner], ..; undefined without
   std::optional<Mlp> shared;
   std::optional<Linear> shared_gate;
 
+ protected:
+  void pack_weights(const Weights& weights, PackedNames& names) override;
+
  private:
-  Tensor of_each(const Tensor& rows, const Tensor& shares, const Tensor& ids) const;
-  Tensor of_groups(const Tensor& rows, const Tensor& shares, const Tensor& ids) const;
+  std::vector<std::pair<const char*, ExpertStack&>> stacks();
+  // The results [pairs, hidden] for each pair of a row and one of its experts, ids i64 [rows *
+  // chosen]: each by itself, all rows of an expert at once, or in blocks of its rows.
+  Tensor of_each(const Tensor& rows, const Tensor& ids) const;
+  Tensor of_groups(const Tensor& rows, const Tensor& ids) const;
+  Tensor of_filled_blocks(const Tensor& rows, const Tensor& ids) const;
+  Tensor of_blocks(const Tensor& x, const Tensor& experts) const;  // as ExpertStack::of_blocks
+  Tensor ends_of_experts(const Tensor& ids) const;  // where sorted ids end, [experts]
   Tensor activated(const Tensor& gates, const Tensor& ups) const;
   Activation activation_;
   ExpertsForm form_;
