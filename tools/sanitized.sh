@@ -8,8 +8,8 @@ export TILEWRIGHT_CACHE_DIR=$PWD/build/test_cache # of the tests, and of nobody 
 jobs=$(nproc)
 
 # Test programs in the order of their times, so that none is left alone at the end. Each runs in two
-# processes that share its tests; of the longest two a third of the tests run here, and all of them
-# where SANITIZE is `all`. So do the random programs of property_tests, which take as long to build
+# processes that share its tests; of the longest two a third of the tests run here, of cuda_tests
+# half, and all of them where SANITIZE is `all`. So do the random programs of property_tests, which take as long to build
 # as they run.
 sanitized=(graph_tests models_tests cuda_tests autotune_tests dsl_tests layout_tests
   emulator_tests runtime_tests golden_tests)
@@ -17,6 +17,7 @@ sanitized=(graph_tests models_tests cuda_tests autotune_tests dsl_tests layout_t
 parts_of() {
   case $1 in
     graph_tests | models_tests) [ "${SANITIZE:-}" = all ] && echo 2 || echo 6 ;;
+    cuda_tests) [ "${SANITIZE:-}" = all ] && echo 2 || echo 4 ;;
     *) echo 2 ;;
   esac
 }
