@@ -262,25 +262,35 @@ void encode_fp8(std::span<const float> values, EncodedWeight& weight) {
 }
 std::vector<Bytes> fp8_rest(const EncodedWeight& w) { return {bytes_of(w.scales)}; }
 
-std::string four_bits_config(std::string_view type, bool is_nested, std::string_view dtype) {
+std::string four_bits_config(std::string_view type, bool is_nested, std::string_view dtype,
+                             std::string_view kept) {
   return concat(R"({"quant_method":"bitsandbytes","load_in_4bit":true,"load_in_8bit":false,)",
                 R"("_load_in_4bit":true,"_load_in_8bit":false,"bnb_4bit_quant_type":")", type,
                 R"(","bnb_4bit_use_double_quant":)", is_nested ? "true" : "false",
                 R"(,"bnb_4bit_compute_dtype":")", dtype,
-                R"(","bnb_4bit_quant_storage":"uint8","llm_int8_skip_modules":["lm_head"]})");
+                R"(","bnb_4bit_quant_storage":"uint8","llm_int8_skip_modules":)", kept, "}");
 }
-std::string nf4_config(std::string_view dtype) { return four_bits_config("nf4", false, dtype); }
-std::string nested_config(std::string_view dtype) { return four_bits_config("nf4", true, dtype); }
-std::string fp4_config(std::string_view dtype) { return four_bits_config("fp4", false, dtype); }
-std::string int8_config(std::string_view) {
-  return R"({"quant_method":"bitsandbytes","load_in_4bit":false,"load_in_8bit":true,)"
-         R"("_load_in_4bit":false,"_load_in_8bit":true,"llm_int8_threshold":6.0,)"
-         R"("llm_int8_enable_fp32_cpu_offload":false,"llm_int8_has_fp16_weight":false,)"
-         R"("llm_int8_skip_modules":["lm_head"]})";
+std::string nf4_config(std::string_view dtype, std::string_view kept) {
+  return four_bits_config("nf4", false, dtype, kept);
 }
-std::string fp8_config(std::string_view) {
-  return R"({"quant_method":"fp8","activation_scheme":"dynamic","fmt":"e4m3","weight_block_size":)"
-         R"([128,128],"modules_to_not_convert":["lm_head"]})";
+std::string nested_config(std::string_view dtype, std::string_view kept) {
+  return four_bits_config("nf4", true, dtype, kept);
+}
+std::string fp4_config(std::string_view dtype, std::string_view kept) {
+  return four_bits_config("fp4", false, dtype, kept);
+}
+std::string int8_config(std::string_view, std::string_view kept) {
+  return concat(R"({"quant_method":"bitsandbytes","load_in_4bit":false,"load_in_8bit":true,)"
+                R"("_load_in_4bit":false,"_load_in_8bit":true,"llm_int8_threshold":6.0,)"
+                R"("llm_int8_enable_fp32_cpu_offload":false,"llm_int8_has_fp16_weight":false,)"
+                R"("llm_int8_skip_modules":)",
+                kept, "}");
+}
+std::string fp8_config(std::string_view, std::string_view kept) {
+  return concat(
+      R"({"quant_method":"fp8","activation_scheme":"dynamic","fmt":"e4m3","weight_block_size":)"
+      R"([128,128],"modules_to_not_convert":)",
+      kept, "}");
 }
 
 constexpr QuantTarget targets[] = {

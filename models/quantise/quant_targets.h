@@ -35,7 +35,8 @@ struct QuantTarget {
   // The bytes of the tensors behind the first, in their order.
   std::vector<std::vector<std::byte>> (*rest)(const EncodedWeight& weight);
   // The quantization_config of a model whose other weights have the dtype, under torch's name.
-  std::string (*config)(std::string_view dtype);
+  // `kept`: a JSON array of the ends of names of linear layers that stay as they are.
+  std::string (*config)(std::string_view dtype, std::string_view kept);
 };
 
 // nf4, nf4-double, fp4, int8, fp8.

@@ -38,8 +38,15 @@ const quantising::QuantTarget& target_of(std::string_view format) {
       concat("[", operation, "] the format is \"", json::excerpt(format), "\"; known are ", known));
 }
 
-// The ends of the names of weights that are no linear layers', and the head's, which stays as it
-// is.
+// Routers stay as they are: a small part of a model that decides much.
+std::vector<std::string> routers_of(const ExpertsForm& experts) {
+  std::vector<std::string> names = {concat(experts.names.mlp, ".", experts.names.router)};
+  if (experts.shared_inner != 0) names.emplace_back("shared_expert_gate");
+  return names;
+}
+
+// The ends of the names of weights that are no linear layers', and of the head's and of routers,
+// which stay as they are.
 std::vector<std::string> kept_names(const std::string& config, const std::string& what) {
   const ConfigFields fields(config, operation, what);
   require(!fields.has("quantization_config"), "[", operation, "] ", what,
@@ -49,12 +56,15 @@ std::vector<std::string> kept_names(const std::string& config, const std::string
   std::vector<std::string_view> names;
   if (std::ranges::find(decoders, type) != decoders.end()) {
     const DecoderConfig decoder = parse_decoder_config(config, what);
-    require(decoder.weights == WeightOrder::out_in && !decoder.experts, "[", operation, "] ", what,
+    const bool has_stacks = decoder.experts && (decoder.experts->limit != 0 ||
+                                                !decoder.experts->names.stacked_gate_up.empty());
+    require(decoder.weights == WeightOrder::out_in && !has_stacks, "[", operation, "] ", what,
             ": model_type is \"", json::excerpt(type), "\", which has ",
-            decoder.experts ? "stacks of experts" : "weights of [in, out]",
+            has_stacks ? "stacks of experts" : "weights of [in, out]",
             "; a family with plain linear layers is needed");
     names = {decoder.names.tokens, decoder.names.positions, decoder.names.head};
     std::vector<std::string> result;
+    if (decoder.experts) result = routers_of(*decoder.experts);
     for (std::string_view name : names)
       if (!name.empty()) result.emplace_back(name);
     return result;
@@ -67,6 +77,18 @@ std::vector<std::string> kept_names(const std::string& config, const std::string
   return result;
 }
 
+// The linear layers that stay as they are, for other readers of the folder.
+std::string skipped_modules(const std::string& config, const std::string& what) {
+  const std::string type = ConfigFields(config, operation, what).text("model_type");
+  std::string list = "[\"lm_head\"";
+  const auto decoders = decoder_families();
+  if (std::ranges::find(decoders, type) != decoders.end())
+    if (const auto experts = parse_decoder_config(config, what).experts)
+      for (const std::string& name : routers_of(*experts))
+        list += "," + json::quote(name, operation);
+  return list + "]";
+}
+
 class FolderQuantiser {
  public:
   FolderQuantiser(const fs::path& folder, const quantising::QuantTarget& target,
@@ -77,6 +99,7 @@ class FolderQuantiser {
     auto config = open_model_file(folder_, config_file, operation, files());
     const std::string text = config->text(max_config_bytes, operation);
     kept_ = kept_names(text, config->name());
+    skipped_ = skipped_modules(text, config->name());
     dtype_ = dtype_of(text, config->name());
     make_folder();
     if (fs::exists(fs::symlink_status(folder_ / index_file)))
@@ -230,8 +253,9 @@ class FolderQuantiser {
   void write_config(std::string text) const {
     text.erase(text.find_last_of('}'));
     text.erase(text.find_last_not_of(" \n\r\t") + 1);
-    write_text(config_file,
-               concat(text, ",\n  \"quantization_config\": ", target_.config(dtype_), "\n}\n"));
+    write_text(
+        config_file,
+        concat(text, ",\n  \"quantization_config\": ", target_.config(dtype_, skipped_), "\n}\n"));
   }
 
   fs::path folder_;
@@ -239,6 +263,7 @@ class FolderQuantiser {
   fs::path out_;
   const QuantiseFolderOptions& options_;
   std::vector<std::string> kept_;
+  std::string skipped_;  // as QuantTarget::config has them
   std::string dtype_;
   std::map<std::string, std::string> file_of_;
   QuantisedFolder result_;
