@@ -109,6 +109,33 @@ TEST(QuantiseFolder, WritesShardsAndTheirIndex) {
   EXPECT_THAT(error_of([&] { load_model(parts); }), "no error");
 }
 
+// Experts that a file has one by one are matrices as others; their routers are kept.
+TEST(QuantiseFolder, KeepsWhatChoosesAmongExperts) {
+  testing::ScratchFolder scratch;
+  for (const auto& [name, router] :
+       {std::pair{"mixtral", "block_sparse_moe.gate"}, std::pair{"qwen2moe", "mlp.gate"},
+        std::pair{"olmoe", "mlp.gate"}}) {
+    TILEWRIGHT_TRAINED_MODEL(folder, std::string("published/moe-") + name);
+    const fs::path out = scratch.path() / name;
+    quantise_folder(*folder, "nf4", out);
+    const json config = json::parse(testing::read_file(out / "config.json"));
+    EXPECT_THAT(config.at("quantization_config").at("llm_int8_skip_modules"),
+                ::testing::Contains(router));
+    const Weights weights = model_weights(out);
+    for (const std::string& weight : weights.names()) {
+      const bool is_kept = weight.find(concat(router, ".weight")) != std::string::npos ||
+                           weight.find("shared_expert_gate") != std::string::npos;
+      EXPECT_TRUE(!is_kept || !weights.format(weight)) << weight;
+    }
+    std::string notes;
+    load_model(out, {.note = [&](const std::string& note) { notes += note + "\n"; }});
+    EXPECT_THAT(notes, HasSubstr("weights stay packed"));
+    // Rows of the others' last matrices are no whole groups.
+    const bool has_whole_groups = name == std::string_view("mixtral");
+    EXPECT_TRUE(!has_whole_groups || notes.find("expanded") == std::string::npos) << notes;
+  }
+}
+
 TEST(QuantiseFolder, RefusesWhatItCannotDo) {
   TILEWRIGHT_TRAINED_MODEL(folder, "tiny-llama3.2");
   TILEWRIGHT_TRAINED_MODEL(gpt2, "tiny-gpt2");
