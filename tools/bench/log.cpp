@@ -16,6 +16,7 @@ constexpr Section sections[] = {
     {"gemm", "Matrix products", bench_gemm},
     {"attention", "Attention, plain and causal", bench_attention},
     {"scores", "Attention with functions of its scores", bench_scores},
+    {"experts", "The products of mixtures of experts", bench_experts},
     {"backward", "Gradients of single operations", bench_backward},
     {"convolutions", "Single convolutions of networks that see and hear", bench_convolutions},
     {"rows", "Row kernels (softmax, norms, gelu, cross entropy), 1k to 128k long",

@@ -84,6 +84,7 @@ void bench_prefill(BenchLog& log);
 void bench_decode(BenchLog& log);
 void bench_attention(BenchLog& log);
 void bench_scores(BenchLog& log);
+void bench_experts(BenchLog& log);
 void bench_backward(BenchLog& log);
 void bench_convolutions(BenchLog& log);
 void bench_device_rows(BenchLog& log);

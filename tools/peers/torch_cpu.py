@@ -98,11 +98,27 @@ def convolution_backward(x, w, g, stride, padding, of_filters):
                                                [not of_filters, of_filters, False])
 
 
+def experts(x, logits, gate, up, down, chosen):
+    """Rows sorted by expert, as transformers multiplies them where it has grouped_mm."""
+    shares, ids = torch.softmax(logits, 1).topk(chosen, 1)
+    flat = ids.reshape(-1)
+    order = flat.argsort()
+    ends = torch.bincount(flat, minlength=gate.shape[0]).cumsum(0).to(torch.int32)
+    x_of = x[order // chosen]
+    hidden = F.silu(torch._grouped_mm(x_of, gate.transpose(1, 2), ends))
+    hidden = hidden * torch._grouped_mm(x_of, up.transpose(1, 2), ends)
+    y = torch._grouped_mm(hidden, down.transpose(1, 2), ends)
+    each = torch.empty_like(y)
+    each[order] = y
+    return (each.reshape(x.shape[0], chosen, -1) * shares.unsqueeze(2)).sum(1).to(x.dtype)
+
+
 # Functions of the arguments in the order in which tools/bench gives them.
 OPS = {
     "linear": lambda x, w: F.linear(x, w),
     "linear+bias": lambda x, w, b: F.linear(x, w, b),
     "matmul": lambda a, b: a @ b,
+    "experts": experts,
     "gated": lambda x, gate, up: F.silu(F.linear(x, gate)) * F.linear(x, up),
     "attention": attention,
     "attention backward": attention_backward,
@@ -157,7 +173,7 @@ class Case:
             return
         arguments = [[random(a) for a in question["arguments"]] for _ in range(sets)]
         constant = [bool(a.get("constant")) for a in question["arguments"]]
-        options = {k: question[k] for k in ("causal", "stride", "padding", "groups", "rows", "of_filters") if k in question}
+        options = {k: question[k] for k in ("causal", "stride", "padding", "groups", "rows", "of_filters", "chosen") if k in question}
         if op.startswith("linear int"):
             self.quantised(op, arguments)
             return
