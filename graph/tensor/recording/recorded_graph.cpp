@@ -136,6 +136,8 @@ NodeId RecordedGraph::input(DType dtype, const Shape& shape, const Strides& stri
   const bool is_plain = strides.empty() || is_row_major(shape, strides);
   const Node* known = next([&](const Graph& graph, const Node& node) {
     if (node.op != Op::input || node.dtype != dtype || node.shape != shape) return false;
+    // A graph that began otherwise may have fewer inputs.
+    if (inputs_ >= graph.input_strides.size()) return false;
     const Strides& there = strides_of(graph, inputs_);
     return is_plain ? there.empty() : there == strides;
   });
