@@ -45,9 +45,23 @@ std::vector<std::string> routers_of(const ExpertsForm& experts) {
   return names;
 }
 
-// The ends of the names of weights that are no linear layers', and of the head's and of routers,
-// which stay as they are.
-std::vector<std::string> kept_names(const std::string& config, const std::string& what) {
+// The ends of the names of weights that stay as they are.
+struct KeptNames {
+  std::vector<std::string> all;      // embeddings, the head's and routers
+  std::vector<std::string> routers;  // linear layers, which other readers are to leave alone, too
+  bool have(std::string_view name) const {
+    return std::ranges::any_of(all, [&](const std::string& kept) {
+      return name == kept || name.ends_with(concat(".", kept));
+    });
+  }
+  // As QuantTarget::config has them.
+  std::string modules() const {
+    std::string list = "[\"lm_head\"";
+    for (const std::string& name : routers) list += "," + json::quote(name, operation);
+    return list + "]";
+  }
+};
+KeptNames kept_names(const std::string& config, const std::string& what) {
   const ConfigFields fields(config, operation, what);
   require(!fields.has("quantization_config"), "[", operation, "] ", what,
           ": has a quantization_config already; the folder that it was made from is needed");
@@ -63,30 +77,18 @@ std::vector<std::string> kept_names(const std::string& config, const std::string
             has_stacks ? "stacks of experts" : "weights of [in, out]",
             "; a family with plain linear layers is needed");
     names = {decoder.names.tokens, decoder.names.positions, decoder.names.head};
-    std::vector<std::string> result;
-    if (decoder.experts) result = routers_of(*decoder.experts);
+    KeptNames result;
+    if (decoder.experts) result.all = result.routers = routers_of(*decoder.experts);
     for (std::string_view name : names)
-      if (!name.empty()) result.emplace_back(name);
+      if (!name.empty()) result.all.emplace_back(name);
     return result;
   }
   const EncoderNames encoder = parse_encoder_config(config, what).names;
-  std::vector<std::string> result = {"lm_head"};
+  KeptNames result{{"lm_head"}, {}};
   for (std::string_view name :
        {encoder.tokens, encoder.positions, encoder.token_types, encoder.relative})
-    if (!name.empty()) result.emplace_back(name);
+    if (!name.empty()) result.all.emplace_back(name);
   return result;
-}
-
-// The linear layers that stay as they are, for other readers of the folder.
-std::string skipped_modules(const std::string& config, const std::string& what) {
-  const std::string type = ConfigFields(config, operation, what).text("model_type");
-  std::string list = "[\"lm_head\"";
-  const auto decoders = decoder_families();
-  if (std::ranges::find(decoders, type) != decoders.end())
-    if (const auto experts = parse_decoder_config(config, what).experts)
-      for (const std::string& name : routers_of(*experts))
-        list += "," + json::quote(name, operation);
-  return list + "]";
 }
 
 class FolderQuantiser {
@@ -99,7 +101,6 @@ class FolderQuantiser {
     auto config = open_model_file(folder_, config_file, operation, files());
     const std::string text = config->text(max_config_bytes, operation);
     kept_ = kept_names(text, config->name());
-    skipped_ = skipped_modules(text, config->name());
     dtype_ = dtype_of(text, config->name());
     make_folder();
     if (fs::exists(fs::symlink_status(folder_ / index_file)))
@@ -133,9 +134,7 @@ class FolderQuantiser {
         element_count(entry.shape) == 0)
       return false;
     name.remove_suffix(std::string_view(".weight").size());
-    return std::ranges::none_of(kept_, [&](const std::string& kept) {
-      return name == kept || name.ends_with(concat(".", kept));
-    });
+    return !kept_.have(name);
   }
 
   void write_shards() {
@@ -253,17 +252,15 @@ class FolderQuantiser {
   void write_config(std::string text) const {
     text.erase(text.find_last_of('}'));
     text.erase(text.find_last_not_of(" \n\r\t") + 1);
-    write_text(
-        config_file,
-        concat(text, ",\n  \"quantization_config\": ", target_.config(dtype_, skipped_), "\n}\n"));
+    write_text(config_file, concat(text, ",\n  \"quantization_config\": ",
+                                   target_.config(dtype_, kept_.modules()), "\n}\n"));
   }
 
   fs::path folder_;
   const quantising::QuantTarget& target_;
   fs::path out_;
   const QuantiseFolderOptions& options_;
-  std::vector<std::string> kept_;
-  std::string skipped_;  // as QuantTarget::config has them
+  KeptNames kept_;
   std::string dtype_;
   std::map<std::string, std::string> file_of_;
   QuantisedFolder result_;
