@@ -157,6 +157,50 @@ TEST(FewRowsDot, MultipliesBytesByFours) {
   }
 }
 
+// c = a b with a [m, k] of f32 and b [k, n] of narrower numbers, which are converted; they lie
+// along n, or along k.
+ir::Function program_of_converted(DType narrow, std::int64_t m, std::int64_t n, std::int64_t k,
+                                  bool turned) {
+  Tracer t("converted");
+  Tile a = t.pointer_param("a", f32), b = t.pointer_param("b", narrow),
+       c = t.pointer_param("c", f32);
+  Tile right = turned ? trans(cast(load(make_desc(b, {n, k}, {k, 1}), {0, 0}, {n, k}), f32))
+                      : cast(load(make_desc(b, {k, n}, {n, 1}), {0, 0}, {k, n}), f32);
+  store(make_desc(c, {m, n}, {n, 1}), {0, 0},
+        dot(load(make_desc(a, {m, k}, {k, 1}), {0, 0}, {m, k}), right));
+  return t.finish();
+}
+
+// The last number of rows is more than are converted as they are read.
+TEST(FewRowsDot, OfConvertedNumbersEqualsTheInterpreter) {
+  for (DType narrow : {DType::i8, bf16})
+    for (bool turned : {false, true})
+      for (std::int64_t m : {1, 4, 5, 9})
+        for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{64, 64}, {21, 130}}) {
+          SCOPED_TRACE(testing::Message() << narrow << " " << m << "x" << n << "x" << k << turned);
+          const Array b = narrow == DType::i8
+                              ? random_bytes(k * n, 4)
+                              : random_pairs(static_cast<std::size_t>(k * n + 1) / 2, 4);
+          expect_same(program_of_converted(narrow, m, n, k, turned),
+                      {random_array(static_cast<std::size_t>(m * k), 3), b,
+                       Array(static_cast<std::size_t>(m * n), NAN)},
+                      {}, narrow == DType::i8 ? 1e-2F : 2e-4F);
+        }
+}
+
+TEST(FewRowsDot, ConvertsWhatItReads) {
+  const Target host = target_named("avx512_bf16");
+  auto loops = [&](std::int64_t m) {  // those that convert and store, and the product's
+    const std::string assembly =
+        host_code_text(program_of_converted(DType::i8, m, 64, 64, true), host, "asm");
+    EXPECT_THAT(assembly, testing::HasSubstr("vpmovsxbd")) << m;
+    const std::size_t product = assembly.find("vfmadd");
+    return assembly.find("vpmovsxbd", product) != std::string::npos;
+  };
+  EXPECT_TRUE(loops(4));
+  EXPECT_FALSE(loops(16)) << "converted once, before";
+}
+
 // Each block's turn asks for the next one's memory.
 TEST(FewRowsDot, FetchesTheNextBlock) {
   for (std::string_view name : host_names())

@@ -41,26 +41,29 @@ constexpr std::int64_t narrow_vectors = 4, parts_of_narrow = 4;
 
 std::optional<Emitter::Matrix> Emitter::matrix_in_memory(Value value) {
   auto place = products_.place(value);
-  if (!place) return std::nullopt;
-  if (place->load == nullptr) {
-    const Slot& s = slots_.at(place->tile);
+  return place ? std::optional(matrix_at(*place)) : std::nullopt;
+}
+
+Emitter::Matrix Emitter::matrix_at(const MatrixPlace& place) {
+  if (place.load == nullptr) {
+    const Slot& s = slots_.at(place.tile);
     Matrix result{s.data,
                   s.type.dtype,
-                  place->rows,
-                  place->columns,
-                  index(*place->row_stride),
-                  index(*place->column_stride)};
+                  place.rows,
+                  place.columns,
+                  index(*place.row_stride),
+                  index(*place.column_stride)};
     result.in_scratch = true;
     return result;
   }
-  const Inst& load = *place->load;
+  const Inst& load = *place.load;
   const Shape& block = load.get<ir::BlockAccess>().shape;
   Position first;
   first.index.assign(block.size(), index(0));
   llvm::Value* pointer = desc_address(load, 1, block, first).pointer;
   const std::vector<Stride>& strides = arrays_.at(load.operands[0]).strides;
-  auto along = [&](std::size_t i) { return strides[static_cast<std::size_t>(place->axes[i])]; };
-  Matrix result{pointer, function_.type(value).dtype, place->rows, place->columns, along(0),
+  auto along = [&](std::size_t i) { return strides[static_cast<std::size_t>(place.axes[i])]; };
+  Matrix result{pointer, function_.type(place.tile).dtype, place.rows, place.columns, along(0),
                 along(1)};
   result.next_block = next_block(load);
   return result;
@@ -117,6 +120,7 @@ Emitter::Matrix Emitter::scratch_copy(Value value) {
 
 Emitter::Matrix Emitter::right_operand(const Inst& dot) {
   const Value value = dot.operands[1];
+  if (auto converted = products_.converted_right(dot)) return matrix_at(*converted);
   if (dot.schedule.in_panels)
     return panels_in_memory(*products_.panels(value, function_.type(dot.results[0]).dtype));
   auto block = panel_block(defs_, value);

@@ -245,6 +245,7 @@ class Emitter : Arithmetic {
   void require_possible(const ir::Inst& dot) const;  // its marks
   Matrix scratch_copy(ir::Value value);
   std::optional<Matrix> matrix_in_memory(ir::Value value);
+  Matrix matrix_at(const MatrixPlace& place);
   llvm::Value* next_block(const ir::Inst& load);
   llvm::Value* step_of(ir::Value index);
   void fetch_next_block(const Matrix& b, llvm::Value* i, llvm::Value* j);

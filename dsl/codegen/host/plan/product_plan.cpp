@@ -15,6 +15,8 @@ using ir::Value;
 
 constexpr std::int64_t rows_along_k = 4;  // the most rows for which lanes along a short k pay
 constexpr std::int64_t long_depth = 64;   // of k: adding up lanes costs less than transposing b
+// For more rows, blocks would convert the same numbers again.
+constexpr std::int64_t most_rows_converted = 8;
 
 }  // namespace
 
@@ -117,6 +119,27 @@ MatrixPlace ProductPlans::operand(Value value) const {
   return copy_of(value);
 }
 
+std::optional<MatrixPlace> ProductPlans::converted_right(const Inst& dot) const {
+  const Value right = dot.operands[1];
+  const ir::Type &a = defs_.type(dot.operands[0]), &b = defs_.type(right);
+  if (a.dtype != DType::f32 || b.dtype != DType::f32 ||
+      defs_.type(dot.results[0]).dtype != DType::f32 || a.shape[0] > most_rows_converted)
+    return std::nullopt;
+  const bool is_turned = !is_in_scratch(right) && defs_.inst(right)->op == Op::permute_ &&
+                         defs_.inst(right)->get<ir::Permutation>().dims[0] == 1;
+  const Value numbers = is_turned ? defs_.inst(right)->operands[0] : right;
+  if (is_in_scratch(numbers)) return std::nullopt;
+  const Inst& cast = *defs_.inst(numbers);
+  if (cast.op != Op::cast_ || size_bytes(defs_.type(cast.operands[0]).dtype) >= 4 ||
+      is_in_scratch(cast.operands[0]))
+    return std::nullopt;
+  const auto block = place(cast.operands[0]);
+  if (!block || block->load == nullptr) return std::nullopt;
+  const MatrixPlace found = is_turned ? block->transposed() : *block;
+  const bool is_contiguous = found.rows_contiguous() || found.columns_contiguous();
+  return is_contiguous ? std::optional(found) : std::nullopt;
+}
+
 MatrixPlace ProductPlans::left_operand(const Inst& dot) const {
   return copies_left(dot) ? copy_of(dot.operands[0]) : operand(dot.operands[0]);
 }
@@ -209,7 +232,8 @@ Product ProductPlans::product(const Inst& dot) const {
   };
   if (auto in_panels = panels(dot.operands[1], sum))
     return by(packed_product_of(target_, in_panels->in_word, in_panels->width / target_.lanes));
-  const MatrixPlace b = operand(dot.operands[1]);
+  const std::optional<MatrixPlace> converted = converted_right(dot);
+  const MatrixPlace b = converted ? *converted : operand(dot.operands[1]);
   if (a.rows >= PackedProduct::least_rows && a.columns >= target_.lanes &&
       b.columns >= target_.lanes)
     return by(packed_product(target_, packed_word(left, right, sum, a.columns), b.columns));

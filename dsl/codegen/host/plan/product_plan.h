@@ -58,6 +58,9 @@ class ProductPlans {
   std::optional<MatrixPlace> place(ir::Value value) const;
   // Likewise of a matrix that is the right operand of a dot with sums of this type.
   std::optional<PanelPlace> panels(ir::Value matrix, DType sum) const;
+  // The block in memory that is the right operand of a dot of few rows when it is converted to f32,
+  // which it is as it is read; nothing for other operands.
+  std::optional<MatrixPlace> converted_right(const ir::Inst& dot) const;
   // Nothing if the store is of something else.
   std::optional<PanelStore> panel_store(const ir::Inst& store) const;
   // For a load_desc or store_desc: the whole block, or the rows of it that are needed, wherever it
