@@ -42,13 +42,32 @@ void check_function_of_scores(const Application& a, std::size_t operands, std::s
          result.shape, "]; it must give ", carried, " without axes");
 }
 
+AttentionOperands operands_of(const Application& a, std::size_t count) {
+  return {a.attributes, count, [&](std::size_t i) { return a.shape(i).size(); }};
+}
+
+bool is_code(DType dtype) { return dtype == DType::i8 || is_float8(dtype); }
+
+void check_dtypes(const Application& a, const AttentionOperands& given) {
+  const DType q = a.dtype_of(0), k = a.dtype_of(1), v = a.dtype_of(2);
+  a.need_floating(0);
+  if (!given.are_codes()) {
+    a.need(k == q && v == q, "q is ", q, ", k is ", k, ", v is ", v, "; they must have one dtype",
+           is_code(k) ? ", or k and v scales" : "");
+    return;
+  }
+  a.need(is_code(k) && k == v, "k is ", k, ", v is ", v,
+         " and they have scales; they must have one dtype, i8 or floats of 8 bits");
+  const Shape rows{a.shape(1)[0], a.shape(1)[1], a.shape(1)[2]};
+  for (std::size_t i : {given.key_scales, given.value_scales})
+    a.need(a.dtype_of(i) == accumulator(q) && a.shape(i) == rows, "the scales of ",
+           i == given.key_scales ? "k" : "v", " are ", a.dtype_of(i), "[", a.shape(i),
+           "]; they must be ", accumulator(q), "[", rows, "], a number for each row");
+}
+
 // The rules that an attention and its gradient share; `operands` of them are the attention's.
 void check_attention(const Application& a, std::size_t operands) {
   const Shape &q = a.shape(0), &k = a.shape(1), &v = a.shape(2);
-  for (std::size_t i = 1; i < 3; ++i)
-    a.need(a.dtype_of(i) == a.dtype_of(0), "q is ", a.dtype_of(0), ", k is ", a.dtype_of(1),
-           ", v is ", a.dtype_of(2), "; they must have one dtype");
-  a.need_floating(0);
   a.need(q.rank() == 4 && k.rank() == 4 && v.rank() == 4, "q is ", q, ", k is ", k, ", v is ", v,
          "; each must be [batch, heads, rows, columns]");
   a.need(k == v, "k is ", k, ", v is ", v, "; they must have one shape");
@@ -65,10 +84,14 @@ void check_attention(const Application& a, std::size_t operands) {
   const Shape scores{q[0], q[1], q[2], k[2]};
   for (std::size_t i = 0; i < a.attributes.bodies.size(); ++i)
     check_function_of_scores(a, operands, i);
-  const auto [position, mask, of_scores] =
-      AttentionOperands(a.attributes, operands, operands > 3 ? a.shape(3).size() : 0);
-  a.need(of_scores >= 3 && of_scores <= 5, "has ", of_scores, " operands before those of its ",
-         "function of scores; these are q, k, v, a position and a mask");
+  const AttentionOperands given = operands_of(a, operands);
+  check_dtypes(a, given);
+  const auto [position, key_scales, value_scales, mask, of_scores, known] = given;
+  if (known != of_scores)
+    a.need(false, "operand ", known, " is ", a.dtype_of(known), "[", a.shape(known),
+           "]; behind q, k and v come a position [1], scales of both [batch, heads, keys] and a "
+           "mask ",
+           scores, ", in this order, each where it is wanted");
   for (std::size_t i = of_scores; i < operands; ++i)
     a.need(a.shape(i) == scores, "operand ", i, ", which the function of scores reads, is ",
            a.shape(i), "; it must be ", scores, ", a number for each score");
@@ -104,6 +127,8 @@ ValueType attention(const Application& a) {
 
 ValueType attention_gradient(const Application& a) {
   const std::size_t operands = a.count() - GradientOperands::count;
+  a.need(a.count() >= 6 && !operands_of(a, operands).are_codes(),
+         "k and v have scales; the gradient of their attention is that of the formula written out");
   const Bodies& bodies = a.attributes.bodies;
   a.need(bodies.empty() || bodies.size() == 2, "has ", bodies.size(),
          " functions of scores; it must be one and its gradient, or none");
@@ -174,7 +199,9 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
   std::int64_t heads = q.shape[1], groups = k.shape[1], rows = q.shape[2], depth = q.shape[3];
   std::int64_t columns = k.shape[2];
   const AttentionOperands given(node.attributes, operands.size(),
-                                operands.size() > 3 ? operands[3]->shape.size() : 0);
+                                [&](std::size_t i) { return operands[i]->shape.size(); });
+  const HostTensor* key_scales = given.are_codes() ? operands[given.key_scales] : nullptr;
+  const HostTensor* value_scales = given.are_codes() ? operands[given.value_scales] : nullptr;
   const HostTensor* places = given.position != 0 ? operands[given.position] : nullptr;
   auto position_of = [&](std::int64_t line) {
     if (places == nullptr) return node.attributes.start;
@@ -196,6 +223,7 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
       double score = 0;
       for (std::int64_t d = 0; d < depth; ++d)
         score += q.number(line * depth + d) * k.number(first_key(line) + c * depth + d);
+      if (key_scales != nullptr) score *= key_scales->number(first_key(line) / depth + c);
       score *= node.attributes.number;
       if (const double cap = node.attributes.cap; cap != 0) score = cap * std::tanh(score / cap);
       scores.set_number(line * columns + c, score);
@@ -225,6 +253,9 @@ HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operand
       total += weight = weight == -infinity ? 0 : std::exp(weight - highest);
     }
     sums.set_number(line, total == 0 || depth == 0 ? infinity : highest + std::log(total));
+    if (value_scales != nullptr)
+      for (std::int64_t c = hidden; c < visible; ++c)
+        weights[static_cast<std::size_t>(c)] *= value_scales->number(keys / depth + c);
     for (std::int64_t d = 0; d < depth; ++d) {
       double mixed = 0;
       for (std::int64_t c = hidden; c < visible; ++c)

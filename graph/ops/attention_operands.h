@@ -1,5 +1,9 @@
-// The operands of an attention that are its position, its mask, and the inputs of its function of
-// scores: each may be absent.
+// The operands of an attention behind q, k and v: its position, the scales of keys and values that
+// are codes, its mask, and the inputs of its function of scores. Each may be absent.
+//
+// Codes are integers or floats of 8 bits. The number that a code stands for is its value times the
+// scale of its row, of which there is one for each key of each head: [B, G, S], in the dtype that
+// scores are carried in.
 //
 // The function of scores (`bodies[0]` of the attributes) says what becomes of a score after its
 // factor and cap, before masks: a graph of pointwise ops on values without axes. Its inputs are the
@@ -8,6 +12,7 @@
 // which there is one for each score.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -22,19 +27,26 @@ struct ScoreInputs {
   static constexpr std::size_t score = 0, batch = 1, head = 2, row = 3, key = 4, operands = 5;
 };
 
-// Places among the operands; 0 for an absent position or mask. A position has one axis and a mask
-// four; the operands of the function of scores are the last ones.
+// Places among the operands, 0 for those that are absent. A position has one axis, scales three and
+// a mask four; the operands of the function of scores are the last ones.
 struct AttentionOperands {
-  std::size_t position = 0, mask = 0, of_scores = 0;
+  std::size_t position = 0, key_scales = 0, value_scales = 0, mask = 0, of_scores = 0;
+  std::size_t known = 3;  // operands with a place, those of the function of scores apart
 
-  AttentionOperands(const Attributes& attributes, std::size_t count, std::size_t axes_of_fourth)
-      : of_scores(count - read_by_scores(attributes)) {
-    if (of_scores == 5 || (of_scores == 4 && axes_of_fourth == 1)) position = 3;
-    if (of_scores == 5)
-      mask = 4;
-    else if (of_scores == 4 && axes_of_fourth != 1)
-      mask = 3;
+  // `axes_of` gives the number of axes of an operand.
+  AttentionOperands(const Attributes& attributes, std::size_t count, const auto& axes_of)
+      : of_scores(count - std::min(count, read_by_scores(attributes))) {
+    auto is_next = [&](std::size_t axes, std::size_t places) {
+      return known + places <= of_scores && axes_of(known) == axes;
+    };
+    if (is_next(1, 1)) position = known++;
+    if (is_next(3, 2)) {
+      key_scales = known++;
+      value_scales = known++;
+    }
+    if (is_next(4, 1)) mask = known++;
   }
+  bool are_codes() const { return key_scales != 0; }
 
   // True where scores may be as large as a program likes: a function makes them, or a mask of
   // numbers is added. `dtype_of` gives the dtype of an operand.

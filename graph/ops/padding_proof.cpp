@@ -216,7 +216,8 @@ Value attended(const NodePair& pair) {
   const Attributes& a = pair.given.attributes;
   if (a.causal) need(is_simple(q[2]), "its rows were joined with another axis");
   const AttentionOperands given(a, pair.operands.size(),
-                                pair.operands.size() > 3 ? pair.operands[3].size() : 0);
+                                [&](std::size_t i) { return pair.operands[i].size(); });
+  need(!given.are_codes(), "its keys and values are codes");
   need(a.bodies.empty(), "what its function makes of padded scores is not known");
   need(given.mask == 0 || !is_padded(pair.operands[given.mask]), "its mask is padded");
   if (is_padded(k[2])) {

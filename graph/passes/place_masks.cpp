@@ -167,8 +167,9 @@ Graph place_masks(const Graph& graph) {
   return rewrite(graph, [&](Rewriter& rewriter, NodeId id) -> std::optional<NodeId> {
     const Node& node = graph.node(id);
     if (node.op != Op::attention || node.operands.size() < 4) return std::nullopt;
-    const AttentionOperands given(node.attributes, node.operands.size(),
-                                  graph.node(node.operands[3]).shape.size());
+    const AttentionOperands given(node.attributes, node.operands.size(), [&](std::size_t i) {
+      return graph.node(node.operands[i]).shape.size();
+    });
     if (given.mask == 0) return std::nullopt;
     const Shape& scores = graph.node(node.operands[given.mask]).shape;
     const auto reading = MaskReader(graph, forms, scores).read(node.operands[given.mask]);

@@ -232,14 +232,32 @@ TEST(ShapeRules, RefuseMasksOfAttentionThatDoNotFit) {
   EXPECT_EQ(shape_of(Op::attention, {q, kv, kv, mask}), q.shape);
   expect_contains(error_of_op(Op::attention, {q, kv, kv, {f32, {1, 1, 2, 6}}}),
                   "mask is 1x1x2x6; it must be 1x4x2x6, a number for each score");
-  expect_contains(error_of_op(Op::attention, {q, kv, kv, {f32, {2, 6}}}), "mask is 2x6");
+  expect_contains(error_of_op(Op::attention, {q, kv, kv, {f32, {2, 6}}}),
+                  "operand 3 is f32[2x6]; behind q, k and v come a position [1], scales of both "
+                  "[batch, heads, keys] and a mask 1x4x2x6, in this order");
   expect_contains(error_of_op(Op::attention, {q, kv, kv, {i32, mask.shape}}),
                   "mask is i32; it must be bool, or floats");
   Attributes causal;
   causal.causal = true;
   EXPECT_EQ(shape_of(Op::attention, {q, kv, kv, {i32, {1}}, mask}, causal), q.shape);
   expect_contains(error_of_op(Op::attention, {q, kv, kv, mask, {i32, {1}}}, causal),
-                  "position is bool");
+                  "operand 4 is i32[1]; behind q, k and v come a position [1]");
+}
+
+TEST(ShapeRules, RefuseCodesOfAttentionThatDoNotFit) {
+  const ValueType q{f32, {1, 4, 2, 8}}, codes{DType::i8, {1, 2, 6, 8}}, scales{f32, {1, 2, 6}};
+  EXPECT_EQ(shape_of(Op::attention, {q, codes, codes, scales, scales}), q.shape);
+  expect_contains(error_of_op(Op::attention, {q, codes, codes}),
+                  "q is f32, k is i8, v is i8; they must have one dtype, or k and v scales");
+  const ValueType kv{f32, codes.shape}, of_f8{DType::f8e4m3, codes.shape};
+  for (const ValueType& other : {kv, of_f8})
+    expect_contains(error_of_op(Op::attention, {q, codes, other, scales, scales}),
+                    "and they have scales; they must have one dtype, i8 or floats of 8 bits");
+  expect_contains(error_of_op(Op::attention, {q, codes, codes, scales, {f32, {1, 2, 5}}}),
+                  "the scales of v are f32[1x2x5]; they must be f32[1x2x6], a number for each row");
+  expect_contains(error_of_op(Op::attention, {q, codes, codes, {f16, {1, 2, 6}}, scales}),
+                  "the scales of k are f16[1x2x6]; they must be f32[1x2x6]");
+  expect_contains(error_of_op(Op::attention, {q, kv, kv, scales}), "operand 3 is f32[1x2x6]");
 }
 
 TEST(ShapeRules, RefuseGradientsOfAttentionThatDoNotFit) {

@@ -19,7 +19,12 @@ struct Scores {
   std::vector<double> sizes;
 };
 
+AttentionOperands operands_of(const Node& node, const Operands& x) {
+  return {node.attributes, x.size(), [&](std::size_t i) { return x[i]->value.shape.size(); }};
+}
+
 Scores scores_of(const Node& node, const Operands& x) {
+  const AttentionOperands given = operands_of(node, x);
   const BoundedTensor &q = *x[0], &k = *x[1];
   const std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3],
                      groups = k.value.shape[1], columns = k.value.shape[2];
@@ -38,8 +43,15 @@ Scores scores_of(const Node& node, const Operands& x) {
       error += std::abs(q.value.number(at_q)) * ek + magnitude(k, at_k) * eq;
       size += magnitude(q, at_q) * magnitude(k, at_k);
     }
+    if (given.are_codes()) {  // a product more of each term
+      const BoundedTensor& scales = *x[given.key_scales];
+      const double by = scales.value.number(key), off = scales.error[static_cast<std::size_t>(key)];
+      error = error * magnitude(scales, key) + size * off;
+      dot *= by;
+      size *= magnitude(scales, key);
+    }
     double score = dot * node.attributes.number;
-    double score_error = scale * (error + gamma(static_cast<double>(depth) + 4, u) * size);
+    double score_error = scale * (error + gamma(static_cast<double>(depth) + 5, u) * size);
     if (const double cap = node.attributes.cap; cap != 0) {  // its slope is at most 1
       score = cap * std::tanh(score / cap);
       score_error += 16 * u * std::min(cap, scale * size);
@@ -81,8 +93,8 @@ AttentionErrors attention_error(const Node& node, const HostTensor& y, const Ope
   const BoundedTensor &k = *x[1], &v = *x[2];
   std::int64_t heads = node.shape[1], rows = node.shape[2], depth = node.shape[3];
   std::int64_t groups = k.value.shape[1], columns = k.value.shape[2];
-  const AttentionOperands given(node.attributes, x.size(),
-                                x.size() > 3 ? x[3]->value.shape.size() : 0);
+  const AttentionOperands given = operands_of(node, x);
+  const BoundedTensor* value_scales = given.are_codes() ? x[given.value_scales] : nullptr;
   std::int64_t position =
       given.position != 0 ? x[given.position]->value.integer[0] : node.attributes.start;
   const BoundedTensor* mask = given.mask != 0 ? x[given.mask] : nullptr;
@@ -131,6 +143,7 @@ AttentionErrors attention_error(const Node& node, const HostTensor& y, const Ope
     auto count = static_cast<double>(visible);
     double weight_error =
         std::expm1(2 * d + 6 * u * largest) + unit(node.dtype) + gamma(6 * count + 8, u);
+    if (value_scales != nullptr) weight_error += 2 * unit(node.dtype);
     double total = 0;
     for (double& s : scores) total += s = std::exp(s - top);
     of_sums[static_cast<std::size_t>(line)] =
@@ -140,8 +153,18 @@ AttentionErrors attention_error(const Node& node, const HostTensor& y, const Ope
       for (std::int64_t c = 0; c < visible; ++c) {
         std::int64_t at = keys + c * depth + i;
         double weight = scores[static_cast<std::size_t>(c)] / total;
+        if (value_scales != nullptr) {
+          const std::int64_t key = keys / depth + c;
+          error += weight * magnitude(v, at) * value_scales->error[static_cast<std::size_t>(key)];
+          // The value, or its weight, is rounded with the scale in it.
+          error += weight * rounding(node.dtype, magnitude(v, at) * magnitude(*value_scales, key));
+          weight *= magnitude(*value_scales, key);
+        }
         size += weight * magnitude(v, at);
         error += weight * v.error[static_cast<std::size_t>(at)];
+        // The least weights have fewer digits.
+        const double by = value_scales != nullptr ? magnitude(*value_scales, keys / depth + c) : 1;
+        error += rounding(node.dtype, 0) * magnitude(v, at) * by;
       }
       double relative = 2 * weight_error / (1 - std::min(weight_error, 0.5));
       error = error * (1 + relative) + size * relative;

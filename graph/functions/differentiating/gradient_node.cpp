@@ -125,8 +125,8 @@ static bool has_masks_of_numbers(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
     if (node.op != Op::attention) return false;
     auto operand = [&](std::size_t i) -> const Node& { return graph.node(node.operands[i]); };
-    const std::size_t fourth = node.operands.size() > 3 ? operand(3).shape.size() : 0;
-    return AttentionOperands(node.attributes, node.operands.size(), fourth)
+    auto axes = [&](std::size_t i) { return operand(i).shape.size(); };
+    return AttentionOperands(node.attributes, node.operands.size(), axes)
         .may_have_large_scores(node.attributes, [&](std::size_t i) { return operand(i).dtype; });
   });
 }

@@ -40,11 +40,14 @@ struct AttentionShape {
 inline AttentionOperands operands_of_attention(const Task& task) {
   const std::size_t count =
       task.operands.size() - (task.op == Op::attention ? 0 : GradientOperands::count);
-  return {task.attributes, count, count > 3 ? task.operands[3].view.shape.size() : std::size_t{0}};
+  return {task.attributes, count,
+          [&](std::size_t i) { return task.operands[i].view.shape.size(); }};
 }
 // True if a number in memory says which column row 0 is at; otherwise an attribute does.
 inline bool has_position(const Task& task) { return operands_of_attention(task).position != 0; }
 inline bool has_mask(const Task& task) { return operands_of_attention(task).mask != 0; }
+// True if keys and values are codes with scales.
+inline bool has_codes(const Task& task) { return operands_of_attention(task).are_codes(); }
 // True if a function changes scores.
 inline bool has_function(const Task& task) { return !task.attributes.bodies.empty(); }
 // The column that row 0 of this element of the batch is at, in a program that traces; `batch` is

@@ -1,6 +1,7 @@
 // The derivative of attention: an op of its own, which computes scores again and keeps none. With a
-// mask of numbers or a function of scores it is that of the formula written out: scores, their
-// function and masks, weights, and their product with the values. So is the derivative of that op.
+// mask of numbers, a function of scores, or keys and values that are codes it is that of the
+// formula written out: scores, their function and masks, weights, and their product with the
+// values. So is the derivative of that op.
 #include <limits>
 
 #include "graph/ir/evaluate.h"
@@ -18,21 +19,28 @@ Term matrix_product(const Term& a, const Term& b, DType dtype) {
 }
 
 // All rows see the first key at least, unless a window, a mask or a function of scores hides it.
-bool every_row_sees_a_key(const Attributes& attributes, std::size_t operands) {
-  return operands == 3 && attributes.bodies.empty() &&
+bool every_row_sees_a_key(const Attributes& attributes, const AttentionOperands& given) {
+  return given.position == 0 && given.mask == 0 && attributes.bodies.empty() &&
          (!attributes.causal || (attributes.window == 0 && attributes.start >= 0));
+}
+
+AttentionOperands places_of(const Attributes& attributes, const std::vector<Term>& operands) {
+  return {attributes, operands.size(), [&](std::size_t i) { return operands[i].shape().size(); }};
 }
 
 // Attention of these operands, as terms of a graph of its own.
 class WrittenAttention {
  public:
-  WrittenAttention(const Node& node, const std::vector<Term>& operands)
-      : at_(node.attributes), operands_(operands), carried_(accumulator(node.dtype)) {
-    const Shape fourth = operands.size() > 3 ? operands[3].shape() : Shape{};
-    const AttentionOperands places(at_, operands.size(), fourth.size());
-    position_ = places.position;
-    mask_ = places.mask;
-    of_scores_ = places.of_scores;
+  WrittenAttention(const Node& node, std::vector<Term> given)
+      : at_(node.attributes),
+        operands_(std::move(given)),
+        places_(places_of(at_, operands_)),
+        carried_(accumulator(node.dtype)) {
+    const std::vector<Term>& operands = operands_;
+    if (places_.are_codes()) {
+      operands_[1] = decoded(operands[1], operands[places_.key_scales]).to(node.dtype);
+      operands_[2] = decoded(operands[2], operands[places_.value_scales]).to(node.dtype);
+    }
     const Shape q = operands[0].shape(), k = operands[1].shape();
     sizes_ = {q[0], q[1], q[2], k[2]};
   }
@@ -107,6 +115,13 @@ class WrittenAttention {
                           rows.reshape({sizes_[0], groups, together, rows.shape()[3]}), carried_);
   }
 
+  Term decoded(const Term& codes, const Term& scales) const {
+    Shape of_rows = codes.shape();
+    of_rows[-1] = 1;
+    const Term numbers = codes.to(carried_);
+    return numbers * scales.reshape(of_rows).like(numbers);
+  }
+
   Term scaled() const {
     Term scores = matrix_product(operands_[0], turned(for_each_head(operands_[1])), carried_);
     scores = scores * at_.number;
@@ -114,7 +129,7 @@ class WrittenAttention {
   }
 
   bool every_row_sees_a_key() const {
-    return tilewright::graph::every_row_sees_a_key(at_, operands_.size());
+    return tilewright::graph::every_row_sees_a_key(at_, places_);
   }
 
   // An op, since the rule of that has no need of the greatest score.
@@ -136,7 +151,7 @@ class WrittenAttention {
     std::vector<Term> inputs = {scores.reshape({count})};
     for (int axis = 0; axis < 4; ++axis)
       inputs.push_back(places_along(scores, sizes_, axis, DType::i32).reshape({count}));
-    for (std::size_t i = of_scores_; i < operands_.size(); ++i)
+    for (std::size_t i = places_.of_scores; i < operands_.size(); ++i)
       inputs.push_back(operands_[i].reshape({count}));
     if (more) inputs.push_back(more->reshape({count}));
     return spliced(for_each_score(body, count), *scores.builder, inputs)[0].reshape(sizes_);
@@ -144,8 +159,8 @@ class WrittenAttention {
 
   Term masked(Term scores) const {
     const Term hidden = scores.number(-infinity);
-    if (mask_ != 0) {
-      const Term& mask = operands_[mask_];
+    if (places_.mask != 0) {
+      const Term& mask = operands_[places_.mask];
       scores = is_boolean(mask.dtype()) ? choice(mask, scores, hidden) : scores + mask.to(carried_);
     }
     if (!at_.causal) return scores;
@@ -158,18 +173,18 @@ class WrittenAttention {
   }
 
   Term first_position(const Term& like) const {
-    if (position_ == 0) {
+    if (places_.position == 0) {
       GraphBuilder& builder = *like.builder;
       return {&builder, builder.full(DType::i64, sizes_, static_cast<double>(at_.start))};
     }
-    const Term position = operands_[position_].to(DType::i64);
+    const Term position = operands_[places_.position].to(DType::i64);
     return position.reshape({element_count(position.shape()), 1, 1, 1}).expand(sizes_);
   }
 
   const Attributes& at_;
-  const std::vector<Term>& operands_;
+  std::vector<Term> operands_;
+  const AttentionOperands places_;
   const DType carried_;
-  std::size_t position_ = 0, mask_ = 0, of_scores_ = 0;
   Shape sizes_;  // of the scores
 };
 
@@ -205,8 +220,7 @@ Graph gradient_of_score(const Graph& function, const dsl::Target& target) {
 // The logarithm of a row's sum where all of its scores are -1e30 is rounded to its highest score,
 // and says nothing of the weights.
 bool may_have_large_scores(const Differential& d) {
-  const std::size_t fourth = d.operands.size() > 3 ? d.operands[3].shape().size() : 0;
-  return AttentionOperands(d.node.attributes, d.operands.size(), fourth)
+  return places_of(d.node.attributes, d.operands)
       .may_have_large_scores(d.node.attributes,
                              [&](std::size_t i) { return d.operands[i].dtype(); });
 }
@@ -231,7 +245,9 @@ Cotangents derivative(The<Op::attention>, const Differential& d) {
   if (!has_elements(d)) return d.none();
   bool wants_of_scores = false;
   for (std::size_t i = 3; i < d.operands.size(); ++i) wants_of_scores |= d.wants(i);
-  if (wants_of_scores || !d.node.attributes.gives_sums || may_have_large_scores(d))
+  const AttentionOperands given = places_of(d.node.attributes, d.operands);
+  if (wants_of_scores || given.are_codes() || !d.node.attributes.gives_sums ||
+      may_have_large_scores(d))
     return of_written_attention(d);
   Attributes attributes = d.node.attributes;
   attributes.gives_sums = false;
@@ -241,7 +257,7 @@ Cotangents derivative(The<Op::attention>, const Differential& d) {
   const Term& sums = d.results[1];
   Term gradient = d.cotangent(), value = d.result();
   // The value of a row that sees nothing is a constant, whatever the function makes of it.
-  if (!every_row_sees_a_key(attributes, d.operands.size())) {
+  if (!every_row_sees_a_key(attributes, given)) {
     Shape of_rows = gradient.shape();
     of_rows[-1] = 1;
     Term sees_none = compared(Op::eq, sums, infinity).reshape(of_rows).like(gradient);
