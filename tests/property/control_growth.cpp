@@ -56,6 +56,7 @@ Graph is_below(const ValueType& type, std::int64_t most) {
 void GraphGenerator::grow_control(Op op) {
   if (has_names_) return;
   NodeId x = floating_value(op == Op::scan ? 1 : 0);
+  if (is_float8(node(x).dtype)) return;
   const ValueType type{node(x).dtype, node(x).shape};
   Attributes attributes;
   std::vector<NodeId> operands;

@@ -268,7 +268,7 @@ Graph GraphGenerator::score_function(DType carried, std::optional<DType> read) {
 
 void GraphGenerator::grow_attention(Op op) {
   static constexpr auto is_query = [](const Node& n) {
-    return n.shape.rank() == 4 && is_floating(n.dtype);
+    return n.shape.rank() == 4 && is_floating(n.dtype) && !is_float8(n.dtype);
   };
   static constexpr std::int64_t widths[] = {1, 3, 8, 16, 17};
   auto found = value_where(is_query);
@@ -293,6 +293,14 @@ void GraphGenerator::grow_attention(Op op) {
     attributes.start = dice_.chance(50) ? shape[2] - rows : dice_.below(8) - 4;
   attributes.nan_unseen = dice_.chance(20);
   if (dice_.chance(20)) attributes.cap = 1.5;
+  const bool has_gradient = op == Op::attention_gradient;
+  if (!has_gradient && dice_.chance(25)) {
+    static constexpr DType codes[] = {DType::i8, DType::f8e4m3, DType::f8e5m2};
+    const DType code = dice_.pick(std::span(codes));
+    for (std::size_t i : {1, 2}) operands[i] = input(code, shape);
+    for (int i = 0; i < 2; ++i)
+      operands.push_back(input(accumulator(node(q).dtype), {shape[0], shape[1], shape[2]}));
+  }
   const Shape scores{shape[0], node(q).shape[1], rows, shape[2]};
   if (dice_.chance(40)) operands.push_back(grow_mask(scores));
   if (dice_.chance(30)) {
@@ -302,7 +310,6 @@ void GraphGenerator::grow_attention(Op op) {
         Bodies({score_function(accumulator(node(q).dtype),
                                reads ? std::optional(node(operands.back()).dtype) : std::nullopt)});
   }
-  const bool has_gradient = op == Op::attention_gradient;
   attributes.gives_sums = has_gradient || dice_.chance(20);
   const auto made = add(Op::attention, operands, attributes);
   if (!made || !attributes.gives_sums) return;

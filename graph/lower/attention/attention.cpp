@@ -7,6 +7,7 @@
 #include "graph/lower/attention/attention_scores.h"
 #include "graph/lower/attention/attention_shape.h"
 #include "graph/lower/attention/attention_tuning.h"
+#include "graph/lower/attention/key_blocks.h"
 #include "graph/lower/lowering.h"
 #include "runtime/base/divide_up.h"
 #include "runtime/base/error.h"
@@ -84,6 +85,7 @@ class AttentionProgram {
  private:
   DType carried() const { return accumulator(task_.dtype); }
   bool is_causal() const { return attributes_.causal; }
+  DType dtype_of_products() const { return graph::dtype_of_products(task_, block_.rows, target_); }
 
   void open_grid() {
     std::int64_t row_blocks = divide_up(shape_.rows, block_.rows);
@@ -164,11 +166,50 @@ class AttentionProgram {
             by_row != 0,
             by_key != 0};
   }
+  // The elements of keys or values, operand 1 or 2, where they are no panels, and their scales.
+  KeyBlocks::Rows rows_of_keys(std::size_t operand) {
+    const AttentionOperands given = operands_of_attention(task_);
+    const bool is_key = operand == 1;
+    auto pointer = [&](std::size_t i, const StridedView& place) {
+      return parameters_.pointer(task_.operands[i].storage) + offset(place, true);
+    };
+    KeyBlocks::Rows rows;
+    if (!panels_) {
+      const StridedView& place = task_.operands[operand].view;
+      const std::int64_t by_key = place.strides[2], by_element = place.strides[3];
+      const Tile first = pointer(operand, place);
+      const Operand keys = all_keys(), depth = shape_.depth();
+      rows.elements = Matrix{first,
+                             is_key ? depth : keys,
+                             is_key ? keys : depth,
+                             is_key ? by_element : by_key,
+                             is_key ? by_key : by_element,
+                             target_.is_gpu()};
+    }
+    if (!given.are_codes()) return rows;
+    const std::size_t scales = is_key ? given.key_scales : given.value_scales;
+    const StridedView& place = task_.operands[scales].view;
+    const bool by_rows = !is_key && scales_values(task_, dtype_of_products());
+    const std::int64_t step = place.strides[2];
+    rows.scales = Matrix{pointer(scales, place),
+                         by_rows ? Operand(all_keys()) : Operand(1),
+                         by_rows ? Operand(1) : Operand(all_keys()),
+                         by_rows ? step : std::int64_t{0},
+                         by_rows ? std::int64_t{0} : step,
+                         target_.is_gpu()};
+    return rows;
+  }
+  KeyBlocks key_blocks() {
+    KeyBlocks::Rows keys = rows_of_keys(1), values = rows_of_keys(2);
+    const KeyBlocks blocks(task_, dtype_of_products(), block_.columns, std::move(keys),
+                           std::move(values));
+    return panels_ ? blocks.in_panels(*panels_, key_head()) : blocks;
+  }
   AttentionScores scores() {
     const AttentionOperands given = operands_of_attention(task_);
     std::vector<ScoreOperand> operands;
-    for (std::size_t i = given.mask != 0 ? given.mask : given.of_scores; i < task_.operands.size();
-         ++i)
+    const std::size_t first = given.mask != 0 ? given.mask : given.of_scores;
+    for (std::size_t i = first; i < task_.operands.size(); ++i)
       operands.push_back(score_operand(task_.operands[i]));
     return {task_, std::move(operands),
             has_function(task_) ? std::optional(places()) : std::nullopt};
@@ -220,15 +261,8 @@ class AttentionProgram {
   void program(const AttentionPartials& partials) {
     std::int64_t depth = shape_.depth();
     Tile q = row_matrix(task_.operands[0].storage, shape_.q).load(row(), 0, {block_.rows, depth});
-    std::optional<Matrix> keys, values;
-    if (!panels_) {
-      auto pointer = [&](std::size_t i, const StridedView& place) {
-        return parameters_.pointer(task_.operands[i].storage) + offset(place, true);
-      };
-      const Strides &k = shape_.k.strides, &v = shape_.v.strides;
-      keys = {pointer(1, shape_.k), depth, all_keys(), k[3], k[2], target_.is_gpu()};
-      values = {pointer(2, shape_.v), all_keys(), depth, v[2], v[3], target_.is_gpu()};
-    }
+    const KeyBlocks keys = key_blocks();
+    if (q.dtype() != keys.dtype()) q = dsl::cast(q, keys.dtype());
     const AttentionScores all_scores = scores();
     auto changed = [&](const Tile& products, const Tile& column, bool is_inside = false) {
       return all_scores.of(scaled(products), row(), column, is_inside);
@@ -240,35 +274,27 @@ class AttentionProgram {
     Var highest = dsl::full({block_.rows, 1}, -infinity, carried());
     Var total = dsl::zeros({block_.rows, 1}, carried());
     Var mixed = dsl::zeros({block_.rows, depth}, carried());
-    auto key_block = [&](const Tile& column) {
-      return keys ? keys->load(0, column, {depth, block_.columns})
-                  : panels_->keys(key_head(), column);
-    };
-    auto value_block = [&](const Tile& column) {
-      return values ? values->load(column, 0, {block_.columns, depth})
-                    : panels_->values(key_head(), column);
-    };
-    auto weigh = [&](const Tile& scores) {
+    // The weights of a block of keys, as products with their values take them.
+    auto weigh = [&](const Tile& scores, const KeyBlocks& block, const Operand& column) {
       Tile top = dsl::maximum(highest, dsl::max(scores, 1, true));
       Weighed weighed = relative(scores, highest, top);
       total = total * weighed.decay + dsl::sum(weighed.weights, 1, true);
       highest = top;
-      if (weighed.weights.dtype() != task_.dtype)
-        weighed.weights = dsl::cast(weighed.weights, task_.dtype);
+      weighed.weights = block.weights(weighed.weights, column);
       return weighed;
     };
     ir::InputPrecision precision = list_.precision_of(task_.dtype);
-    if (has_warpgroups(target_, shape_, task_.dtype)) {
+    if (has_warpgroups(target_, task_, shape_)) {
       // The values of a block are mixed in behind the scores of the next one, so that two products
       // are under way while weights are computed (Shah et al., "FlashAttention-3", 2024). Most
       // blocks are seen by all rows, and no score of theirs is looked at for its place.
       Var pending = dsl::zeros({block_.rows, block_.columns}, task_.dtype), at = range.begin;
       auto go_through = [&](const Tile& begin, const Tile& end, bool masks) {
         for (Tile column : dsl::range(begin, end, block_.columns)) {
-          Tile scores = dsl::dot(q, key_block(column));
-          mixed = dsl::dot(pending, value_block(at), mixed);
+          Tile scores = dsl::dot(q, keys.keys(column));
+          mixed = dsl::dot(pending, keys.values(at), mixed);
           scores = changed(scores, column);
-          Weighed next = weigh(masks ? masked(scores, column, first) : scores);
+          Weighed next = weigh(masks ? masked(scores, column, first) : scores, keys, column);
           mixed = mixed * next.decay;
           pending = next.weights;
           at = column;
@@ -277,31 +303,28 @@ class AttentionProgram {
       Tile whole = end_of_whole_blocks(first, range);
       if (whole.defined()) go_through(range.begin, whole, false);
       if (needs_mask()) go_through(whole.defined() ? whole : range.begin, range.end, true);
-      mixed = dsl::dot(pending, value_block(at), mixed);
+      mixed = dsl::dot(pending, keys.values(at), mixed);
     } else {
-      auto mix = [&](const Tile& scores, const Tile& value, const Tile& column) {
-        Weighed here = weigh(masked(scores, column, first));
-        mixed = dsl::dot(here.weights, value, mixed * here.decay, precision);
+      // The keys from `column` on are those of `block` from `at` on.
+      auto mix = [&](const KeyBlocks& block, const Operand& at, const Tile& column,
+                     bool is_inside) {
+        const Tile values = block.values(at);
+        Tile products = dsl::dot(q, block.keys(at), 0, precision);
+        Tile scores = changed(block.with_scales(products, at), column, is_inside);
+        Weighed here = weigh(masked(scores, column, first), block, at);
+        mixed = dsl::dot(here.weights, values, mixed * here.decay, precision);
       };
       Tile begin = range.begin;
       if (takes_keys_) {
         // Blocks that lie inside whole are read where they are.
         begin = keys_ / block_.columns * block_.columns;
         is_at_edge_ = false;
-        for (Tile column :
-             dsl::range(range.begin, dsl::minimum(range.end, begin), block_.columns)) {
-          Matrix k = *keys, v = *values;
-          k.base = k.base + column * k.column_stride.value();
-          v.base = v.base + column * v.row_stride.value();
-          k.columns = v.rows = block_.columns;
-          Tile products = dsl::dot(q, k.load(0, 0, {depth, block_.columns}), 0, precision);
-          mix(changed(products, column, true), v.load(0, 0, {block_.columns, depth}), column);
-        }
+        for (Tile column : dsl::range(range.begin, dsl::minimum(range.end, begin), block_.columns))
+          mix(keys.from(column), 0, column, true);
         is_at_edge_ = true;
       }
       for (Tile column : dsl::range(begin, range.end, block_.columns))
-        mix(changed(dsl::dot(q, key_block(column), 0, precision), column), value_block(column),
-            column);
+        mix(keys, column, column, false);
     }
     if (folds_scale()) highest = highest * attributes_.number;
     if (split_.defined()) {

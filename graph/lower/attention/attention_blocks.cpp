@@ -44,12 +44,12 @@ BlockSizes host_blocks(const AttentionShape& shape, bool is_causal) {
   return {std::min(shape.rows, query_rows), block_of_columns(shape.keys(), most)};
 }
 
-BlockSizes default_blocks(const dsl::Target& target, const AttentionShape& shape, DType dtype,
-                          bool is_causal, bool on_tensor_cores) {
-  if (has_warpgroups(target, shape, dtype))
+BlockSizes default_blocks(const dsl::Target& target, const Task& task, const AttentionShape& shape,
+                          bool on_tensor_cores) {
+  if (has_warpgroups(target, task, shape))
     return {shape.rows >= 2 * warpgroup_rows ? 2 * warpgroup_rows : warpgroup_rows,
             std::min(shape.keys(), shape.depth() <= hopper_depth ? hopper_columns : gpu_columns)};
-  if (!target.is_gpu()) return host_blocks(shape, is_causal);
+  if (!target.is_gpu()) return host_blocks(shape, task.attributes.causal);
   // Fewer rows are filled up, for tensor cores.
   bool fills_up = shape.rows < few_rows && on_tensor_cores;
   return {fills_up ? few_rows : std::min(shape.rows, gpu_query_rows),
@@ -81,17 +81,17 @@ AttentionShape rows_of_class(AttentionShape shape) {
 
 }  // namespace
 
-bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DType dtype) {
-  return target.gpu().has_warpgroup_products && is_float16(dtype) && shape.rows >= warpgroup_rows &&
-         shape.keys() >= warpgroup_keys;
+// Warpgroups read their operands from shared memory, where codes are no operands.
+bool has_warpgroups(const dsl::Target& target, const Task& task, const AttentionShape& shape) {
+  return target.gpu().has_warpgroup_products && is_float16(task.dtype) && !has_codes(task) &&
+         shape.rows >= warpgroup_rows && shape.keys() >= warpgroup_keys;
 }
 
 BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target& target,
                        const BlockSizes& asked) {
   const Attributes& attributes = task.attributes;
   AttentionShape shape(task);
-  BlockSizes blocks = default_blocks(target, shape, task.dtype, attributes.causal,
-                                     list.on_tensor_cores(task.dtype));
+  BlockSizes blocks = default_blocks(target, task, shape, list.on_tensor_cores(task.dtype));
   // For scores that threads multiply up by themselves, a mask's operand takes as many registers
   // again, and a function's operands and values more.
   if (target.is_gpu() && !list.on_tensor_cores(task.dtype)) {

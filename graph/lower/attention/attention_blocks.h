@@ -10,7 +10,7 @@ namespace tilewright::graph {
 constexpr std::int64_t few_rows = 16;
 
 // True if the products go to warpgroups, which multiply while they compute, block after block.
-bool has_warpgroups(const dsl::Target& target, const AttentionShape& shape, DType dtype);
+bool has_warpgroups(const dsl::Target& target, const Task& task, const AttentionShape& shape);
 
 // Requested sizes come first.
 BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target& target,

@@ -20,8 +20,10 @@ std::optional<AttentionPanels> AttentionPanels::of(const TaskList& list, const T
   const bool by_tiles = target.has_tiles && dsl::elements_in_word(target, task.dtype) == 2 &&
                         blocks.rows >= dsl::PackedProduct::least_rows && blocks.splits <= 1;
   if (!by_tiles || shape.packs_heads) return std::nullopt;
+  if (has_codes(task) && task.dtype == DType::f16) return std::nullopt;  // values get their scales
   for (std::size_t operand : {1, 2})
-    if (list.storages[task.operands[operand].storage].dtype != task.dtype) return std::nullopt;
+    if (list.storages[task.operands[operand].storage].dtype != task.dtype && !has_codes(task))
+      return std::nullopt;
   const dsl::PackedPanels panels =
       dsl::panels_of(target, task.dtype, shape.depth(), blocks.columns);
   // Whole blocks and whole panels alone: nothing has to be filled up.
@@ -96,17 +98,21 @@ LoweredProgram AttentionPanels::pack(const TaskList& list, const Region& region,
     if (programs.index[1].defined()) offset.add(programs.index[1], place.strides[1]);
     return parameters.pointer(task.operands[operand].storage) + offset;
   };
+  auto in_dtype = [&](const Tile& tile) {
+    return tile.dtype() == dtype_ ? tile : dsl::cast(tile, dtype_);
+  };
   auto pack_block = [&] {
     const std::int64_t key = shape_.k.strides[2], value = shape_.v.strides[2];
     Tile from = dsl::load(dsl::make_desc(source(1, shape_.k), {keys / width_, width_, depth / 2, 2},
                                          {width_ * key, key, 2, 1}),
                           {column / width_, 0, 0, 0}, {columns_ / width_, width_, depth / 2, 2});
     dsl::store(panels.key_panels(head), {column / width_, 0, 0, 0},
-               dsl::permute(from, {0, 2, 1, 3}));
+               in_dtype(dsl::permute(from, {0, 2, 1, 3})));
     from = dsl::load(dsl::make_desc(source(2, shape_.v), {keys / 2, 2, depth / width_, width_},
                                     {2 * value, value, width_, 1}),
                      {column / 2, 0, 0, 0}, {columns_ / 2, 2, depth / width_, width_});
-    dsl::store(panels.value_panels(head), {0, column / 2, 0, 0}, dsl::permute(from, {2, 0, 3, 1}));
+    dsl::store(panels.value_panels(head), {0, column / 2, 0, 0},
+               in_dtype(dsl::permute(from, {2, 0, 3, 1})));
   };
   if (task.attributes.causal && has_position(task)) {
     // Keys behind the last row's are read by no program: as good as none of a large cache.

@@ -42,7 +42,8 @@ RegionWork work_of_attention(const TaskList& list, const Region& region, const d
   // Columns are keys, gone through by each program: they are no programs of their own.
   work.row_elements = work.width = shape.keys();
   work.depth = 2 * shape.depth();
-  work.element_bytes = work.weight_bytes = size_bytes(task.dtype);
+  work.element_bytes = size_bytes(task.dtype);
+  work.weight_bytes = has_codes(task) ? 1 : work.element_bytes;
   return work;
 }
 
