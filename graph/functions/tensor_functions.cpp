@@ -1,4 +1,4 @@
-// The user's functions that are not pointwise: constants, reductions, products, gathers, attention.
+// The user's functions that are not pointwise: constants, reductions, products, gathers.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -363,38 +363,6 @@ Tensor cat(const std::vector<Tensor>& parts, int axis, source_location w) {
 }
 Tensor concat(const std::vector<Tensor>& parts, int axis, source_location w) {
   return cat(parts, axis, w);
-}
-
-Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
-                                    const AttentionOptions& options) {
-  if (const graph::AutocastCall cast("scaled_dot_product_attention", q.where); cast.is_listed()) {
-    AttentionOptions with_mask = options;
-    with_mask.mask = cast(options.mask);
-    return scaled_dot_product_attention(cast(q), cast(k), cast(v), with_mask);
-  }
-  std::vector<Tensor> operands = {graph::tensor_of(q, "attention"), k, v};
-  if (options.position.defined()) operands.push_back(options.position);
-  Attributes attributes;
-  attributes.causal = options.causal;
-  attributes.window = options.window;
-  attributes.cap = options.cap;
-  const Tensor& queries = operands[0];
-  std::int64_t depth = queries.rank() == 0 ? 1 : std::max<std::int64_t>(queries.size(-1), 1);
-  attributes.number = options.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
-  bool ends_align = options.alignment == CausalAlignment::bottom_right;
-  require(!ends_align || (options.causal && !options.position.defined()),
-          "[attention] an alignment at the bottom right was given ",
-          options.causal ? "with a position" : "without causal", " (at ", At{q.where},
-          "); it says where causal rows stand, as a position does");
-  const bool are_heads = queries.rank() == 4 && k.defined() && k.rank() == 4;
-  if (ends_align && are_heads) attributes.start = k.size(2) - queries.size(2);
-  if (options.mask.defined() && are_heads)
-    operands.push_back(graph::broadcast_to(
-        options.mask, {queries.size(0), queries.size(1), queries.size(2), k.size(2)}, "attention",
-        q.where));
-  else if (options.mask.defined())
-    operands.push_back(options.mask);
-  return graph::apply(Op::attention, operands, attributes, q.where);
 }
 
 }  // namespace tilewright

@@ -69,11 +69,15 @@ Tensor scale_along(const Tensor& scale, int rank, int axis) {
 
 }  // namespace
 
+double largest_float8(DType dtype) {
+  return dtype == f8e4m3 ? 448 : dtype == f8e4m3fnuz ? 240 : 57344;
+}
+
 Tensor saturated(const TensorOperand& x, DType dtype) {
   const Tensor& given = graph::tensor_of(x, "saturated");
   require(is_float8(dtype), "[saturated] the dtype is ", dtype, " (at ", At{x.where},
           "); floats of 8 bits are wanted");
-  const double most = dtype == f8e4m3 ? 448 : dtype == f8e4m3fnuz ? 240 : 57344;
+  const double most = largest_float8(dtype);
   return clamp(given.to(DType::f32), -most, most).to(dtype);
 }
 

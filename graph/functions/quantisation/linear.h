@@ -13,6 +13,8 @@
 
 namespace tilewright {
 
+// The largest finite number of a dtype of floats of 8 bits.
+double largest_float8(DType dtype);
 // x as floats of 8 bits; what is beyond their range, infinities too, becomes its ends.
 Tensor saturated(const TensorOperand& x, DType dtype);
 // x as floats of 8 bits; numbers beyond their range become infinite, or NaN where the dtype has no

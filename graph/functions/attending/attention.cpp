@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "graph/functions/attending/row_codes.h"
+#include "graph/functions/pointwise/arithmetic.h"
+#include "graph/ir/location.h"
+#include "graph/tensor/functional.h"
+#include "graph/tensor/precision/autocast_call.h"
+#include "graph/tensor/tensor.h"
+#include "runtime/base/error.h"
+
+namespace tilewright {
+
+using graph::At;
+using graph::Attributes;
+using graph::Op;
+
+namespace {
+
+// `scales`: of k and v, or none.
+Tensor attended(const TensorOperand& q, const Tensor& k, const Tensor& v,
+                std::initializer_list<Tensor> scales, const AttentionOptions& options) {
+  std::vector<Tensor> operands = {graph::tensor_of(q, "attention"), k, v};
+  if (options.position.defined()) operands.push_back(options.position);
+  operands.insert(operands.end(), scales);
+  Attributes attributes;
+  attributes.causal = options.causal;
+  attributes.window = options.window;
+  attributes.cap = options.cap;
+  const Tensor& queries = operands[0];
+  std::int64_t depth = queries.rank() == 0 ? 1 : std::max<std::int64_t>(queries.size(-1), 1);
+  attributes.number = options.scale.value_or(1 / std::sqrt(static_cast<double>(depth)));
+  bool ends_align = options.alignment == CausalAlignment::bottom_right;
+  require(!ends_align || (options.causal && !options.position.defined()),
+          "[attention] an alignment at the bottom right was given ",
+          options.causal ? "with a position" : "without causal", " (at ", At{q.where},
+          "); it says where causal rows stand, as a position does");
+  const bool are_heads = queries.rank() == 4 && k.defined() && k.rank() == 4;
+  if (ends_align && are_heads) attributes.start = k.size(2) - queries.size(2);
+  if (options.mask.defined() && are_heads)
+    operands.push_back(graph::broadcast_to(
+        options.mask, {queries.size(0), queries.size(1), queries.size(2), k.size(2)}, "attention",
+        q.where));
+  else if (options.mask.defined())
+    operands.push_back(options.mask);
+  return graph::apply(Op::attention, operands, attributes, q.where);
+}
+
+AttentionOptions with_cast_mask(const AttentionOptions& options, const graph::AutocastCall& cast) {
+  AttentionOptions changed = options;
+  changed.mask = cast(options.mask);
+  return changed;
+}
+
+}  // namespace
+
+Tensor scaled_dot_product_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
+                                    const AttentionOptions& options) {
+  if (const graph::AutocastCall cast("scaled_dot_product_attention", q.where); cast.is_listed())
+    return scaled_dot_product_attention(cast(q), cast(k), cast(v), with_cast_mask(options, cast));
+  return attended(q, k, v, {}, options);
+}
+
+Tensor scaled_dot_product_attention(const TensorOperand& q, const RowCodes& k, const RowCodes& v,
+                                    const AttentionOptions& options) {
+  if (const graph::AutocastCall cast("scaled_dot_product_attention", q.where); cast.is_listed())
+    return scaled_dot_product_attention(cast(q), k, v, with_cast_mask(options, cast));
+  for (const Tensor* scales : {&k.scales, &v.scales})
+    require(scales->defined() && scales->rank() == 3, "[attention] the scales of ",
+            scales == &k.scales ? "k" : "v", " are ",
+            scales->defined() ? concat(scales->shape()) : "undefined", " (at ", At{q.where},
+            "); they must be [batch, heads, keys], a number for each row of codes");
+  return attended(q, k.codes, v.codes, {k.scales, v.scales}, options);
+}
+
+}  // namespace tilewright
