@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "graph/functions/attending/row_codes.h"
 #include "models/layers/invariant_step.h"
 #include "models/layers/random.h"
 #include "runtime/base/error.h"
@@ -98,16 +99,29 @@ Tensor split_heads(const Tensor& x, std::int64_t heads) {
   return x.reshape({x.size(0), x.size(1), heads, x.size(2) / heads}).permute({0, 2, 1, 3});
 }
 
-void KeyValueCache::allocate(std::int64_t batch, std::int64_t groups, std::int64_t head_size,
-                             std::int64_t positions, DType dtype, const Device& device) {
+void KeyValueCache::allocate(std::int64_t batch, const CacheForm& form, const Device& device) {
+  const auto [groups, head_size, positions, own, code_dtype] = form;
   require(batch > 0 && positions > 0, "[attention] a cache for ", batch, " sequences of ",
           positions, " positions; both must be above 0");
+  const DType dtype = code_dtype.value_or(own);
   constexpr std::int64_t cache_line = 64;
   turns_keys_ = head_size * size_bytes(dtype) < cache_line;
   keys = zeroed(turns_keys_ ? Shape{batch, groups, head_size, positions}
                             : Shape{batch, groups, positions, head_size},
                 dtype, device);
   values = zeroed({batch, groups, positions, head_size}, dtype, device);
+  if (!code_dtype) return;
+  for (Tensor* scales : {&key_scales, &value_scales})
+    *scales = zeroed({batch, groups, positions}, accumulator(own), device);
+}
+
+std::vector<Tensor*> KeyValueCache::tensors() {
+  if (!has_codes()) return {&keys, &values};
+  return {&keys, &values, &key_scales, &value_scales};
+}
+std::vector<const Tensor*> KeyValueCache::tensors() const {
+  if (!has_codes()) return {&keys, &values};
+  return {&keys, &values, &key_scales, &value_scales};
 }
 
 void KeyValueCache::copy_text(std::int64_t to, const KeyValueCache& other, std::int64_t from,
@@ -119,22 +133,48 @@ void KeyValueCache::copy_text(std::int64_t to, const KeyValueCache& other, std::
   };
   copy(keys, other.keys, turns_keys_ ? 2 : 1);
   copy(values, other.values, 1);
+  if (!has_codes()) return;
+  copy(key_scales, other.key_scales, 1);
+  copy(value_scales, other.value_scales, 1);
 }
 
-Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const RowPositions& row_positions,
-                             const Scores& scores) {
+KeyValueCache::Rows KeyValueCache::with_rows(const Tensor& k, const Tensor& v,
+                                             const Tensor& positions) {
+  auto added = [&](Tensor& cache, const Tensor& rows) {
+    return cache.index_copy_(2, positions, rows);
+  };
+  auto with_keys = [&](const Tensor& rows) {
+    if (!turns_keys_) return added(keys, rows);
+    return keys.index_copy_(3, positions, rows.transpose(2, 3)).transpose(2, 3);
+  };
+  if (!has_codes()) return {with_keys(k), added(values, v), {}, {}};
+  const RowCodes key_codes = quantize_rows(k, keys.dtype()),
+                 value_codes = quantize_rows(v, values.dtype());
+  return {with_keys(key_codes.codes), added(values, value_codes.codes),
+          added(key_scales, key_codes.scales), added(value_scales, value_codes.scales)};
+}
+
+void KeyValueCache::Rows::expand(std::int64_t batch) {
+  for (Tensor* t : {&keys, &values, &key_scales, &value_scales}) {
+    if (!t->defined()) continue;
+    Shape wide = t->shape();
+    wide[0] = batch;
+    *t = t->expand(wide);
+  }
+}
+
+Tensor KeyValueCache::attend(const Tensor& q, const Tensor& k, const Tensor& v,
+                             const RowPositions& row_positions, const Scores& scores) {
   AttentionOptions options{.causal = true, .scale = scores.scale, .cap = scores.cap};
+  Rows seen{k, v, {}, {}};
   if (is_allocated()) {
     require(q.size(0) == keys.size(0), "[attention] a batch of ", q.size(0), "; the cache is for ",
             keys.size(0));
-    k = turns_keys_
-            ? keys.index_copy_(3, row_positions.positions, k.transpose(2, 3)).transpose(2, 3)
-            : keys.index_copy_(2, row_positions.positions, k);
-    v = values.index_copy_(2, row_positions.positions, v);
+    seen = with_rows(k, v, row_positions.positions);
     options.position = row_positions.first;
   }
   // A window as long as the cache hides nothing.
-  if (scores.window < k.size(2)) options.window = scores.window;
+  if (scores.window < seen.keys.size(2)) options.window = scores.window;
   const Tensor places = options.position.defined() ? row_positions.positions
                         : scores.sinks.defined()   ? arange(0, q.size(2))
                                                    : Tensor();
@@ -142,17 +182,17 @@ Tensor KeyValueCache::attend(const Tensor& q, Tensor k, Tensor v, const RowPosit
   const std::int64_t rows = q.size(2);
   if (options.position.defined() && q.size(0) == 1 && rows > 1 && is_invariant_step(1, rows)) {
     // As one row of each of several texts that share a cache.
-    auto shared = [&](const Tensor& t) {
-      return t.expand({rows, t.size(1), t.size(2), t.size(3)});
-    };
     queries = q.permute({2, 1, 0, 3});
-    k = shared(k);
-    v = shared(v);
+    seen.expand(rows);
     options.position = row_positions.positions;
   }
-  const Tensor mixed = scores.sinks.defined()
-                           ? attend_with_sinks(queries, k, v, places, scores)
-                           : scaled_dot_product_attention(queries, k, v, options);
+  const RowCodes key_codes{seen.keys, seen.key_scales}, value_codes{seen.values, seen.value_scales};
+  if (has_codes() && scores.sinks.defined())
+    seen = {key_codes.decoded(f32), value_codes.decoded(f32), {}, {}};
+  const Tensor mixed =
+      scores.sinks.defined() ? attend_with_sinks(queries, seen.keys, seen.values, places, scores)
+      : has_codes() ? scaled_dot_product_attention(queries, key_codes, value_codes, options)
+                    : scaled_dot_product_attention(queries, seen.keys, seen.values, options);
   return mixed.permute({0, 2, 1, 3}).reshape({q.size(0), q.size(2), q.size(1) * q.size(3)});
 }
 
@@ -193,10 +233,10 @@ Attention::Attention(const AttentionForm& form, LayerOptions options)
   add_norm(k_norm, form.names.k_norm, form.kv_heads);
 }
 
-KeyValueCache Attention::new_cache(std::int64_t batch, std::int64_t positions,
-                                   const Device& device) const {
+KeyValueCache Attention::new_cache(std::int64_t batch, std::int64_t positions, const Device& device,
+                                   std::optional<DType> code_dtype) const {
   KeyValueCache cache;
-  cache.allocate(batch, form_.kv_heads, form_.head_size, positions, dtype_, device);
+  cache.allocate(batch, {form_.kv_heads, form_.head_size, positions, dtype_, code_dtype}, device);
   return cache;
 }
 

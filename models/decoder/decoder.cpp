@@ -22,7 +22,8 @@ const DecoderConfig& checked(const DecoderConfig& config) {
 ModelMemory memory_of(const DecoderConfig& config) {
   std::int64_t tables = 0;
   for (const RopeConfig& rope : config.ropes) tables += rope.bytes_a_position(config.head_size);
-  return {2 * config.layers * config.kv_heads * config.head_size, tables, config.parameter_count()};
+  const std::int64_t heads = 2 * config.layers * config.kv_heads;
+  return {heads * config.head_size, heads, tables, config.parameter_count()};
 }
 
 LayerOptions layer_options(const ModelOptions& o) { return {o.init, o.dtype, o.device}; }
@@ -128,7 +129,8 @@ std::optional<std::int64_t> Decoder::reread_beyond() const {
 std::unique_ptr<DecodingState> Decoder::make_state(std::int64_t batch) const {
   std::vector<KeyValueCache> caches;
   for (std::size_t i = 0; i < layers_.size(); ++i)
-    caches.push_back(layers_[i].attention.new_cache(batch, max_positions(), device()));
+    caches.push_back(
+        layers_[i].attention.new_cache(batch, max_positions(), device(), cache_dtype()));
   return std::make_unique<DecodingState>(std::move(caches), reread_beyond().has_value());
 }
 

@@ -21,16 +21,14 @@ DecodingState::DecodingState(std::vector<KeyValueCache> caches, bool has_length)
 std::int64_t DecodingState::size_bytes() const {
   std::int64_t bytes = 0;
   for (const KeyValueCache& cache : caches_)
-    for (const Tensor& part : {cache.keys, cache.values})
-      bytes += part.count() * tilewright::size_bytes(part.dtype());
+    for (const Tensor* part : cache.tensors())
+      bytes += part->count() * tilewright::size_bytes(part->dtype());
   return bytes;
 }
 
 void DecodingState::to(const Device& device) {
-  for (KeyValueCache& cache : caches_) {
-    cache.keys.move_to(device);
-    cache.values.move_to(device);
-  }
+  for (KeyValueCache& cache : caches_)
+    for (Tensor* part : cache.tensors()) part->move_to(device);
   if (expected_rows_.defined()) expected_rows_.move_to(device);
   if (adapters_) adapters_->move_to(device);
 }

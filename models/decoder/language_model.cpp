@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 
+#include "graph/functions/attending/row_codes.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -39,14 +40,22 @@ LanguageModel::LanguageModel(std::string model, const ModelOptions& options, std
       max_positions_(options.max_positions.value_or(positions)),
       memory_(memory),
       dtype_(options.dtype),
+      cache_dtype_(options.cache_dtype),
       budget_bytes_(budget_of(options, memory.parameters, budget_origin_)) {
   require(max_positions_ > 0 && max_positions_ <= positions, "[", model_, "] a cache for ",
           max_positions_, " positions; the model has ", positions, " positions");
+  require(!cache_dtype_ || is_row_code(*cache_dtype_), "[", model_, "] a cache of ",
+          cache_dtype_.value_or(f32),
+          " (ModelOptions::cache_dtype); it may be i8, f8e4m3, f8e5m2 or "
+          "another float of 8 bits, or have the dtype of the parameters, ",
+          dtype_, ", where none is given");
   require_memory_for(1);
 }
 
 void LanguageModel::require_memory_for(std::int64_t batch) const {
-  auto cache = product({memory_.row_elements, size_bytes(dtype_), max_positions_, batch});
+  const std::int64_t row = memory_.row_elements * size_bytes(cache_dtype_.value_or(dtype_)) +
+                           (cache_dtype_ ? memory_.row_heads * size_bytes(accumulator(dtype_)) : 0);
+  auto cache = product({row, max_positions_, batch});
   auto tables = product({memory_.table_bytes, max_positions_});
   std::int64_t bytes = 0;
   require(cache && tables && !__builtin_add_overflow(*cache, *tables, &bytes), "[", model_,

@@ -118,7 +118,7 @@ TEST(KeyValueCache, WeighsValuesAsTheScoresSay) {
                                    heads, groups, rows, size, scores);
         for (std::int64_t positions : {0, 9, 14}) {
           KeyValueCache cache;
-          if (positions > 0) cache.allocate(1, groups, size, positions, f32, Device::cpu());
+          if (positions > 0) cache.allocate(1, {groups, size, positions, f32}, Device::cpu());
           expect_near(cache.attend(q, k, v, row_positions, scores).to_vector<float>(), expected,
                       1e-5);
         }

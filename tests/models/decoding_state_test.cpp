@@ -118,6 +118,36 @@ TEST(DecodingState, BelongsToTheTextsAndNotToTheModel) {
   }
 }
 
+TEST(DecodingState, KeepsKeysAndValuesInEightBits) {
+  const DecoderConfig config = decoder_config("tiny");
+  const auto plain = random_decoder(config, 3);
+  const std::vector<std::int64_t> text = {1, 17, 5, 60, 33, 8};
+  const auto expected = plain->forward(ids_of(text)).to_vector<float>();
+  const std::int64_t rows = plain->new_state()->size_bytes() / (4 * config.head_size);
+  for (DType dtype : {DType::i8, DType::f8e4m3, DType::f8e5m2}) {
+    const auto model = random_decoder(config, 3, {.cache_dtype = dtype});
+    EXPECT_EQ(model->cache_dtype(), dtype);
+    auto state = model->new_state(), pieces = model->new_state(), pair = model->new_state(2);
+    EXPECT_EQ(state->size_bytes(), rows * (config.head_size + 4)) << "codes, and a scale for each";
+    const auto whole = model->decode(ids_of(text), at(0), *state).to_vector<float>();
+    const double most = dtype == DType::i8 ? 0.01 : 0.1;
+    for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(whole[i], expected[i], most);
+    // Rows see each other as the cache has them: it does not matter how a text is divided.
+    const std::vector<std::int64_t> first(text.begin(), text.begin() + 4);
+    model->decode(ids_of(first), at(0), *pieces);
+    pair->copy_text(1, *pieces, 0, 4);
+    const auto rest = model->decode(ids_of({33, 8}), at(4), *pieces).to_vector<float>();
+    const auto both = model->decode(ids_of({33, 8, 33, 8}, 2), at(4), *pair).to_vector<float>();
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      ASSERT_NEAR(rest[i], whole[whole.size() - rest.size() + i], 1e-4);
+      ASSERT_NEAR(both[rest.size() + i], rest[i], 1e-4);
+    }
+  }
+  EXPECT_THAT(error_of([&] { random_decoder(config, 3, {.cache_dtype = f16}); }),
+              HasSubstr("[llama] a cache of f16 (ModelOptions::cache_dtype); it may be i8, f8e4m3, "
+                        "f8e5m2 or another float of 8 bits"));
+}
+
 // The error of a call on another thread.
 template <typename F>
 std::string error_elsewhere(F call) {

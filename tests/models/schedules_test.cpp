@@ -20,8 +20,9 @@ namespace {
 // program.
 class Schedules {
  public:
-  Schedules(const std::filesystem::path& folder, DType dtype)
-      : path_(model_path(folder)), model_(load_model(path_, {.dtype = dtype})) {
+  Schedules(const std::filesystem::path& folder, DType dtype, std::optional<DType> cache_dtype)
+      : path_(model_path(folder)),
+        model_(load_model(path_, {.dtype = dtype, .cache_dtype = cache_dtype})) {
     if (folder.filename().string().starts_with("peft-")) add_adapters(folder.parent_path());
     for (const auto& example : testing::cases_of(folder))
       prompts_.push_back(example["prompt"].get<std::string>());
@@ -121,7 +122,10 @@ TEST_P(SchedulesOf, AllGiveEachTextTheBitsThatItHasAlone) {
   TILEWRIGHT_ON_THE_HOST_ONLY("one order of sums");
   const std::string name = GetParam();
   const bool is_short = name.starts_with("gguf-gemma2");
-  Schedules schedules(testing::models_root() / "published" / name, is_short ? bf16 : f32);
+  std::optional<DType> cache_dtype;
+  if (name.starts_with("gguf-qwen2")) cache_dtype = DType::i8;
+  Schedules schedules(testing::models_root() / "published" / name, is_short ? bf16 : f32,
+                      cache_dtype);
   const std::optional<std::int64_t> only = env::seed();
   const std::int64_t count = env::test_turns().value_or(12);
   for (std::int64_t seed = only.value_or(1); seed <= only.value_or(count); ++seed) {
