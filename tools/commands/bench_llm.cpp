@@ -28,6 +28,7 @@
 #include "runtime/cpu/parallel.h"
 #include "runtime/cpu/system_memory.h"
 #include "tools/console/command.h"
+#include "tools/console/model_dtypes.h"
 #include "tools/console/table.h"
 #include "tools/measure/measure.h"
 
@@ -35,7 +36,8 @@ namespace tilewright::tools {
 namespace {
 
 struct BenchLlmArguments {
-  std::string model, dtype = "bf16", weights;
+  std::string model, weights;
+  ModelDTypes dtypes = {.parameters = "bf16", .cache = {}};
   std::vector<std::int64_t> prompts = {512}, batches = {1, 8};
   std::int64_t new_tokens = 32, adapter_rank = 0;
   int rounds = 3;
@@ -72,13 +74,12 @@ std::int64_t resident_bytes() {
 std::int64_t most(const std::vector<std::int64_t>& numbers) { return std::ranges::max(numbers); }
 
 std::unique_ptr<LanguageModel> loaded(const BenchLlmArguments& a, const Options& options) {
-  const auto dtype = parse_dtype(a.dtype);
-  require_use(dtype && (is_float16(*dtype) || *dtype == f32), "[bench llm] --dtype is ", a.dtype,
-              "; f32, f16 and bf16 can be chosen");
   require_use(a.weights.empty() || a.weights == "int8" || a.weights == "int4",
               "[bench llm] --weights is ", a.weights, "; int8 and int4 can be chosen");
-  ModelOptions wanted{
-      .max_positions = most(a.prompts) + a.new_tokens, .dtype = *dtype, .device = options.device};
+  ModelOptions wanted{.max_positions = most(a.prompts) + a.new_tokens,
+                      .dtype = a.dtypes.of_parameters("bench llm"),
+                      .cache_dtype = a.dtypes.of_cache("bench llm"),
+                      .device = options.device};
   std::unique_ptr<LanguageModel> model;
   if (std::filesystem::exists(a.model))
     model = load_model(a.model, wanted);
@@ -223,7 +224,8 @@ class LlmBench {
             {"device", options_.device.is_cuda() ? options_.device.text() : cpu_model()},
             {"date", date_today()},
             {"mode", name_of(options_.mode)},
-            {"dtype", a_.dtype},
+            {"dtype", a_.dtypes.parameters},
+            {"cache_dtype", a_.dtypes.cache.empty() ? a_.dtypes.parameters : a_.dtypes.cache},
             {"weights", a_.weights.empty() ? "as stored" : a_.weights},
             {"threads", thread_count()},
             {"rounds", a_.rounds},
@@ -342,8 +344,7 @@ void add_bench_llm(CLI::App& command) {
       .add_option("MODEL", a->model,
                   "folder of a model, .gguf file, or name of one with random weights (llama3_2_1b)")
       ->required();
-  command.add_option("--dtype", a->dtype, "of parameters and cache: f32, f16, bf16")
-      ->capture_default_str();
+  a->dtypes.add_to(command);
   command.add_option("--weights", a->weights, "int8 or int4: quantised when loaded");
   command.add_option("--prompt-tokens", a->prompts, "of prompts, several lengths one by one")
       ->check(above_zero())

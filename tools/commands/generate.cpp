@@ -24,6 +24,7 @@
 #include "models/tokenizer/tokenizer.h"
 #include "tools/console/command.h"
 #include "tools/console/load_progress.h"
+#include "tools/console/model_dtypes.h"
 #include "tools/console/terminal_text.h"
 
 namespace tilewright::tools {
@@ -36,7 +37,8 @@ struct GenerateArguments {
   GenerateOptions wanted;                  // but for the tokens at the most
   std::vector<std::string> biases;         // ID=NUMBER
   std::int64_t group_size = 0;
-  std::string dtype = "f32", weights, activations;
+  ModelDTypes dtypes;
+  std::string weights, activations;
   std::vector<std::string> adapters;  // FOLDER or NAME=FOLDER
   std::vector<std::string> used;      // --use: of each prompt
   std::string draft_model;
@@ -91,23 +93,6 @@ std::map<TokenId, double> biases_of(const std::vector<std::string>& texts) {
     biases[token] = bias;
   }
   return biases;
-}
-
-// The types that parameters can have: floats of 16 and 32 bits.
-bool is_model_dtype(DType dtype) { return is_float16(dtype) || dtype == DType::f32; }
-
-std::string model_dtypes() {
-  std::string names;
-  for (DType dtype : all_dtypes())
-    if (is_model_dtype(dtype)) names += concat(names.empty() ? "" : ", ", dtype);
-  return names;
-}
-
-DType model_dtype(const std::string& name) {
-  std::optional<DType> dtype = parse_dtype(name);
-  require_use(dtype && is_model_dtype(*dtype), "[generate] --dtype is ", name, "; one of ",
-              model_dtypes(), " can be chosen");
-  return *dtype;
 }
 
 QuantizeOptions quantize_options(const GenerateArguments& a) {
@@ -226,7 +211,8 @@ void check_arguments(const GenerateArguments& a) {
               "[generate] --beams is ", w.num_beams,
               " together with sampling, penalties, --logprobs, --stop or a greater --n; a beam "
               "search knows none of these");
-  model_dtype(a.dtype);
+  a.dtypes.of_parameters("generate");
+  a.dtypes.of_cache("generate");
   if (is_quantized(a)) quantize_options(a);
   require_use(a.group_size == 0 || !a.weights.empty(),
               "[generate] --group-size is given without --weights int8 or int4, which it is of");
@@ -339,7 +325,8 @@ void generate(const GenerateArguments& a) {
   Tokenizer tokenizer = load_tokenizer(a.model, {.links_may_leave = a.follow_links});
   // A cache for the tokens that are wanted, not for as many as the model could have.
   ModelOptions wanted_model{.max_positions = needed_positions(a, tokenizer),
-                            .dtype = model_dtype(a.dtype),
+                            .dtype = a.dtypes.of_parameters("generate"),
+                            .cache_dtype = a.dtypes.of_cache("generate"),
                             .links_may_leave = a.follow_links,
                             .device = options.device};
   if (!a.json && ::isatty(STDERR_FILENO) != 0) wanted_model.progress = show_progress;
@@ -465,8 +452,7 @@ void add_generate(CLI::App& command) {
       "--follow-links", a->follow_links,
       "also where they lead out of the folder (and not to the Hugging Face cache's own "
       "files)");
-  command.add_option("--dtype", a->dtype, concat("of parameters and cache: ", model_dtypes()))
-      ->capture_default_str();
+  a->dtypes.add_to(command);
   command.add_option("--weights", a->weights,
                      "int8 (a scale a row) or int4 (a scale for 32): weights of linear layers and "
                      "of the head as integers; others are converted to --dtype");
