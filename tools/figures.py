@@ -16,7 +16,8 @@ beside_begin, beside_end = "<!-- beside others: tools/figures.py -->\n", "<!-- e
 cpu_sections = {"gemm": "matrix products", "rows": "row kernels", "gemv": "products of one row and of eight",
                 "attention": "attention", "scores": "attention with functions of scores",
                 "models": "steps of GPT-2 and Llama 3.2 1B", "optim": "AdamW",
-                "training": "whole steps of training, one thread",
+                "training": "whole steps of training",
+                "experts": "layers of experts, sorted by expert",
                 "exported": "eight exported networks",
                 "real_models": "trained models of PyPI packages", "convolutions": "single convolutions",
                 "compile": "first calls, cold",
@@ -75,7 +76,8 @@ def beside_sections():
     for name, what in files:
         result = load(name)
         rows = [(case_name(r), *best_of_others(r)) for r in result["results"] if "ratio" in r]
-        yield what, result["device"], name, rows
+        threads = ", one thread" if what == cpu_sections["training"] and result["threads"] == 1 else ""
+        yield what + threads, result["device"], name, rows
 
 
 def beside_text():
