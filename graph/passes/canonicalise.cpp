@@ -15,7 +15,8 @@ namespace {
 struct NodeToRewrite {
   Rewriter& rewriter;
   const Node& node;
-  std::vector<NodeId> x;  // operands in the new graph
+  std::vector<NodeId> x;                   // operands in the new graph
+  const std::vector<int>* uses = nullptr;  // of the nodes of the old graph
 
   const Node& operand(std::size_t i) const { return rewriter.made(x[i]); }
   NodeId append(Op op, std::vector<NodeId> operands, const Attributes& attributes) const {
@@ -86,7 +87,7 @@ std::optional<NodeId> simplify_view(const NodeToRewrite& s) {
   if (!attributes) return std::nullopt;
   Node node = s.node;
   node.attributes = *attributes;
-  NodeToRewrite joined{s.rewriter, node, {inner.operands[0]}};
+  NodeToRewrite joined{s.rewriter, node, {inner.operands[0]}, s.uses};
   if (is_identity(joined)) return joined.x[0];
   if (keeps_order(joined)) return as_reshape(joined);
   return s.append(node.op, joined.x, *attributes);
@@ -258,15 +259,80 @@ std::optional<NodeId> transpose_last(const NodeToRewrite& s) {
   return s.rewriter.builder(s.node).append(Op::matmul, operands, s.node.attributes, s.node.dtype);
 }
 
-constexpr Rule rules[] = {simplify_view,  join_repetitions, simplify_cast,
-                          fold_constants, drop_neutral,     decide,
-                          drop_trivial,   reduce_constant,  transpose_last};
+// The elements of permuted values, as a tree of pointwise ops makes them, in the order that the
+// values have in memory. All are permuted alike, and nothing else reads the ops.
+class Unpermuted {
+ public:
+  explicit Unpermuted(const NodeToRewrite& site) : site_(site) {}
+  std::optional<NodeId> of(NodeId old) {
+    if (!find_order(old, most_ops_deep) || !order_) return std::nullopt;
+    return made(old);
+  }
+
+ private:
+  static constexpr int most_ops_deep = 8;
+  const Node& node(NodeId old) const { return site_.rewriter.from().node(old); }
+  const Node& stand_in(NodeId old) const { return site_.rewriter.made(site_.rewriter.at(old)); }
+
+  bool find_order(NodeId old, int deep) {
+    const Node &n = node(old), &now = stand_in(old);
+    if (now.op == Op::full) return true;
+    if (now.op == Op::permute) {
+      if (!order_) order_ = now.attributes.axes;
+      return *order_ == now.attributes.axes;
+    }
+    const bool is_read_once = (*site_.uses)[old] == 1;
+    return deep > 0 && info(n.op).tile_op && is_read_once &&
+           std::ranges::all_of(n.operands, [&](NodeId x) { return find_order(x, deep - 1); });
+  }
+
+  NodeId made(NodeId old) const {
+    const Node& n = node(old);
+    const Node now = stand_in(old);
+    if (now.op == Op::permute) return now.operands[0];
+    GraphBuilder builder = site_.rewriter.builder(n);
+    if (now.op == Op::full) {
+      Shape shape = now.shape;
+      for (std::size_t axis = 0; axis < order_->size(); ++axis)
+        shape[(*order_)[axis]] = now.shape[static_cast<int>(axis)];
+      return builder.full(shape, value_of_full(now));
+    }
+    std::vector<NodeId> operands;
+    for (NodeId x : n.operands) operands.push_back(made(x));
+    return builder.append(n.op, operands, n.attributes, n.dtype);
+  }
+
+  const NodeToRewrite& site_;
+  std::optional<std::vector<int>> order_;
+};
+
+// A reduction of all elements takes them in the order in which they lie. The squares of a permuted
+// gradient are then not made apart, in another order, for the norm that they are added up to.
+std::optional<NodeId> reduce_in_order(const NodeToRewrite& s) {
+  const OpInfo& op = info(s.node.op);
+  if (op.kind != Kind::reduction || op.finds_index || s.node.operands.size() != 1 ||
+      element_count(s.node.shape) != 1 || element_count(s.operand(0).shape) == 0)
+    return std::nullopt;
+  const auto unpermuted = Unpermuted(s).of(s.node.operands[0]);
+  if (!unpermuted) return std::nullopt;
+  return s.rewriter.builder(s.node).append(s.node.op, {*unpermuted}, s.node.attributes,
+                                           s.node.dtype);
+}
+
+constexpr Rule rules[] = {simplify_view,  join_repetitions, simplify_cast, fold_constants,
+                          drop_neutral,   decide,           drop_trivial,  reduce_constant,
+                          transpose_last, reduce_in_order};
 
 }  // namespace
 
 Graph canonicalise(const Graph& graph) {
+  std::vector<int> uses(graph.nodes.size());
+  for (const Node& node : graph.nodes)
+    for (NodeId operand : node.operands) ++uses[operand];
+  for (NodeId id : graph.outputs) ++uses[id];
+  for (const Mutation& m : graph.mutations) ++uses[m.value];
   return rewrite(graph, [&](Rewriter& rewriter, NodeId id) -> std::optional<NodeId> {
-    NodeToRewrite site{rewriter, graph.node(id), rewriter.operands_of(graph.node(id))};
+    NodeToRewrite site{rewriter, graph.node(id), rewriter.operands_of(graph.node(id)), &uses};
     for (Rule rule : rules)
       if (auto now = rule(site)) return now;
     return std::nullopt;

@@ -143,10 +143,10 @@ TEST(Canonicalise, ComputesWithConstants) {
 // So that what is converted is read in the order in which it lies.
 TEST(Canonicalise, AnExtremeOfAConstantIsThatConstant) {
   for (const char* op : {"amax", "amin"})
-    expect_equal(simple("%2: f32[4x6] = full {number=3}\n%3: f32[4x1] = " + std::string(op) +
-                            " %2 {axes=1}",
-                        3),
-                 graph_of("%2: f32[4x1] = full {number=3}", 2));
+    expect_equal(
+        simple("%2: f32[4x6] = full {number=3}\n%3: f32[4x1] = " + std::string(op) + " %2 {axes=1}",
+               3),
+        graph_of("%2: f32[4x1] = full {number=3}", 2));
   for (const char* op : {"any", "all"})
     expect_equal(simple("%2: bool[4x6] = full {number=1}\n%3: bool[1x6] = " + std::string(op) +
                             " %2 {axes=0}",
@@ -173,6 +173,17 @@ TEST(Canonicalise, TransposesBehindAConversionForAProduct) {
                         5));
   for (const char* strides : {"", " {strides=8x1}", " {strides=1x1}"})
     expect_equal(canonicalise(of_input(strides, converted, 3)), of_input(strides, converted, 3));
+}
+
+TEST(Canonicalise, ReducesAllElementsInTheOrderInWhichTheyLie) {
+  expect_equal(simple("%2: f32[6x4] = permute %0 {axes=1x0}\n%3: f32[6x4] = mul %2, %2\n"
+                      "%4: f32[1x1] = sum %3 {axes=0x1}",
+                      4),
+               graph_of("%2: f32[4x6] = mul %0, %0\n%3: f32[1x1] = sum %2 {axes=0x1}", 3));
+  const std::string rows =
+      "%2: f32[6x4] = permute %0 {axes=1x0}\n%3: f32[6x4] = mul %2, %2\n"
+      "%4: f32[6x1] = sum %3 {axes=1}";
+  expect_equal(simple(rows, 4), graph_of(rows, 4));
 }
 
 TEST(Canonicalise, LeavesAProgramAloneThatIsSimpleAlready) {
