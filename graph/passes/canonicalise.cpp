@@ -259,6 +259,46 @@ std::optional<NodeId> transpose_last(const NodeToRewrite& s) {
   return s.rewriter.builder(s.node).append(Op::matmul, operands, s.node.attributes, s.node.dtype);
 }
 
+constexpr std::int64_t least_rows_turned = 64;
+
+// The value of a matrix whose transpose this is, or a new node that is its transpose.
+NodeId transposed(const NodeToRewrite& s, NodeId matrix) {
+  const Node& node = s.rewriter.made(matrix);
+  if (node.op == Op::permute) return node.operands[0];
+  return s.append(Op::permute, {matrix}, {.axes = {1, 0}, .sizes = {}});
+}
+
+// True for what views and pointwise ops make of converted codes, as weights of few bits are
+// decoded.
+bool is_decoded(const NodeToRewrite& s, NodeId id, int deep = 8) {
+  const Node& node = s.rewriter.made(id);
+  const DType dtype = node.dtype;
+  if (is_float8(dtype) || !(is_floating(dtype) || is_boolean(dtype))) return true;
+  const bool is_looked_through = info(node.op).tile_op || info(node.op).kind == Kind::view;
+  if (!is_floating(dtype) || !is_looked_through || deep == 0) return false;
+  return std::ranges::any_of(node.operands, [&](NodeId x) { return is_decoded(s, x, deep - 1); });
+}
+
+// A product that is only read transposed is the product of the transposed operands: its rows are
+// stored in the order in which they are read. Neither operand may be few rows or decoded weights,
+// whose products have ways of their own.
+std::optional<NodeId> transpose_product(const NodeToRewrite& s) {
+  if (s.node.op != Op::permute || s.node.shape.rank() != 2) return std::nullopt;
+  const Node product = s.operand(0);
+  if ((product.op != Op::matmul && product.op != Op::linear) || product.operands.size() != 2 ||
+      (*s.uses)[s.node.operands[0]] != 1 || !is_floating(product.dtype))
+    return std::nullopt;
+  for (int axis : {0, 1})
+    if (s.node.shape[axis] < least_rows_turned) return std::nullopt;
+  for (NodeId operand : product.operands)
+    if (s.rewriter.made(operand).shape.rank() != 2 || is_decoded(s, operand)) return std::nullopt;
+  std::vector<NodeId> operands = {product.operands[1], product.operands[0]};
+  if (product.op == Op::matmul)
+    for (NodeId& operand : operands) operand = transposed(s, operand);
+  return s.rewriter.builder(product).append(product.op, operands, product.attributes,
+                                            product.dtype);
+}
+
 // The elements of permuted values, as a tree of pointwise ops makes them, in the order that the
 // values have in memory. All are permuted alike, and nothing else reads the ops.
 class Unpermuted {
@@ -319,9 +359,9 @@ std::optional<NodeId> reduce_in_order(const NodeToRewrite& s) {
                                            s.node.dtype);
 }
 
-constexpr Rule rules[] = {simplify_view,  join_repetitions, simplify_cast, fold_constants,
-                          drop_neutral,   decide,           drop_trivial,  reduce_constant,
-                          transpose_last, reduce_in_order};
+constexpr Rule rules[] = {
+    simplify_view, join_repetitions, simplify_cast,  fold_constants,    drop_neutral,   decide,
+    drop_trivial,  reduce_constant,  transpose_last, transpose_product, reduce_in_order};
 
 }  // namespace
 

@@ -186,6 +186,31 @@ TEST(Canonicalise, ReducesAllElementsInTheOrderInWhichTheyLie) {
   expect_equal(simple(rows, 4), graph_of(rows, 4));
 }
 
+// The transpose of a product of [rows, 80] and [80, columns], or of the latter stored [columns,
+// 80].
+Graph transposed_product(Op op, std::int64_t rows, std::int64_t columns, bool is_read_too = false) {
+  Graph graph;
+  GraphBuilder builder(graph);
+  const NodeId a = builder.input(f32, {rows, 80}),
+               b = builder.input(f32, op == Op::linear ? Shape{columns, 80} : Shape{80, columns});
+  const NodeId product = builder.append(op, {a, b}, {}, f32);
+  graph.outputs = {builder.append(Op::permute, {product}, {.axes = {1, 0}, .sizes = {}})};
+  if (is_read_too) graph.outputs.push_back(product);
+  return graph;
+}
+
+TEST(Canonicalise, MultipliesTransposedWhereOnlyTheTransposeIsRead) {
+  for (Op op : {Op::matmul, Op::linear}) {
+    const Graph turned = dead_code(canonicalise(transposed_product(op, 70, 96)));
+    const Node& result = turned.node(turned.outputs[0]);
+    EXPECT_EQ(result.op, op);
+    EXPECT_EQ(result.shape, (Shape{96, 70}));
+    for (const Graph& left : {transposed_product(op, 8, 96), transposed_product(op, 96, 8),
+                              transposed_product(op, 70, 96, true)})
+      expect_equal(dead_code(canonicalise(left)), left);
+  }
+}
+
 TEST(Canonicalise, LeavesAProgramAloneThatIsSimpleAlready) {
   const char* body =
       "%2: f32[6x4] = permute %0 {axes=1x0}\n%3: f32[24] = reshape %2 {sizes=24}\n"
