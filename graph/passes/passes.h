@@ -1,5 +1,6 @@
 // The graph passes, each in the file of its name. Every one keeps the graph's inputs and the order
-// of outputs and mutations, and the values of both (canonicalise: up to the sign of zero).
+// of outputs and mutations, and the values of both (canonicalise: up to the sign of zero, and the
+// order of a sum of all elements).
 #pragma once
 
 #include "dsl/target/target.h"
@@ -31,7 +32,8 @@ Graph keep_channels_last(const Graph& graph);
 // have (known_range.h), as most of what is made of an index, are that outcome.
 Graph decide_by_ranges(const Graph& graph);
 // Views of views become one, views and casts that do nothing go, arithmetic on constants is done,
-// neutral elements go.
+// neutral elements go. Products that are only read transposed, and reductions of all elements, take
+// the order in which elements lie.
 Graph canonicalise(const Graph& graph);
 // Nodes that compute the same value become one.
 Graph common_subexpressions(const Graph& graph);
