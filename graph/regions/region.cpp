@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/regions/opaque_region.h"
+#include "graph/regions/region_strays.h"
 #include "runtime/base/error.h"
 
 namespace tilewright::graph {
@@ -167,7 +168,7 @@ class RegionSolver {
     if (const std::optional<std::size_t> slot = slot_of_fixed_table()) {
       const Table table = *fixed_table(task(*slot));
       region_.rows = task(*slot).count() / table.width;
-      return attempt(*slot, table) ? std::optional(result()) : std::nullopt;
+      return attempt(*slot, table) ? std::optional(region_) : std::nullopt;
     }
     // No task has a fixed table: see the largest one as few and long rows as memory allows.
     std::size_t anchor = 0;
@@ -176,7 +177,7 @@ class RegionSolver {
     std::optional<Region> found;
     for_each_choice(task(anchor), [&](const Table& table) {
       region_.rows = task(anchor).count() / table.width;
-      if (attempt(anchor, table)) found = result();
+      if (attempt(anchor, table)) found = region_;
       return found.has_value();
     });
     return found;
@@ -188,19 +189,18 @@ class RegionSolver {
     std::int32_t slot = builder_.slots_[id];
     return slot < 0 ? std::nullopt : std::optional(static_cast<std::size_t>(slot));
   }
-  Region result() { return region_; }
 
   // Nothing is known of its rows, so nothing joins it but an epilogue or a prologue.
   std::optional<Region> opaque() {
     if (region_.tasks.size() == 1) {
       region_.stored = {true};
-      return result();
+      return region_;
     }
     const bool is_prologue = builder_.limits_.accumulations_compute_sources &&
                              source_reads(list_, region_.tasks).has_value();
     if (!is_prologue && !is_with_epilogue(list_, region_.tasks)) return std::nullopt;
     find_stored();
-    return result();
+    return region_;
   }
 
   // The first task with a table that it has no choice of; a gather may be a product's weights, and
@@ -368,12 +368,11 @@ class RegionSolver {
   bool finish() {
     for (std::size_t slot = 0; slot < region_.tasks.size(); ++slot)
       if (!reads_are_strided(slot) || !store_is_strided(slot)) return false;
-    return dependences_are_kept() && choose_columns();
+    return dependences_are_kept() && !joins_stray_reduction(list_, region_.tasks, region_.rows) &&
+           choose_columns();
   }
 
-  bool is_computed(const TaskOperand& operand) const {
-    return operand.producer && slot_of(*operand.producer);
-  }
+  bool is_computed(const TaskOperand& x) const { return x.producer && slot_of(*x.producer); }
   bool add_access(const std::optional<TableAccess>& access) {
     return access && access->columns.modes().size() <= 1 && region_.digits.add(access->rows);
   }

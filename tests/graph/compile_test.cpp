@@ -77,6 +77,24 @@ TEST(Compile, FusesAWholeLayerIntoOneLaunch) {
   EXPECT_GT(fast.report()[0].regions[0].bytes, 24 * 16 * 4);
 }
 
+// A weight's gradient is a product and its bias's a sum, both with a row for each output: the sum
+// would make the product's program one of whole rows. For few rows they share a launch.
+TEST(Compile, KeepsSumsApartThatAProductOfManyRowsHasNothingToDoWith) {
+  for (std::int64_t outputs : {16, 96}) {
+    Tensor weight = zeros({outputs, 32}), bias = zeros({outputs});
+    Compiled update = compile([weight, bias](const Tensor& of_result, const Tensor& x) mutable {
+      weight.copy_from(weight - matmul(of_result.transpose(0, 1), x) * 0.5);
+      bias.copy_from(bias - sum(of_result, {0}) * 0.5);
+      return x;
+    });
+    const Tensor of_result = ramp({40, outputs}, 0.01F), x = ramp({40, 32}, 0.02F);
+    update(of_result, x);
+    EXPECT_EQ(update.report()[0].launches, outputs == 16 ? 1 : 2);
+    expect_near(weight, matmul(of_result.transpose(0, 1), x) * -0.5);
+    expect_near(bias, sum(of_result, {0}) * -0.5);
+  }
+}
+
 TEST(Compile, ReadsCapturedTensorsAtEveryCall) {
   Tensor weight = Tensor::from<float>({1, 1}, {2});
   Compiled fast = compile([weight](const Tensor& x) { return x * weight; });
