@@ -46,8 +46,6 @@ AttentionOperands operands_of(const Application& a, std::size_t count) {
   return {a.attributes, count, [&](std::size_t i) { return a.shape(i).size(); }};
 }
 
-bool is_code(DType dtype) { return dtype == DType::i8 || is_float8(dtype); }
-
 void check_dtypes(const Application& a, const AttentionOperands& given) {
   const DType q = a.dtype_of(0), k = a.dtype_of(1), v = a.dtype_of(2);
   a.need_floating(0);

@@ -27,6 +27,9 @@ struct ScoreInputs {
   static constexpr std::size_t score = 0, batch = 1, head = 2, row = 3, key = 4, operands = 5;
 };
 
+// True for the dtypes of codes.
+inline bool is_code(DType dtype) { return dtype == DType::i8 || is_float8(dtype); }
+
 // Places among the operands, 0 for those that are absent. A position has one axis, scales three and
 // a mask four; the operands of the function of scores are the last ones.
 struct AttentionOperands {

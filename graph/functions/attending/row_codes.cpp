@@ -3,6 +3,7 @@
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/functions/quantisation/linear.h"
 #include "graph/ir/location.h"
+#include "graph/ops/attention_operands.h"
 #include "graph/tensor/functional.h"
 #include "runtime/base/error.h"
 
@@ -10,7 +11,7 @@ namespace tilewright {
 
 using graph::At;
 
-bool is_row_code(DType dtype) { return dtype == DType::i8 || is_float8(dtype); }
+bool is_row_code(DType dtype) { return graph::is_code(dtype); }
 
 Tensor RowCodes::decoded(DType dtype, std::source_location where) const {
   require(codes.defined() && scales.defined(), "[decoded] ", codes.defined() ? "scales" : "codes",
