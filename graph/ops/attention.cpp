@@ -63,13 +63,25 @@ void check_dtypes(const Application& a, const AttentionOperands& given) {
            "]; they must be ", accumulator(q), "[", rows, "], a number for each row");
 }
 
+void check_pages(const Application& a, std::size_t page_table) {
+  const Shape &q = a.shape(0), &k = a.shape(1), &table = a.shape(page_table);
+  a.need(a.dtype_of(page_table) == DType::i32 || a.dtype_of(page_table) == DType::i64,
+         "the page table is ", a.dtype_of(page_table), "; it must be i32 or i64");
+  a.need(table[0] == q[0], "the page table is ", table, "; it must have a line for each of ", q[0],
+         " texts, with the numbers of their pages");
+  a.need(k[0] > 0 && k[2] >= least_page_rows && (k[2] & (k[2] - 1)) == 0, "the pages are ", k,
+         "; they must be [pages, heads, rows, columns] with a power of two of at least ",
+         least_page_rows, " rows in each of one page or more");
+}
+
 // The rules that an attention and its gradient share; `operands` of them are the attention's.
 void check_attention(const Application& a, std::size_t operands) {
   const Shape &q = a.shape(0), &k = a.shape(1), &v = a.shape(2);
   a.need(q.rank() == 4 && k.rank() == 4 && v.rank() == 4, "q is ", q, ", k is ", k, ", v is ", v,
          "; each must be [batch, heads, rows, columns]");
   a.need(k == v, "k is ", k, ", v is ", v, "; they must have one shape");
-  a.need(q[0] == k[0] && q[3] == k[3], "q is ", q, ", k is ", k,
+  const AttentionOperands given = operands_of(a, operands);
+  a.need((given.are_pages() || q[0] == k[0]) && q[3] == k[3], "q is ", q, ", k is ", k,
          "; batch and head size must be equal");
   a.need(k[1] > 0 && q[1] % k[1] == 0, "q has ", q[1], " heads, k has ", k[1],
          "; q's heads must be a multiple of k's");
@@ -79,16 +91,17 @@ void check_attention(const Application& a, std::size_t operands) {
          "a window was given without causal; it needs causal");
   a.need(a.attributes.cap >= 0 && std::isfinite(a.attributes.cap), "the cap of scores is ",
          a.attributes.cap, "; it must be a finite number above 0, or 0 for none");
-  const Shape scores{q[0], q[1], q[2], k[2]};
+  if (given.are_pages()) check_pages(a, given.page_table);
+  const Shape scores{q[0], q[1], q[2],
+                     keys_of_text(k, given.are_pages() ? &a.shape(given.page_table) : nullptr)};
   for (std::size_t i = 0; i < a.attributes.bodies.size(); ++i)
     check_function_of_scores(a, operands, i);
-  const AttentionOperands given = operands_of(a, operands);
   check_dtypes(a, given);
-  const auto [position, key_scales, value_scales, mask, of_scores, known] = given;
+  const auto [position, page_table, key_scales, value_scales, mask, of_scores, known] = given;
   if (known != of_scores)
     a.need(false, "operand ", known, " is ", a.dtype_of(known), "[", a.shape(known),
-           "]; behind q, k and v come a position [1], scales of both [batch, heads, keys] and a "
-           "mask ",
+           "]; behind q, k and v come a position [1], a page table [batch, pages], scales of both "
+           "[batch, heads, keys] and a mask ",
            scores, ", in this order, each where it is wanted");
   for (std::size_t i = of_scores; i < operands; ++i)
     a.need(a.shape(i) == scores, "operand ", i, ", which the function of scores reads, is ",
@@ -125,8 +138,12 @@ ValueType attention(const Application& a) {
 
 ValueType attention_gradient(const Application& a) {
   const std::size_t operands = a.count() - GradientOperands::count;
-  a.need(a.count() >= 6 && !operands_of(a, operands).are_codes(),
-         "k and v have scales; the gradient of their attention is that of the formula written out");
+  if (a.count() >= 6) {
+    const AttentionOperands given = operands_of(a, operands);
+    a.need(!given.are_codes() && !given.are_pages(), "k and v ",
+           given.are_codes() ? "have scales" : "are pages",
+           "; the gradient of their attention is that of the formula written out");
+  }
   const Bodies& bodies = a.attributes.bodies;
   a.need(bodies.empty() || bodies.size() == 2, "has ", bodies.size(),
          " functions of scores; it must be one and its gradient, or none");
@@ -192,12 +209,47 @@ HostTensor places_of_scores(const Shape& sizes, int axis) {
   return places;
 }
 
+HostTensor in_order_of_table(const HostTensor& pages, const HostTensor& page_table) {
+  const std::int64_t batch = page_table.shape[0], count = page_table.shape[1],
+                     groups = pages.shape[1];
+  Shape shape = pages.shape;
+  shape[0] = batch;
+  shape[2] *= count;
+  HostTensor result(pages.dtype, shape);
+  const std::int64_t run =
+      element_count(pages.shape) / pages.shape[0] / groups;  // of a page's head
+  for (std::int64_t i = 0; i < result.count(); ++i) {
+    const std::int64_t at = i / run, head = at / count % groups, text = at / count / groups;
+    const std::int64_t page = std::clamp<std::int64_t>(
+        page_table.integer[static_cast<std::size_t>(text * count + at % count)], 0,
+        pages.shape[0] - 1);
+    result.set_number(i, pages.number((page * groups + head) * run + i % run));
+  }
+  return result;
+}
+
+namespace {
+
+HostTensor attention_to_pages(const Node& node, Operands operands, const AttentionOperands& given) {
+  const HostTensor& page_table = *operands[given.page_table];
+  std::vector<std::size_t> paged = {1, 2};
+  if (given.are_codes()) paged.insert(paged.end(), {given.key_scales, given.value_scales});
+  std::vector<HostTensor> ordered;
+  for (std::size_t i : paged) ordered.push_back(in_order_of_table(*operands[i], page_table));
+  for (std::size_t i = 0; i < paged.size(); ++i) operands[paged[i]] = &ordered[i];
+  operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(given.page_table));
+  return meaning(The<Op::attention>(), node, operands);
+}
+
+}  // namespace
+
 HostTensor meaning(The<Op::attention>, const Node& node, const Operands& operands) {
   const HostTensor &q = *operands[0], &k = *operands[1], &v = *operands[2];
   std::int64_t heads = q.shape[1], groups = k.shape[1], rows = q.shape[2], depth = q.shape[3];
   std::int64_t columns = k.shape[2];
   const AttentionOperands given(node.attributes, operands.size(),
                                 [&](std::size_t i) { return operands[i]->shape.size(); });
+  if (given.are_pages()) return attention_to_pages(node, operands, given);
   const HostTensor* key_scales = given.are_codes() ? operands[given.key_scales] : nullptr;
   const HostTensor* value_scales = given.are_codes() ? operands[given.value_scales] : nullptr;
   const HostTensor* places = given.position != 0 ? operands[given.position] : nullptr;

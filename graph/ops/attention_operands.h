@@ -1,5 +1,11 @@
-// The operands of an attention behind q, k and v: its position, the scales of keys and values that
-// are codes, its mask, and the inputs of its function of scores. Each may be absent.
+// The operands of an attention behind q, k and v: its position, its page table, the scales of keys
+// and values that are codes, its mask, and the inputs of its function of scores. Each may be
+// absent.
+//
+// With a page table, integers [B, P], keys and values are pages [N, G, R, D] of R rows, a power of
+// two of at least 16, and so are their scales, [N, G, R]. The keys of text b are the rows of the
+// pages that its line names, in that order: P * R of them. A number outside 0 to N - 1 names the
+// nearest page.
 //
 // Codes are integers or floats of 8 bits. The number that a code stands for is its value times the
 // scale of its row, of which there is one for each key of each head: [B, G, S], in the dtype that
@@ -30,10 +36,11 @@ struct ScoreInputs {
 // True for the dtypes of codes.
 inline bool is_code(DType dtype) { return dtype == DType::i8 || is_float8(dtype); }
 
-// Places among the operands, 0 for those that are absent. A position has one axis, scales three and
-// a mask four; the operands of the function of scores are the last ones.
+// Places among the operands, 0 for those that are absent. A position has one axis, a page table
+// two, scales three and a mask four; the operands of the function of scores are the last ones.
 struct AttentionOperands {
-  std::size_t position = 0, key_scales = 0, value_scales = 0, mask = 0, of_scores = 0;
+  std::size_t position = 0, page_table = 0, key_scales = 0, value_scales = 0, mask = 0,
+              of_scores = 0;
   std::size_t known = 3;  // operands with a place, those of the function of scores apart
 
   // `axes_of` gives the number of axes of an operand.
@@ -43,6 +50,7 @@ struct AttentionOperands {
       return known + places <= of_scores && axes_of(known) == axes;
     };
     if (is_next(1, 1)) position = known++;
+    if (is_next(2, 1)) page_table = known++;
     if (is_next(3, 2)) {
       key_scales = known++;
       value_scales = known++;
@@ -50,6 +58,7 @@ struct AttentionOperands {
     if (is_next(4, 1)) mask = known++;
   }
   bool are_codes() const { return key_scales != 0; }
+  bool are_pages() const { return page_table != 0; }
 
   // True where scores may be as large as a program likes: a function makes them, or a mask of
   // numbers is added. `dtype_of` gives the dtype of an operand.
@@ -63,6 +72,17 @@ struct AttentionOperands {
                                      : attributes.bodies[0].inputs.size() - ScoreInputs::operands;
   }
 };
+
+// Pages have at least so many rows, a power of two.
+constexpr std::int64_t least_page_rows = 16;
+
+// How many keys a text has: the rows of all pages that its line names, or those of operand 1.
+inline std::int64_t keys_of_text(const Shape& keys, const Shape* page_table) {
+  return page_table ? (*page_table)[1] * keys[2] : keys[2];
+}
+
+// The rows [B, G, P * R, ..] of pages [N, G, R, ..] in the order of a page table.
+HostTensor in_order_of_table(const HostTensor& pages, const HostTensor& page_table);
 
 // The places of the operands of an attention's gradient, behind those of the attention.
 struct GradientOperands {

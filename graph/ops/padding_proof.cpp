@@ -210,14 +210,15 @@ Value attended(const NodePair& pair) {
   const Value &q = pair.operands[0], &k = pair.operands[1];
   need(pair.given.op == Op::attention && !pair.given.attributes.gives_sums,
        "what the gradients of an attention make of padding is not known");
+  const AttentionOperands given(pair.given.attributes, pair.operands.size(),
+                                [&](std::size_t i) { return pair.operands[i].size(); });
+  need(!given.are_codes(), "its keys and values are codes");
+  need(!given.are_pages(), "its keys and values lie in pages");
   common_axes(k, pair.operands[2]);
   common_axes({q[0]}, {k[0]});
   need(!is_padded(q[1]) && !is_padded(k[1]) && !is_padded(q[3]), goes_over);
   const Attributes& a = pair.given.attributes;
   if (a.causal) need(is_simple(q[2]), "its rows were joined with another axis");
-  const AttentionOperands given(a, pair.operands.size(),
-                                [&](std::size_t i) { return pair.operands[i].size(); });
-  need(!given.are_codes(), "its keys and values are codes");
   need(a.bodies.empty(), "what its function makes of padded scores is not known");
   need(given.mask == 0 || !is_padded(pair.operands[given.mask]), "its mask is padded");
   if (is_padded(k[2])) {

@@ -38,6 +38,7 @@
 #include "graph/functions/attending/flex_attention.h"
 #include "graph/functions/attending/general_attention.h"
 #include "graph/functions/attending/rotary.h"
+#include "graph/functions/attending/paged_attention.h"
 #include "graph/functions/attending/row_codes.h"
 #include "graph/functions/complex/arithmetic.h"
 #include "graph/functions/complex/complex_tensor.h"

@@ -2,9 +2,11 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "graph/functions/attending/paged_attention.h"
 #include "graph/functions/attending/row_codes.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/ir/location.h"
+#include "graph/ops/attention_operands.h"
 #include "graph/tensor/functional.h"
 #include "graph/tensor/precision/autocast_call.h"
 #include "graph/tensor/tensor.h"
@@ -18,11 +20,13 @@ using graph::Op;
 
 namespace {
 
-// `scales`: of k and v, or none.
+// `scales`: of k and v, or none. `page_table`: where they are pages.
 Tensor attended(const TensorOperand& q, const Tensor& k, const Tensor& v,
-                std::initializer_list<Tensor> scales, const AttentionOptions& options) {
+                std::initializer_list<Tensor> scales, const AttentionOptions& options,
+                const Tensor& page_table = {}) {
   std::vector<Tensor> operands = {graph::tensor_of(q, "attention"), k, v};
   if (options.position.defined()) operands.push_back(options.position);
+  if (page_table.defined()) operands.push_back(page_table);
   operands.insert(operands.end(), scales);
   Attributes attributes;
   attributes.causal = options.causal;
@@ -37,14 +41,32 @@ Tensor attended(const TensorOperand& q, const Tensor& k, const Tensor& v,
           options.causal ? "with a position" : "without causal", " (at ", At{q.where},
           "); it says where causal rows stand, as a position does");
   const bool are_heads = queries.rank() == 4 && k.defined() && k.rank() == 4;
-  if (ends_align && are_heads) attributes.start = k.size(2) - queries.size(2);
+  const std::int64_t keys =
+      are_heads
+          ? graph::keys_of_text(k.shape(), page_table.defined() ? &page_table.shape() : nullptr)
+          : 0;
+  if (ends_align && are_heads) attributes.start = keys - queries.size(2);
   if (options.mask.defined() && are_heads)
-    operands.push_back(graph::broadcast_to(
-        options.mask, {queries.size(0), queries.size(1), queries.size(2), k.size(2)}, "attention",
-        q.where));
+    operands.push_back(
+        graph::broadcast_to(options.mask, {queries.size(0), queries.size(1), queries.size(2), keys},
+                            "attention", q.where));
   else if (options.mask.defined())
     operands.push_back(options.mask);
   return graph::apply(Op::attention, operands, attributes, q.where);
+}
+
+void require_scales(const TensorOperand& q, const RowCodes& k, const RowCodes& v) {
+  for (const Tensor* scales : {&k.scales, &v.scales})
+    require(scales->defined() && scales->rank() == 3, "[attention] the scales of ",
+            scales == &k.scales ? "k" : "v", " are ",
+            scales->defined() ? concat(scales->shape()) : "undefined", " (at ", At{q.where},
+            "); they must be [batch, heads, keys], a number for each row of codes");
+}
+
+void require_page_table(const TensorOperand& q, const Tensor& page_table) {
+  require(page_table.defined() && page_table.rank() == 2, "[paged_attention] the page table is ",
+          page_table.defined() ? concat(page_table.shape()) : "undefined", " (at ", At{q.where},
+          "); it must be [batch, pages], the numbers of the pages of each text");
 }
 
 AttentionOptions with_cast_mask(const AttentionOptions& options, const graph::AutocastCall& cast) {
@@ -66,12 +88,25 @@ Tensor scaled_dot_product_attention(const TensorOperand& q, const RowCodes& k, c
                                     const AttentionOptions& options) {
   if (const graph::AutocastCall cast("scaled_dot_product_attention", q.where); cast.is_listed())
     return scaled_dot_product_attention(cast(q), k, v, with_cast_mask(options, cast));
-  for (const Tensor* scales : {&k.scales, &v.scales})
-    require(scales->defined() && scales->rank() == 3, "[attention] the scales of ",
-            scales == &k.scales ? "k" : "v", " are ",
-            scales->defined() ? concat(scales->shape()) : "undefined", " (at ", At{q.where},
-            "); they must be [batch, heads, keys], a number for each row of codes");
+  require_scales(q, k, v);
   return attended(q, k.codes, v.codes, {k.scales, v.scales}, options);
+}
+
+Tensor paged_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
+                       const Tensor& page_table, const AttentionOptions& options) {
+  if (const graph::AutocastCall cast("scaled_dot_product_attention", q.where); cast.is_listed())
+    return paged_attention(cast(q), cast(k), cast(v), page_table, with_cast_mask(options, cast));
+  require_page_table(q, page_table);
+  return attended(q, k, v, {}, options, page_table);
+}
+
+Tensor paged_attention(const TensorOperand& q, const RowCodes& k, const RowCodes& v,
+                       const Tensor& page_table, const AttentionOptions& options) {
+  if (const graph::AutocastCall cast("scaled_dot_product_attention", q.where); cast.is_listed())
+    return paged_attention(cast(q), k, v, page_table, with_cast_mask(options, cast));
+  require_page_table(q, page_table);
+  require_scales(q, k, v);
+  return attended(q, k.codes, v.codes, {k.scales, v.scales}, options, page_table);
 }
 
 }  // namespace tilewright

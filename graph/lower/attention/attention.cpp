@@ -79,7 +79,9 @@ class AttentionProgram {
   static Hash decided_by(const AttentionShape& shape, const BlockSizes& block) {
     Hasher hasher;
     for (const BlockSize& one : all_block_sizes()) hasher.add(block.*one.size);
-    return hasher.add(shape.packs_heads).add(shape.heads == 1).add(shape.batch() == 1).finish();
+    hasher.add(shape.packs_heads).add(shape.heads == 1).add(shape.batch() == 1);
+    if (shape.pages) hasher.add(*shape.pages).add(shape.run_of_keys());
+    return hasher.finish();
   }
 
  private:
@@ -127,7 +129,8 @@ class AttentionProgram {
   Offset offset(const StridedView& place, bool of_keys) {
     Offset offset;
     sizes_.add_to(offset, place.offset);
-    if (batch_.defined()) sizes_.add_to(offset, batch_, place.strides[0]);
+    if (batch_.defined() && !(of_keys && shape_.pages))
+      sizes_.add_to(offset, batch_, place.strides[0]);
     if (of_keys && key_head_.defined()) sizes_.add_to(offset, key_head_, place.strides[1]);
     if (!of_keys && head_.defined())
       sizes_.add_to(offset, head_,
@@ -179,6 +182,7 @@ class AttentionProgram {
       const std::int64_t by_key = place.strides[2], by_element = place.strides[3];
       const Tile first = pointer(operand, place);
       const Operand keys = all_keys(), depth = shape_.depth();
+      rows.page_of_elements = place.strides[0];
       rows.elements = Matrix{first,
                              is_key ? depth : keys,
                              is_key ? keys : depth,
@@ -191,6 +195,7 @@ class AttentionProgram {
     const StridedView& place = task_.operands[scales].view;
     const bool by_rows = !is_key && scales_values(task_, dtype_of_products());
     const std::int64_t step = place.strides[2];
+    rows.page_of_scales = place.strides[0];
     rows.scales = Matrix{pointer(scales, place),
                          by_rows ? Operand(all_keys()) : Operand(1),
                          by_rows ? Operand(1) : Operand(all_keys()),
@@ -201,8 +206,10 @@ class AttentionProgram {
   }
   KeyBlocks key_blocks() {
     KeyBlocks::Rows keys = rows_of_keys(1), values = rows_of_keys(2);
-    const KeyBlocks blocks(task_, dtype_of_products(), block_.columns, std::move(keys),
-                           std::move(values));
+    const KeyBlocks given(task_, dtype_of_products(), block_.columns, std::move(keys),
+                          std::move(values));
+    const KeyBlocks blocks =
+        shape_.pages ? given.in_pages(page_table_of(task_, parameters_, batch_)) : given;
     return panels_ ? blocks.in_panels(*panels_, key_head()) : blocks;
   }
   AttentionScores scores() {
@@ -324,7 +331,10 @@ class AttentionProgram {
         is_at_edge_ = true;
       }
       for (Tile column : dsl::range(begin, range.end, block_.columns))
-        mix(keys, column, column, false);
+        if (keys.are_in_pages())
+          mix(keys.from(column), 0, column, true);
+        else
+          mix(keys, column, column, false);
     }
     if (folds_scale()) highest = highest * attributes_.number;
     if (split_.defined()) {

@@ -41,7 +41,7 @@ BlockSizes host_blocks(const AttentionShape& shape, bool is_causal) {
     most = packed_columns;
   else if (is_causal)
     most = std::min(most, std::max(few_seen_columns, shape.keys() / blocks_of_seen));
-  return {std::min(shape.rows, query_rows), block_of_columns(shape.keys(), most)};
+  return {std::min(shape.rows, query_rows), block_of_columns(shape.run_of_keys(), most)};
 }
 
 BlockSizes default_blocks(const dsl::Target& target, const Task& task, const AttentionShape& shape,
@@ -70,6 +70,13 @@ std::int64_t default_splits(const dsl::Target& target, const AttentionShape& sha
       std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(1, splits))));
 }
 
+// Columns of a block that is a part of one page, of a power of two of rows.
+std::int64_t columns_in_page(const AttentionShape& shape, std::int64_t columns) {
+  if (!shape.pages) return columns;
+  return static_cast<std::int64_t>(
+      std::bit_floor(static_cast<std::uint64_t>(std::min(columns, shape.run_of_keys()))));
+}
+
 // The shape with as many rows as the blocks of its class are for.
 AttentionShape rows_of_class(AttentionShape shape) {
   constexpr std::int64_t not_packed = dsl::PackedProduct::least_rows - 1;
@@ -81,10 +88,11 @@ AttentionShape rows_of_class(AttentionShape shape) {
 
 }  // namespace
 
-// Warpgroups read their operands from shared memory, where codes are no operands.
+// Warpgroups read their operands from shared memory, where codes are no operands. Their loop mixes
+// the values of a block behind the next one's scores, which for pages would look up each twice.
 bool has_warpgroups(const dsl::Target& target, const Task& task, const AttentionShape& shape) {
   return target.gpu().has_warpgroup_products && is_float16(task.dtype) && !has_codes(task) &&
-         shape.rows >= warpgroup_rows && shape.keys() >= warpgroup_keys;
+         !shape.pages && shape.rows >= warpgroup_rows && shape.keys() >= warpgroup_keys;
 }
 
 BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target& target,
@@ -104,7 +112,7 @@ BlockSizes used_blocks(const TaskList& list, const Task& task, const dsl::Target
     }
   }
   blocks.rows = settled(asked.rows, blocks.rows, shape.rows);
-  blocks.columns = settled(asked.columns, blocks.columns, shape.keys());
+  blocks.columns = columns_in_page(shape, settled(asked.columns, blocks.columns, shape.keys()));
   blocks.splits =
       settled(asked.splits, default_splits(target, shape, blocks.columns, attributes.window));
   if (target.gpu().has_clusters) blocks.cluster = asked.cluster;  // neighbours share keys
@@ -127,7 +135,7 @@ BlockSizes blocks_for_any_sizes(const dsl::Target& host, const Task& task, const
     }
   }
   blocks.rows = settled(asked.rows, blocks.rows);
-  blocks.columns = settled(asked.columns, blocks.columns);
+  blocks.columns = columns_in_page(shape, settled(asked.columns, blocks.columns));
   blocks.splits = 1;
   return blocks;
 }
@@ -136,7 +144,7 @@ bool takes_rows(const Task& task, const Region& region, const dsl::Target& targe
   return region.sizes_vary && !target.is_gpu() && !AttentionShape(task).packs_heads;
 }
 bool takes_keys(const Task& task, const Region& region, const dsl::Target& target) {
-  return region.sizes_vary && !target.is_gpu() && !has_position(task);
+  return region.sizes_vary && !target.is_gpu() && !has_position(task) && !has_pages(task);
 }
 BlockSizes blocks_of_attention(const TaskList& list, const Region& region,
                                const dsl::Target& target, const BlockSizes& asked) {

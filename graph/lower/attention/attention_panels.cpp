@@ -1,6 +1,7 @@
 #include "graph/lower/attention/attention_panels.h"
 
 #include "dsl/target/packed_product.h"
+#include "graph/lower/attention/page_table.h"
 #include "runtime/base/divide_up.h"
 
 namespace tilewright::graph {
@@ -81,7 +82,7 @@ LoweredProgram AttentionPanels::pack(const TaskList& list, const Region& region,
   dsl::Tracer tracer("attention_panels");
   Parameters parameters(tracer, list, region);
   const AttentionOperands given = operands_of_attention(task);
-  for (std::size_t operand : {std::size_t{1}, std::size_t{2}, given.position})
+  for (std::size_t operand : {std::size_t{1}, std::size_t{2}, given.position, given.page_table})
     if (operand != 0) parameters.add(task.operands[operand].storage);
   AttentionPanels panels = *this;
   panels.add_to(parameters);
@@ -92,9 +93,17 @@ LoweredProgram AttentionPanels::pack(const TaskList& list, const Region& region,
   Offset head;
   if (programs.index[1].defined()) head.add(programs.index[1], 1);
   if (programs.index[2].defined()) head.add(programs.index[2], heads);
+  // Where a block of pages begins in its page; keys that lie one after the other begin at the
+  // first.
+  const std::optional<PageTable> pages =
+      given.are_pages() ? std::optional(page_table_of(task, parameters, programs.index[2]))
+                        : std::nullopt;
+  const Tile first = pages ? pages->row_of(column) : column;
+  const std::int64_t run = shape_.run_of_keys();
   auto source = [&](std::size_t operand, const StridedView& place) {
     Offset offset(place.offset);
-    if (programs.index[2].defined()) offset.add(programs.index[2], place.strides[0]);
+    const Tile& text = pages ? pages->page_of(column) : programs.index[2];
+    if (text.defined()) offset.add(text, place.strides[0]);
     if (programs.index[1].defined()) offset.add(programs.index[1], place.strides[1]);
     return parameters.pointer(task.operands[operand].storage) + offset;
   };
@@ -103,14 +112,14 @@ LoweredProgram AttentionPanels::pack(const TaskList& list, const Region& region,
   };
   auto pack_block = [&] {
     const std::int64_t key = shape_.k.strides[2], value = shape_.v.strides[2];
-    Tile from = dsl::load(dsl::make_desc(source(1, shape_.k), {keys / width_, width_, depth / 2, 2},
+    Tile from = dsl::load(dsl::make_desc(source(1, shape_.k), {run / width_, width_, depth / 2, 2},
                                          {width_ * key, key, 2, 1}),
-                          {column / width_, 0, 0, 0}, {columns_ / width_, width_, depth / 2, 2});
+                          {first / width_, 0, 0, 0}, {columns_ / width_, width_, depth / 2, 2});
     dsl::store(panels.key_panels(head), {column / width_, 0, 0, 0},
                in_dtype(dsl::permute(from, {0, 2, 1, 3})));
-    from = dsl::load(dsl::make_desc(source(2, shape_.v), {keys / 2, 2, depth / width_, width_},
+    from = dsl::load(dsl::make_desc(source(2, shape_.v), {run / 2, 2, depth / width_, width_},
                                     {2 * value, value, width_, 1}),
-                     {column / 2, 0, 0, 0}, {columns_ / 2, 2, depth / width_, width_});
+                     {first / 2, 0, 0, 0}, {columns_ / 2, 2, depth / width_, width_});
     dsl::store(panels.value_panels(head), {0, column / 2, 0, 0},
                in_dtype(dsl::permute(from, {2, 0, 3, 1})));
   };

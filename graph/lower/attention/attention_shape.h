@@ -10,10 +10,20 @@
 // "Flash-Decoding for long-context inference", 2023).
 #pragma once
 
+#include <optional>
+
 #include "graph/lower/frame.h"
 #include "graph/ops/attention_operands.h"
 
 namespace tilewright::graph {
+
+// The operands of an attention, or of the one that the task is the gradient of.
+inline AttentionOperands operands_of_attention(const Task& task) {
+  const std::size_t count =
+      task.operands.size() - (task.op == Op::attention ? 0 : GradientOperands::count);
+  return {task.attributes, count,
+          [&](std::size_t i) { return task.operands[i].view.shape.size(); }};
+}
 
 struct AttentionShape {
   explicit AttentionShape(const Task& task)
@@ -24,30 +34,31 @@ struct AttentionShape {
         group(q.shape[1] / k.shape[1]),
         packs_heads(q.shape[2] == 1),
         heads(packs_heads ? k.shape[1] : q.shape[1]),
-        rows(packs_heads ? group : q.shape[2]) {}
+        rows(packs_heads ? group : q.shape[2]) {
+    const AttentionOperands given = operands_of_attention(task);
+    if (given.are_pages()) pages = task.operands[given.page_table].view.shape[1];
+  }
   std::int64_t batch() const { return q.shape[0]; }
   std::int64_t depth() const { return q.shape[3]; }
-  std::int64_t keys() const { return k.shape[2]; }
+  std::int64_t keys() const { return k.shape[2] * pages.value_or(1); }
+  // Keys that lie one after the other: all of them, or those of a page.
+  std::int64_t run_of_keys() const { return k.shape[2]; }
   std::int64_t all_rows() const { return batch() * heads * rows; }
 
   StridedView q, k, v, result;
   std::int64_t group;  // query heads that share a key head
   bool packs_heads;
-  std::int64_t heads, rows;  // of programs: heads, and rows of each
+  std::int64_t heads, rows;           // of programs: heads, and rows of each
+  std::optional<std::int64_t> pages;  // of a text, where its keys lie in pages
 };
 
-// The operands of an attention, or of the one that the task is the gradient of.
-inline AttentionOperands operands_of_attention(const Task& task) {
-  const std::size_t count =
-      task.operands.size() - (task.op == Op::attention ? 0 : GradientOperands::count);
-  return {task.attributes, count,
-          [&](std::size_t i) { return task.operands[i].view.shape.size(); }};
-}
 // True if a number in memory says which column row 0 is at; otherwise an attribute does.
 inline bool has_position(const Task& task) { return operands_of_attention(task).position != 0; }
 inline bool has_mask(const Task& task) { return operands_of_attention(task).mask != 0; }
 // True if keys and values are codes with scales.
 inline bool has_codes(const Task& task) { return operands_of_attention(task).are_codes(); }
+// True if keys and values lie in pages.
+inline bool has_pages(const Task& task) { return operands_of_attention(task).are_pages(); }
 // True if a function changes scores.
 inline bool has_function(const Task& task) { return !task.attributes.bodies.empty(); }
 // The column that row 0 of this element of the batch is at, in a program that traces; `batch` is

@@ -51,6 +51,9 @@ void describe_attention(const TaskList& list, const Region& region, autotune::Re
   const Task& task = list.tasks[region.tasks[0]];
   problem.set("shape", to_string(task.shape));
   problem.set("keys", to_string(task.operands[1].view.shape));
+  if (has_pages(task))
+    problem.set("pages",
+                to_string(task.operands[operands_of_attention(task).page_table].view.shape));
 }
 
 std::vector<WorkElement> position_of_attention(const TaskList& list, const Region& region) {

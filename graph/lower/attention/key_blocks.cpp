@@ -25,8 +25,12 @@ bool scales_values(const Task& task, DType products) {
   return has_codes(task) && products == DType::f16;
 }
 
+Tile KeyBlocks::column_of_panels(const dsl::Operand& column) const {
+  return first_of_panels_.defined() ? first_of_panels_ + column : column.tile();
+}
+
 Tile KeyBlocks::keys(const dsl::Operand& column) const {
-  if (panels_ != nullptr) return panels_->keys(head_, column.tile());
+  if (panels_ != nullptr) return panels_->keys(head_, column_of_panels(column));
   const std::int64_t depth = task_.operands[0].view.shape[3];
   if (!has_codes(task_)) return keys_.elements->load(0, column, {depth, columns_});
   // Codes are converted in the order in which they lie.
@@ -40,7 +44,7 @@ Tile KeyBlocks::keys(const dsl::Operand& column) const {
 }
 
 Tile KeyBlocks::values(const dsl::Operand& column) const {
-  if (panels_ != nullptr) return panels_->values(head_, column.tile());
+  if (panels_ != nullptr) return panels_->values(head_, column_of_panels(column));
   const Tile elements =
       values_.elements->load(column, 0, {columns_, task_.operands[0].view.shape[3]});
   if (!scales_values(task_, dtype_)) return in_dtype(elements, dtype_);
@@ -60,20 +64,27 @@ Tile KeyBlocks::weights(const Tile& weights, const dsl::Operand& column) const {
 
 KeyBlocks KeyBlocks::from(const Tile& column) const {
   KeyBlocks block = *this;
-  auto move = [&](Matrix& matrix, const Stride& stride, dsl::Operand& keys) {
-    matrix.base = matrix.base + column * stride.value();
+  const Tile page = pages_ ? pages_->page_of(column) : Tile(),
+             row = pages_ ? pages_->row_of(column) : column;
+  auto move = [&](Matrix& matrix, const Stride& stride, dsl::Operand& keys, const Stride& by_page) {
+    if (page.defined()) matrix.base = matrix.base + page * by_page.value();
+    matrix.base = matrix.base + row * stride.value();
     keys = columns_;
   };
-  Matrix &keys = *block.keys_.elements, &values = *block.values_.elements;
-  move(keys, keys.column_stride, keys.columns);
-  move(values, values.row_stride, values.rows);
+  if (panels_ != nullptr) {
+    block.first_of_panels_ = column;
+  } else {
+    Matrix &keys = *block.keys_.elements, &values = *block.values_.elements;
+    move(keys, keys.column_stride, keys.columns, keys_.page_of_elements);
+    move(values, values.row_stride, values.rows, values_.page_of_elements);
+  }
   if (Matrix* scales = block.keys_.scales ? &*block.keys_.scales : nullptr)
-    move(*scales, scales->column_stride, scales->columns);
+    move(*scales, scales->column_stride, scales->columns, keys_.page_of_scales);
   if (Matrix* scales = block.values_.scales ? &*block.values_.scales : nullptr) {
     if (scales_values(task_, dtype_))
-      move(*scales, scales->row_stride, scales->rows);
+      move(*scales, scales->row_stride, scales->rows, values_.page_of_scales);
     else
-      move(*scales, scales->column_stride, scales->columns);
+      move(*scales, scales->column_stride, scales->columns, values_.page_of_scales);
   }
   return block;
 }

@@ -5,12 +5,15 @@
 // multiplied by the scales of their keys, and weights by those of their values. Only where such a
 // weight might be too small for its dtype, f16, are values multiplied instead. A host multiplies
 // codes by few rows in f32, to which it converts them as it reads them.
+//
+// Where keys and values lie in pages, a block of keys is a part of one page.
 #pragma once
 
 #include <optional>
 
 #include "graph/lower/attention/attention_panels.h"
 #include "graph/lower/attention/attention_shape.h"
+#include "graph/lower/attention/page_table.h"
 
 namespace tilewright::graph {
 
@@ -24,6 +27,8 @@ class KeyBlocks {
   struct Rows {
     std::optional<Matrix> elements;  // keys [depth, keys], or values [keys, depth]; or panels
     std::optional<Matrix> scales;    // [1, keys]; of values that are multiplied by them [keys, 1]
+    // From page to page, where there are pages: of elements, and of scales.
+    Stride page_of_elements = 0, page_of_scales = 0;
   };
   // Blocks of `columns` keys, for products in `dtype`.
   KeyBlocks(const Task& task, DType dtype, std::int64_t columns, Rows keys, Rows values)
@@ -39,6 +44,13 @@ class KeyBlocks {
     blocks.head_ = std::move(head);
     return blocks;
   }
+  // Those of pages: `keys` and `values` are of page 0, and are read by way of `from` alone.
+  KeyBlocks in_pages(PageTable pages) const {
+    KeyBlocks blocks = *this;
+    blocks.pages_ = std::move(pages);
+    return blocks;
+  }
+  bool are_in_pages() const { return pages_.has_value(); }
 
   DType dtype() const { return dtype_; }
   // [depth, columns] of the keys from `column` on, and [columns, depth] of the values.
@@ -52,12 +64,16 @@ class KeyBlocks {
   KeyBlocks from(const dsl::Tile& column) const;
 
  private:
+  dsl::Tile column_of_panels(const dsl::Operand& column) const;
+
   const Task& task_;
   DType dtype_;  // of products
   std::int64_t columns_;
   Rows keys_, values_;
   const AttentionPanels* panels_ = nullptr;
-  Offset head_;  // of the panels
+  Offset head_;                // of the panels
+  dsl::Tile first_of_panels_;  // of a block that `from` gives
+  std::optional<PageTable> pages_;
 };
 
 }  // namespace tilewright::graph

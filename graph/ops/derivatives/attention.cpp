@@ -1,6 +1,6 @@
 // The derivative of attention: an op of its own, which computes scores again and keeps none. With a
-// mask of numbers, a function of scores, or keys and values that are codes it is that of the
-// formula written out: scores, their function and masks, weights, and their product with the
+// mask of numbers, a function of scores, or keys and values that are codes or in pages it is that
+// of the formula written out: scores, their function and masks, weights, and their product with the
 // values. So is the derivative of that op.
 #include <limits>
 
@@ -37,6 +37,13 @@ class WrittenAttention {
         places_(places_of(at_, operands_)),
         carried_(accumulator(node.dtype)) {
     const std::vector<Term>& operands = operands_;
+    if (places_.are_pages()) {
+      std::vector<std::size_t> paged = {1, 2};
+      if (places_.are_codes())
+        paged.insert(paged.end(), {places_.key_scales, places_.value_scales});
+      for (std::size_t i : paged)
+        operands_[i] = in_order(operands[i], operands[places_.page_table]);
+    }
     if (places_.are_codes()) {
       operands_[1] = decoded(operands[1], operands[places_.key_scales]).to(node.dtype);
       operands_[2] = decoded(operands[2], operands[places_.value_scales]).to(node.dtype);
@@ -113,6 +120,25 @@ class WrittenAttention {
     Term of_group = numbers.reshape({sizes_[0], groups, together, sizes_[3]});
     return matrix_product(turned(of_group),
                           rows.reshape({sizes_[0], groups, together, rows.shape()[3]}), carried_);
+  }
+
+  // Rows of pages, or their scales, one after the other.
+  static Term in_order(const Term& pages, const Term& page_table) {
+    const Shape own = pages.shape(), table = page_table.shape();
+    const Term numbers = page_table.to(DType::i64);
+    const Term first = numbers.number(0), last = numbers.number(static_cast<double>(own[0] - 1));
+    const Term inside =
+        numbers.make(Op::minimum, {numbers.make(Op::maximum, {numbers.id, first.id}).id, last.id});
+    const Term lines = pages.reshape({own[0], element_count(own) / own[0]});
+    Shape apart = own, joined = own;
+    apart.insert(apart.begin(), table[0]);
+    apart[1] = table[1];
+    joined[0] = table[0];
+    joined[2] *= table[1];
+    std::vector<int> axes = {0, 2, 1, 3, 4};
+    axes.resize(apart.size());
+    const Term rows = lines.make(Op::embedding, {lines.id, inside.id}).reshape(apart);
+    return rows.make(Op::permute, {rows.id}, {.axes = axes, .sizes = {}}).reshape(joined);
   }
 
   Term decoded(const Term& codes, const Term& scales) const {
@@ -246,7 +272,7 @@ Cotangents derivative(The<Op::attention>, const Differential& d) {
   bool wants_of_scores = false;
   for (std::size_t i = 3; i < d.operands.size(); ++i) wants_of_scores |= d.wants(i);
   const AttentionOperands given = places_of(d.node.attributes, d.operands);
-  if (wants_of_scores || given.are_codes() || !d.node.attributes.gives_sums ||
+  if (wants_of_scores || given.are_codes() || given.are_pages() || !d.node.attributes.gives_sums ||
       may_have_large_scores(d))
     return of_written_attention(d);
   Attributes attributes = d.node.attributes;
