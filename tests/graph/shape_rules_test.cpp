@@ -232,9 +232,11 @@ TEST(ShapeRules, RefuseMasksOfAttentionThatDoNotFit) {
   EXPECT_EQ(shape_of(Op::attention, {q, kv, kv, mask}), q.shape);
   expect_contains(error_of_op(Op::attention, {q, kv, kv, {f32, {1, 1, 2, 6}}}),
                   "mask is 1x1x2x6; it must be 1x4x2x6, a number for each score");
-  expect_contains(error_of_op(Op::attention, {q, kv, kv, {f32, {2, 6}}}),
-                  "operand 3 is f32[2x6]; behind q, k and v come a position [1], scales of both "
-                  "[batch, heads, keys] and a mask 1x4x2x6, in this order");
+  expect_contains(
+      error_of_op(Op::attention, {q, kv, kv, {f32, {2, 6, 1, 1, 1}}}),
+      "operand 3 is f32[2x6x1x1x1]; behind q, k and v come a position [1], a page table "
+      "[batch, pages], scales of both [batch, heads, keys] and a mask 1x4x2x6, in this "
+      "order");
   expect_contains(error_of_op(Op::attention, {q, kv, kv, {i32, mask.shape}}),
                   "mask is i32; it must be bool, or floats");
   Attributes causal;
@@ -242,6 +244,22 @@ TEST(ShapeRules, RefuseMasksOfAttentionThatDoNotFit) {
   EXPECT_EQ(shape_of(Op::attention, {q, kv, kv, {i32, {1}}, mask}, causal), q.shape);
   expect_contains(error_of_op(Op::attention, {q, kv, kv, mask, {i32, {1}}}, causal),
                   "operand 4 is i32[1]; behind q, k and v come a position [1]");
+}
+
+TEST(ShapeRules, RefusePagesOfAttentionThatDoNotFit) {
+  const ValueType q{f32, {1, 4, 2, 8}}, pages{f32, {3, 2, 16, 8}}, table{i64, {1, 2}};
+  EXPECT_EQ(shape_of(Op::attention, {q, pages, pages, table}), q.shape);
+  EXPECT_EQ(shape_of(Op::attention, {q, pages, pages, table, {f32, {1, 4, 2, 32}}}), q.shape);
+  expect_contains(error_of_op(Op::attention, {q, pages, pages, {f32, {1, 2}}}),
+                  "the page table is f32; it must be i32 or i64");
+  expect_contains(error_of_op(Op::attention, {q, pages, pages, {i64, {2, 2}}}),
+                  "the page table is 2x2; it must have a line for each of 1 texts");
+  for (std::int64_t rows : {8, 24})
+    expect_contains(
+        error_of_op(Op::attention, {q, {f32, {3, 2, rows, 8}}, {f32, {3, 2, rows, 8}}, table}),
+        "with a power of two of at least 16 rows in each of one page or more");
+  expect_contains(error_of_op(Op::attention, {q, pages, pages, table, {f32, {1, 4, 2, 16}}}),
+                  "mask is 1x4x2x16; it must be 1x4x2x32");
 }
 
 TEST(ShapeRules, RefuseCodesOfAttentionThatDoNotFit) {

@@ -175,6 +175,25 @@ AttentionErrors attention_error(const Node& node, const HostTensor& y, const Ope
   return {std::move(errors), std::move(of_sums)};
 }
 
+BoundedTensor in_order(const BoundedTensor& pages, const HostTensor& page_table) {
+  HostTensor errors(DType::f64, pages.value.shape);
+  errors.floating = pages.error;
+  return {in_order_of_table(pages.value, page_table),
+          in_order_of_table(errors, page_table).floating};
+}
+
+BoundedTensor bound_to_pages(const Node& node, const HostTensor& y, Operands x,
+                             const AttentionOperands& given) {
+  const HostTensor& page_table = x[given.page_table]->value;
+  std::vector<std::size_t> paged = {1, 2};
+  if (given.are_codes()) paged.insert(paged.end(), {given.key_scales, given.value_scales});
+  std::vector<BoundedTensor> ordered;
+  for (std::size_t i : paged) ordered.push_back(in_order(*x[i], page_table));
+  for (std::size_t i = 0; i < paged.size(); ++i) x[paged[i]] = &ordered[i];
+  x.erase(x.begin() + static_cast<std::ptrdiff_t>(given.page_table));
+  return bound_attention(node, y, x);
+}
+
 BoundedTensor bound_gradient(const Node& node, const Operands& x) {
   std::vector<BoundedTensor> inputs;
   std::vector<ValueType> types;
@@ -196,6 +215,8 @@ BoundedTensor bound_gradient(const Node& node, const Operands& x) {
 
 BoundedTensor bound_attention(const Node& node, const HostTensor& y, const Operands& x) {
   if (node.op == Op::attention_gradient) return bound_gradient(node, x);
+  if (const AttentionOperands given = operands_of(node, x); given.are_pages())
+    return bound_to_pages(node, y, x, given);
   AttentionErrors errors = attention_error(node, y, x);
   BoundedTensor result{y, std::move(errors.value)};
   if (y.others.empty()) return result;

@@ -281,19 +281,33 @@ void GraphGenerator::grow_attention(Op op) {
   if (found) groups = 1;
   std::int64_t rows = shape[2];
   shape[1] = groups;
-  shape[2] = rows + dice_.below(12);
+  const bool has_gradient = op == Op::attention_gradient;
+  // A power of two of rows in each page, and at least as many keys as rows.
+  std::optional<std::int64_t> pages;
+  if (!has_gradient && dice_.chance(25)) {
+    pages = 1 + dice_.below(2);
+    shape[0] = 1 + dice_.below(3);
+    shape[2] = 16;
+    if (rows > *pages * shape[2]) pages.reset();
+  }
+  if (!pages) {
+    shape[0] = node(q).shape[0];
+    shape[2] = rows + dice_.below(12);
+  }
+  const std::int64_t keys = shape[2] * pages.value_or(1), batch = node(q).shape[0];
   std::vector<NodeId> operands = {q, input(node(q).dtype, shape), input(node(q).dtype, shape)};
   Attributes attributes;
   attributes.number = 1 / std::sqrt(static_cast<double>(shape[3]));
   attributes.causal = dice_.chance(60);
   if (attributes.causal && dice_.chance(40)) attributes.window = 1 + dice_.below(6);
   if (attributes.causal && dice_.chance(50))
-    operands.push_back(input(dice_.chance(50) ? i32 : i64, {1}, 0, shape[2] - rows + 1));
+    operands.push_back(input(dice_.chance(50) ? i32 : i64, {1}, 0, keys - rows + 1));
   else if (attributes.causal)
-    attributes.start = dice_.chance(50) ? shape[2] - rows : dice_.below(8) - 4;
+    attributes.start = dice_.chance(50) ? keys - rows : dice_.below(8) - 4;
+  if (pages)
+    operands.push_back(input(dice_.chance(50) ? i32 : i64, {batch, *pages}, -1, shape[0] + 1));
   attributes.nan_unseen = dice_.chance(20);
   if (dice_.chance(20)) attributes.cap = 1.5;
-  const bool has_gradient = op == Op::attention_gradient;
   if (!has_gradient && dice_.chance(25)) {
     static constexpr DType codes[] = {DType::i8, DType::f8e4m3, DType::f8e5m2};
     const DType code = dice_.pick(std::span(codes));
@@ -301,7 +315,7 @@ void GraphGenerator::grow_attention(Op op) {
     for (int i = 0; i < 2; ++i)
       operands.push_back(input(accumulator(node(q).dtype), {shape[0], shape[1], shape[2]}));
   }
-  const Shape scores{shape[0], node(q).shape[1], rows, shape[2]};
+  const Shape scores{batch, node(q).shape[1], rows, keys};
   if (dice_.chance(40)) operands.push_back(grow_mask(scores));
   if (dice_.chance(30)) {
     const bool reads = dice_.chance(60);
