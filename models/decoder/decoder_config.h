@@ -18,7 +18,7 @@
 
 #include "models/decoder/attention.h"
 #include "models/decoder/experts/experts.h"
-#include "models/decoder/rope.h"
+#include "models/decoder/rope/rope.h"
 #include "models/layers/layers.h"
 
 namespace tilewright {

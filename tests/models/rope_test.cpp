@@ -1,4 +1,4 @@
-#include "models/decoder/rope.h"
+#include "models/decoder/rope/rope.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

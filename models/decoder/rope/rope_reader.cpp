@@ -1,5 +1,5 @@
 // Rotary positions as config.json describes them, in the members of transformers 4 and 5.
-#include "models/decoder/rope.h"
+#include "models/decoder/rope/rope.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
