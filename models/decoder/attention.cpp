@@ -49,6 +49,14 @@ KeyValueCache Attention::new_cache(std::int64_t batch, std::int64_t positions, c
   return cache;
 }
 
+KeyValueCache Attention::new_pages(std::int64_t pages, std::int64_t page_rows, const Device& device,
+                                   std::optional<DType> code_dtype) const {
+  KeyValueCache cache;
+  cache.allocate_pages(pages, {form_.kv_heads, form_.head_size, page_rows, dtype_, code_dtype},
+                       device);
+  return cache;
+}
+
 Tensor Attention::heads_of(Tensor x, std::int64_t heads, const std::optional<Norm>& norm) const {
   if (norm && form_.norms_of_all_heads) x = (*norm)(x);
   if (form_.clip > 0) x = clamp(x, -form_.clip, form_.clip);

@@ -41,6 +41,10 @@ class Attention : public Module {
                           const Device& device = Device::cpu(),
                           std::optional<DType> code_dtype = {}) const;
 
+  // Likewise memory for pages of so many rows, of any texts.
+  KeyValueCache new_pages(std::int64_t pages, std::int64_t page_rows, const Device& device,
+                          std::optional<DType> code_dtype) const;
+
   // x [batch, rows, hidden]. With a cache, its rows are added there and see all rows before them;
   // without one they see each other.
   Tensor forward(const Tensor& x, const RowPositions& row_positions,

@@ -134,6 +134,13 @@ std::unique_ptr<DecodingState> Decoder::make_state(std::int64_t batch) const {
   return std::make_unique<DecodingState>(std::move(caches), reread_beyond().has_value());
 }
 
+std::vector<KeyValueCache> Decoder::make_pages(std::int64_t pages, std::int64_t page_rows) const {
+  std::vector<KeyValueCache> caches;
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    caches.push_back(layers_[i].attention.new_pages(pages, page_rows, device(), cache_dtype()));
+  return caches;
+}
+
 Tensor Decoder::hidden_rows(const Tensor& ids, const Tensor& position, DecodingState* state) const {
   require(!state || state->layers() == layers_.size(), "[", config_.family, "] a state of ",
           state ? state->layers() : 0, " layers; this model has ", layers_.size(),

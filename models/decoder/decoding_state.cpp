@@ -8,6 +8,22 @@
 
 namespace tilewright {
 
+namespace {
+
+std::vector<KeyValueCache> caches_of(const TextPages& pages) {
+  std::vector<KeyValueCache> caches;
+  for (std::size_t layer = 0; layer < pages.pool()->layers(); ++layer)
+    caches.push_back(pages.pool()->cache(layer).with_table(pages.table(), pages.writable()));
+  return caches;
+}
+
+}  // namespace
+
+DecodingState::DecodingState(std::unique_ptr<TextPages> pages, bool has_length)
+    : DecodingState(caches_of(*pages), has_length) {
+  pages_ = std::move(pages);
+}
+
 DecodingState::DecodingState(std::vector<KeyValueCache> caches, bool has_length)
     : caches_(std::move(caches)) {
   check(!caches_.empty(), "a state of a model without layers");
@@ -19,6 +35,7 @@ DecodingState::DecodingState(std::vector<KeyValueCache> caches, bool has_length)
 }
 
 std::int64_t DecodingState::size_bytes() const {
+  if (pages_) return pages_->distinct_pages() * pages_->pool()->bytes_of_page();
   std::int64_t bytes = 0;
   for (const KeyValueCache& cache : caches_)
     for (const Tensor* part : cache.tensors())
@@ -27,8 +44,12 @@ std::int64_t DecodingState::size_bytes() const {
 }
 
 void DecodingState::to(const Device& device) {
-  for (KeyValueCache& cache : caches_)
-    for (Tensor* part : cache.tensors()) part->move_to(device);
+  if (pages_) {
+    pages_->to(device);
+  } else {
+    for (KeyValueCache& cache : caches_)
+      for (Tensor* part : cache.tensors()) part->move_to(device);
+  }
   if (expected_rows_.defined()) expected_rows_.move_to(device);
   if (adapters_) adapters_->move_to(device);
 }
@@ -47,6 +68,43 @@ void DecodingState::expect(const std::vector<std::int64_t>& rows) {
   if (expected_rows_.defined()) expected_rows_.copy_from(Tensor::from(rows, {batch()}));
 }
 
+void DecodingState::require_text(std::string_view operation, std::int64_t text,
+                                 std::int64_t rows) const {
+  require(text >= 0 && text < batch(), "[", operation, "] text ", text, " of ", batch(),
+          "; there is none such");
+  require(rows >= 0 && rows <= max_positions(), "[", operation, "] ", rows, " rows of text ", text,
+          "; from 0 to ", max_positions(), " are possible");
+}
+
+void DecodingState::prepare(std::int64_t text, std::int64_t first, std::int64_t rows) {
+  require(first >= 0 && rows >= 0, "[prepare] ", rows, " rows from row ", first, " of text ", text,
+          "; both must be 0 or more");
+  require_text("prepare", text, first > max_positions() ? first : first + rows);
+  if (!pages_ || rows == 0) return;
+  Use use(*this, "prepare");
+  pages_->prepare(text, first, rows);
+}
+
+void DecodingState::require_prepared(std::string_view operation, const Tensor& position,
+                                     std::int64_t rows) const {
+  if (!pages_) return;
+  const auto first = position.to_vector<std::int64_t>();
+  for (std::int64_t text = 0; text < batch(); ++text) {
+    const std::int64_t from = first.size() == 1 ? first[0] : first[static_cast<std::size_t>(text)];
+    require(pages_->is_prepared(text, from, rows), "[", operation, "] rows ", from, " to ",
+            from + rows - 1, " of text ", text,
+            " have no pages that can be written; DecodingState::prepare makes them so before a "
+            "call");
+  }
+}
+
+void DecodingState::cut(std::int64_t text, std::int64_t rows) {
+  require_text("cut", text, rows);
+  if (!pages_) return;
+  Use use(*this, "cut");
+  pages_->cut(text, rows);
+}
+
 void DecodingState::copy_text(std::int64_t to, const DecodingState& other, std::int64_t from,
                               std::int64_t rows) {
   require(to >= 0 && to < batch() && from >= 0 && from < other.batch(), "[copy_text] text ", from,
@@ -56,16 +114,21 @@ void DecodingState::copy_text(std::int64_t to, const DecodingState& other, std::
           "; both must have as many");
   const bool is_alike =
       layers() == other.layers() && device() == other.device() &&
-      std::ranges::equal(caches_, other.caches_, [](const auto& a, const auto& b) {
-        return a.values.dtype() == b.values.dtype() && a.values.size(1) == b.values.size(1) &&
-               a.values.size(3) == b.values.size(3);
-      });
+      std::ranges::equal(caches_, other.caches_,
+                         [](const auto& a, const auto& b) { return a.is_like(b); });
   require(is_alike,
-          "[copy_text] the states are of different models or devices; they must be alike");
+          "[copy_text] the states are of different models or devices, or one has pages; they must "
+          "be alike");
+  require(!pages_ || pages_->pool() == other.pages_->pool(),
+          "[copy_text] the states have pages of different pools; they must share one "
+          "(LanguageModel::new_pages)");
   if (this == &other && to == from) return;
   Use use(*this, "copy_text");
-  for (std::size_t i = 0; i < caches_.size(); ++i)
-    caches_[i].copy_text(to, other.caches_[i], from, rows);
+  if (pages_)
+    pages_->begin_as(to, *other.pages_, from, rows);
+  else
+    for (std::size_t i = 0; i < caches_.size(); ++i)
+      caches_[i].copy_text(to, other.caches_[i], from, rows);
   if (adapters_ && other.adapters_) adapters_->copy(to, *other.adapters_, from);
 }
 
@@ -73,17 +136,17 @@ DecodingState::Use::Use(DecodingState& state, std::string_view operation) {
   static thread_local const char of_this_thread = 0;
   const void* own = &of_this_thread;
   const void* user = nullptr;
-  if (state.user_.compare_exchange_strong(user, own, std::memory_order_acquire)) {
+  if (state.user().compare_exchange_strong(user, own, std::memory_order_acquire)) {
     state_ = &state;
     return;
   }
-  require(user == own, "[", operation,
-          "] another thread is using this state; a conversation needs one of its own "
-          "(LanguageModel::new_state)");
+  require(user == own, "[", operation, "] another thread is using this state",
+          state.pages_ ? ", or one that shares its pages" : "",
+          "; a conversation needs one of its own (LanguageModel::new_state)");
 }
 
 DecodingState::Use::~Use() {
-  if (state_ != nullptr) state_->user_.store(nullptr, std::memory_order_release);
+  if (state_ != nullptr) state_->user().store(nullptr, std::memory_order_release);
 }
 
 void DecodingState::set_adapters(std::unique_ptr<TextAdapters> adapters) {

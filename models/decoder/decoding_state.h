@@ -4,6 +4,11 @@
 // of one model, on several threads at once. LanguageModel::new_state makes one; its memory is that
 // of its caches. One thread at a time uses a state: two that meet in it are an Error, as far as the
 // model's functions see them. A compiled function that reads a state serves one call at a time.
+//
+// The rows of its texts lie one after the other, in memory for the longest texts that the model
+// reads; or in pages that several states share (LanguageModel::new_pages). Then a text has the
+// pages of its own rows alone, texts that begin alike share theirs, and rows are prepared before a
+// call writes them.
 #pragma once
 
 #include <atomic>
@@ -15,6 +20,7 @@
 #include "graph/tensor/tensor.h"
 #include "models/adapters/bank/text_adapters.h"
 #include "models/decoder/attention.h"
+#include "models/decoder/cache/text_pages.h"
 #include "runtime/owned.h"
 
 namespace tilewright {
@@ -24,16 +30,32 @@ class DecodingState {
   // A cache for each layer, of equal batch and positions. The length of the texts can be announced
   // if `has_length`. For models: others ask LanguageModel::new_state.
   DecodingState(std::vector<KeyValueCache> caches, bool has_length);
+  // Likewise of texts whose rows lie in pages.
+  DecodingState(std::unique_ptr<TextPages> pages, bool has_length);
   // Functions that read a state know it by its address.
   DecodingState(const DecodingState&) = delete;
   DecodingState& operator=(const DecodingState&) = delete;
 
-  std::int64_t batch() const { return caches_[0].values.size(0); }
-  std::int64_t max_positions() const { return caches_[0].values.size(2); }
-  std::int64_t size_bytes() const;  // of the caches
+  std::int64_t batch() const { return caches_[0].batch(); }
+  std::int64_t max_positions() const { return caches_[0].positions(); }
+  std::int64_t size_bytes() const;  // of the caches, or of the pages that its texts have
   Device device() const { return caches_[0].values.device(); }
-  // A function compiled with this state follows, as it follows a module.
+  // A function compiled with this state follows, as it follows a module. So do all states that
+  // share its pages.
   void to(const Device& device);
+
+  // The pages of the texts; null where rows lie one after the other.
+  const TextPages* pages() const { return pages_.get(); }
+  // Rows `first` to `first + rows - 1` of a text are written next. Where there are pages, a call of
+  // the model that writes other rows is an `Error` eagerly; in a compiled function what it writes
+  // is lost, and rows that see them are NaN, or see what was there. Raises `Error` where too few
+  // pages are free, and for a text or rows that cannot be.
+  void prepare(std::int64_t text, std::int64_t first, std::int64_t rows);
+  // For models: `Error` unless rows from `position`, i64 [1] or [batch], on are prepared.
+  void require_prepared(std::string_view operation, const Tensor& position,
+                        std::int64_t rows) const;
+  // The rows of a text behind the first `rows` are not wanted any more; gives their pages back.
+  void cut(std::int64_t text, std::int64_t rows);
 
   // How a text is read may depend on its length (RopeType::longrope). If a text is read in several
   // calls, its number of rows must be announced here before the first of them; a text that is read
@@ -52,7 +74,8 @@ class DecodingState {
   std::shared_ptr<const void> reading_adapters() const;
 
   // Makes text `to` here begin as text `from` of another state, or of this one: its first `rows`
-  // keys and values, and its adapter. Both states are of one model and on one device. Raises
+  // keys and values, and its adapter. Both states are of one model and on one device, and have
+  // pages of one pool or none; pages are not copied before one of both texts writes to them. Raises
   // `Error` otherwise, and for texts or rows that are not there.
   void copy_text(std::int64_t to, const DecodingState& other, std::int64_t from, std::int64_t rows);
 
@@ -73,6 +96,10 @@ class DecodingState {
   };
 
  private:
+  void require_text(std::string_view operation, std::int64_t text, std::int64_t rows) const;
+  std::atomic<const void*>& user() { return pages_ ? pages_->pool()->user() : user_; }
+
+  Owned<TextPages> pages_;
   std::vector<KeyValueCache> caches_;
   Tensor expected_rows_;
   Owned<TextAdapters> adapters_;

@@ -1,8 +1,11 @@
 #include "models/decoder/language_model.h"
 
 #include <initializer_list>
+#include <limits>
+#include <utility>
 
 #include "graph/functions/attending/row_codes.h"
+#include "graph/tensor/guarded.h"
 #include "runtime/base/error.h"
 
 namespace tilewright {
@@ -52,10 +55,15 @@ LanguageModel::LanguageModel(std::string model, const ModelOptions& options, std
   require_memory_for(1);
 }
 
-void LanguageModel::require_memory_for(std::int64_t batch) const {
+std::optional<std::int64_t> LanguageModel::bytes_of_rows(std::int64_t rows,
+                                                         std::int64_t batch) const {
   const std::int64_t row = memory_.row_elements * size_bytes(cache_dtype_.value_or(dtype_)) +
                            (cache_dtype_ ? memory_.row_heads * size_bytes(accumulator(dtype_)) : 0);
-  auto cache = product({row, max_positions_, batch});
+  return product({row, rows, batch});
+}
+
+void LanguageModel::require_memory_for(std::int64_t batch) const {
+  auto cache = bytes_of_rows(max_positions_, batch);
   auto tables = product({memory_.table_bytes, max_positions_});
   std::int64_t bytes = 0;
   require(cache && tables && !__builtin_add_overflow(*cache, *tables, &bytes), "[", model_,
@@ -80,9 +88,45 @@ void LanguageModel::require_ids(const Tensor& ids, std::optional<std::int64_t> b
 std::unique_ptr<DecodingState> LanguageModel::new_state(std::int64_t batch) const {
   require(batch > 0, "[", model_, "] a state for ", batch, " texts; it must be for at least 1");
   require_memory_for(batch);
-  std::unique_ptr<DecodingState> state = make_state(batch);
-  if (adapters_) state->set_adapters(adapters_->texts(batch, device()));
+  return with_adapters(make_state(batch));
+}
+
+std::unique_ptr<DecodingState> LanguageModel::with_adapters(
+    std::unique_ptr<DecodingState> state) const {
+  if (adapters_) state->set_adapters(adapters_->texts(state->batch(), device()));
   return state;
+}
+
+std::shared_ptr<PagePool> LanguageModel::new_pages(std::int64_t rows) const {
+  require(rows > 0, "[", model_, "] pages for ", rows, " rows; there must be at least 1");
+  const auto bytes = bytes_of_rows(rows);
+  require(bytes && rows <= std::numeric_limits<std::int64_t>::max() - PagePool::page_rows, "[",
+          model_, "] pages for ", rows, " rows have more than 2^63 bytes");
+  require(!budget_bytes_ || *bytes <= *budget_bytes_, "[", model_, "] pages for ", rows,
+          " rows take ", mib(*bytes), "; the budget is ", mib(budget_bytes_.value_or(0)), " (",
+          budget_origin_, "): ask for fewer, or raise ModelOptions::cache_budget_bytes");
+  const std::int64_t pages = PagePool::pages_of(rows);
+  return std::make_shared<PagePool>(make_pages(pages + 1, PagePool::page_rows), pages);
+}
+
+bool LanguageModel::fits(const PagePool& pages) const {
+  const std::vector<KeyValueCache> own = make_pages(1, PagePool::page_rows);
+  if (own.size() != pages.layers() || device() != pages.device()) return false;
+  for (std::size_t layer = 0; layer < own.size(); ++layer)
+    if (!own[layer].is_like(pages.cache(layer))) return false;
+  return true;
+}
+
+std::unique_ptr<DecodingState> LanguageModel::new_state(std::int64_t batch,
+                                                        std::shared_ptr<PagePool> pages) const {
+  require(batch > 0, "[", model_, "] a state for ", batch, " texts; it must be for at least 1");
+  require(pages != nullptr, "[", model_, "] a state in pages that are null; new_pages makes some");
+  require(fits(*pages), "[", model_,
+          "] a state in pages of another model or device; new_pages of this model makes some that "
+          "fit");
+  return with_adapters(std::make_unique<DecodingState>(
+      std::make_unique<TextPages>(std::move(pages), batch, max_positions_),
+      reread_beyond().has_value()));
 }
 
 Adapters& LanguageModel::adapters(const AdapterBankOptions& options) {
@@ -102,6 +146,7 @@ Tensor LanguageModel::next_rows(const Tensor& ids, const Tensor& position,
   const bool fits = position.shape() == Shape{1} || position.shape() == Shape{state.batch()};
   require(fits && position.dtype() == i64, "[", model_, "] position is ", position.dtype(), " ",
           position.shape(), "; one i64 is needed, or one for each of ", state.batch(), " texts");
+  if (!graph::is_capturing()) state.require_prepared(model_, position, ids.size(1));
   return hidden_rows(ids, position, &state);
 }
 

@@ -59,6 +59,15 @@ class LanguageModel : public Module {
   // A state for `batch` texts that are read in several calls, at first empty. On the model's
   // device. Raises `Error` for a cache beyond the budget.
   std::unique_ptr<DecodingState> new_state(std::int64_t batch = 1) const;
+  // Memory for `rows` rows of all texts together, which states take a page at a time
+  // (DecodingState::prepare): texts share it whatever their lengths, and share the pages of what
+  // they begin with. On the model's device. Raises `Error` for less than a row, and for memory
+  // beyond the budget. The states of a pool are used by one thread at a time.
+  std::shared_ptr<PagePool> new_pages(std::int64_t rows) const;
+  // A state of texts in such pages, each of up to max_positions() rows. Raises `Error` for pages
+  // that do not fit this model or lie on another device.
+  std::unique_ptr<DecodingState> new_state(std::int64_t batch,
+                                           std::shared_ptr<PagePool> pages) const;
   // Reads the next rows of the texts of a state, ids i64 [its batch, rows]. The first row is at
   // `position`, i64 [1] for all texts, or [batch] with one for each: so texts of different lengths
   // are read together, and a text that has nothing to read may repeat its last row. Logits of every
@@ -95,12 +104,17 @@ class LanguageModel : public Module {
   // Get checked arguments. `hidden_rows` returns the rows of the last layer [batch, rows, hidden]
   // and adds them to the state, if there is one; `logits` is the head's result for some of them.
   virtual std::unique_ptr<DecodingState> make_state(std::int64_t batch) const = 0;
+  virtual std::vector<KeyValueCache> make_pages(std::int64_t pages,
+                                                std::int64_t page_rows) const = 0;
   virtual Tensor hidden_rows(const Tensor& ids, const Tensor& position,
                              DecodingState* state) const = 0;
   virtual Tensor logits(const Tensor& rows) const = 0;
 
  private:
+  bool fits(const PagePool& pages) const;
   void require_memory_for(std::int64_t batch) const;
+  std::optional<std::int64_t> bytes_of_rows(std::int64_t rows, std::int64_t batch = 1) const;
+  std::unique_ptr<DecodingState> with_adapters(std::unique_ptr<DecodingState> state) const;
   Tensor next_rows(const Tensor& ids, const Tensor& position, DecodingState& state) const;
   void require_ids(const Tensor& ids, std::optional<std::int64_t> batch) const;
   std::string model_;

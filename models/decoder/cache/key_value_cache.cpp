@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "graph/functions/attending/paged_attention.h"
 #include "graph/functions/attending/row_codes.h"
 #include "models/layers/invariant_step.h"
 #include "runtime/base/error.h"
@@ -59,6 +60,54 @@ void KeyValueCache::allocate(std::int64_t batch, const CacheForm& form, const De
     *scales = zeroed({batch, groups, positions}, accumulator(own), device);
 }
 
+void KeyValueCache::allocate_pages(std::int64_t pages, const CacheForm& form,
+                                   const Device& device) {
+  groups_ = form.groups;
+  page_rows_ = form.positions;
+  const std::int64_t rows = pages * groups_ * page_rows_;
+  for (Tensor* part : {&keys, &values})
+    *part = Tensor::empty({rows, form.head_size}, form.code_dtype.value_or(form.dtype), device);
+  if (!form.code_dtype) return;
+  for (Tensor* scales : {&key_scales, &value_scales})
+    *scales = Tensor::empty({rows}, accumulator(form.dtype), device);
+}
+
+KeyValueCache KeyValueCache::with_table(const Tensor& page_table, const Tensor& writable) const {
+  KeyValueCache cache = *this;
+  cache.page_table_ = page_table;
+  cache.writable_pages_ = writable;
+  return cache;
+}
+
+bool KeyValueCache::is_like(const KeyValueCache& other) const {
+  const bool pages = has_pages();
+  return pages == other.has_pages() && values.dtype() == other.values.dtype() &&
+         values.size(-1) == other.values.size(-1) &&
+         (pages ? groups_ == other.groups_ : values.size(1) == other.values.size(1));
+}
+
+void KeyValueCache::fill_page(std::int64_t page, double value) {
+  const std::int64_t rows = groups_ * page_rows_;
+  // The scale of a code decides its number; 0 times a code that is NaN is none.
+  for (Tensor* part : {&values, &value_scales}) {
+    if (!part->defined() || (part->dtype() == DType::i8 && value != 0)) continue;
+    Tensor place = part->slice(0, page * rows, (page + 1) * rows);
+    place.copy_from(full(place.shape(), value, f32).to(part->dtype()).to(place.device()));
+  }
+}
+
+void KeyValueCache::spoil_page(std::int64_t page) {
+  fill_page(page, std::numeric_limits<double>::quiet_NaN());
+}
+
+void KeyValueCache::copy_page(std::int64_t to, std::int64_t from) {
+  const std::int64_t rows = groups_ * page_rows_;
+  for (Tensor* part : tensors()) {
+    Tensor place = part->slice(0, to * rows, (to + 1) * rows);
+    place.copy_from(part->slice(0, from * rows, (from + 1) * rows));
+  }
+}
+
 std::vector<Tensor*> KeyValueCache::tensors() {
   if (!has_codes()) return {&keys, &values};
   return {&keys, &values, &key_scales, &value_scales};
@@ -91,34 +140,92 @@ KeyValueCache::Rows KeyValueCache::with_rows(const Tensor& k, const Tensor& v,
     if (!turns_keys_) return added(keys, rows);
     return keys.index_copy_(3, positions, rows.transpose(2, 3)).transpose(2, 3);
   };
-  if (!has_codes()) return {with_keys(k), added(values, v), {}, {}};
+  if (!has_codes()) return {with_keys(k), added(values, v), {}, {}, {}};
   const RowCodes key_codes = quantize_rows(k, keys.dtype()),
                  value_codes = quantize_rows(v, values.dtype());
-  return {with_keys(key_codes.codes), added(values, value_codes.codes),
-          added(key_scales, key_codes.scales), added(value_scales, value_codes.scales)};
+  return {with_keys(key_codes.codes),
+          added(values, value_codes.codes),
+          added(key_scales, key_codes.scales),
+          added(value_scales, value_codes.scales),
+          {}};
+}
+
+KeyValueCache::Rows KeyValueCache::with_rows_in_pages(const Tensor& k, const Tensor& v,
+                                                      const Tensor& positions) {
+  const Tensor places = places_in_pages(writable_pages_, positions, groups_, page_rows_);
+  const std::int64_t count = places.count(), size = k.size(3);
+  auto added = [&](Tensor& memory, const Tensor& rows) {
+    const bool are_scales = memory.rank() == 1;
+    memory.index_copy_(0, places, rows.reshape(are_scales ? Shape{count} : Shape{count, size}));
+    Shape shape{memory.size(0) / groups_ / page_rows_, groups_, page_rows_};
+    if (!are_scales) shape.push_back(size);
+    return memory.reshape(shape);
+  };
+  if (!has_codes()) return {added(keys, k), added(values, v), {}, {}, page_table_};
+  const RowCodes key_codes = quantize_rows(k, keys.dtype()),
+                 value_codes = quantize_rows(v, values.dtype());
+  return {added(keys, key_codes.codes), added(values, value_codes.codes),
+          added(key_scales, key_codes.scales), added(value_scales, value_codes.scales),
+          page_table_};
 }
 
 void KeyValueCache::Rows::expand(std::int64_t batch) {
-  for (Tensor* t : {&keys, &values, &key_scales, &value_scales}) {
-    if (!t->defined()) continue;
-    Shape wide = t->shape();
+  auto widen = [&](Tensor& t) {
+    if (!t.defined()) return;
+    Shape wide = t.shape();
     wide[0] = batch;
-    *t = t->expand(wide);
-  }
+    t = t.expand(wide);
+  };
+  if (page_table.defined()) return widen(page_table);
+  for (Tensor* t : {&keys, &values, &key_scales, &value_scales}) widen(*t);
+}
+
+KeyValueCache::Rows KeyValueCache::Rows::in_order() const {
+  if (!page_table.defined()) return *this;
+  const std::int64_t batch = page_table.size(0), pages = page_table.size(1);
+  auto ordered = [&](const Tensor& memory) {
+    if (!memory.defined()) return memory;
+    Shape apart = memory.shape(), joined = apart;
+    const Tensor lines = memory.reshape({apart[0], memory.count() / apart[0]});
+    const Tensor rows = embedding(maximum(page_table, 0), lines);
+    // Rows of no page are seen by no row, and their values must be numbers.
+    const Tensor seen = where((page_table >= 0).unsqueeze(2), rows.to(f32), 0).to(memory.dtype());
+    apart[0] = pages;
+    apart.insert(apart.begin(), batch);
+    joined[0] = batch;
+    joined[2] *= pages;
+    std::vector<int> axes = {0, 2, 1, 3, 4};
+    axes.resize(apart.size());
+    return seen.reshape(apart).permute(axes).reshape(joined);
+  };
+  return {ordered(keys), ordered(values), ordered(key_scales), ordered(value_scales), {}};
+}
+
+Tensor KeyValueCache::Rows::attended(const Tensor& q, const AttentionOptions& options) const {
+  const RowCodes key_codes{keys, key_scales}, value_codes{values, value_scales};
+  const bool are_codes = key_scales.defined();
+  if (page_table.defined())
+    return are_codes ? paged_attention(q, key_codes, value_codes, page_table, options)
+                     : paged_attention(q, keys, values, page_table, options);
+  return are_codes ? scaled_dot_product_attention(q, key_codes, value_codes, options)
+                   : scaled_dot_product_attention(q, keys, values, options);
 }
 
 Tensor KeyValueCache::attend(const Tensor& q, const Tensor& k, const Tensor& v,
                              const RowPositions& row_positions, const Scores& scores) {
   AttentionOptions options{.causal = true, .scale = scores.scale, .cap = scores.cap};
-  Rows seen{k, v, {}, {}};
+  Rows seen{k, v, {}, {}, {}};
+  std::int64_t keys_seen = k.size(2);
   if (is_allocated()) {
-    require(q.size(0) == keys.size(0), "[attention] a batch of ", q.size(0), "; the cache is for ",
-            keys.size(0));
-    seen = with_rows(k, v, row_positions.positions);
+    require(q.size(0) == batch(), "[attention] a batch of ", q.size(0), "; the cache is for ",
+            batch());
+    seen = has_pages() ? with_rows_in_pages(k, v, row_positions.positions)
+                       : with_rows(k, v, row_positions.positions);
+    keys_seen = positions();
     options.position = row_positions.first;
   }
   // A window as long as the cache hides nothing.
-  if (scores.window < seen.keys.size(2)) options.window = scores.window;
+  if (scores.window < keys_seen) options.window = scores.window;
   const Tensor places = options.position.defined() ? row_positions.positions
                         : scores.sinks.defined()   ? arange(0, q.size(2))
                                                    : Tensor();
@@ -130,13 +237,16 @@ Tensor KeyValueCache::attend(const Tensor& q, const Tensor& k, const Tensor& v,
     seen.expand(rows);
     options.position = row_positions.positions;
   }
-  const RowCodes key_codes{seen.keys, seen.key_scales}, value_codes{seen.values, seen.value_scales};
-  if (has_codes() && scores.sinks.defined())
-    seen = {key_codes.decoded(f32), value_codes.decoded(f32), {}, {}};
-  const Tensor mixed =
-      scores.sinks.defined() ? attend_with_sinks(queries, seen.keys, seen.values, places, scores)
-      : has_codes() ? scaled_dot_product_attention(queries, key_codes, value_codes, options)
-                    : scaled_dot_product_attention(queries, seen.keys, seen.values, options);
+  if (scores.sinks.defined()) seen = seen.in_order();
+  if (scores.sinks.defined() && has_codes())
+    seen = {RowCodes{seen.keys, seen.key_scales}.decoded(f32),
+            RowCodes{seen.values, seen.value_scales}.decoded(f32),
+            {},
+            {},
+            {}};
+  const Tensor mixed = scores.sinks.defined()
+                           ? attend_with_sinks(queries, seen.keys, seen.values, places, scores)
+                           : seen.attended(queries, options);
   return mixed.permute({0, 2, 1, 3}).reshape({q.size(0), q.size(2), q.size(1) * q.size(3)});
 }
 

@@ -7,6 +7,9 @@
 // A cache may keep its rows in 8 bits, with a scale for each row of each head (RowCodes). Rows are
 // quantised as they come, and a row sees its own key and value as the cache has them, so that
 // results do not depend on how a text is divided into calls.
+//
+// The rows of a text lie one after the other, or in pages of a memory that many texts share
+// (page_pool.h).
 #pragma once
 
 #include <optional>
@@ -38,11 +41,26 @@ class KeyValueCache {
  public:
   // Zeroed memory for keys and values of `batch` sequences.
   void allocate(std::int64_t batch, const CacheForm& form, const Device& device);
+  // Memory for pages of form.positions rows, without contents.
+  void allocate_pages(std::int64_t pages, const CacheForm& form, const Device& device);
+  // The same pages as the texts of a table have them, i64 [batch, pages of a text] of numbers of
+  // pages. Rows are written where a page is in the table `writable`, too, which has -1 elsewhere.
+  KeyValueCache with_table(const Tensor& page_table, const Tensor& writable) const;
   bool is_allocated() const { return keys.defined(); }
   bool has_codes() const { return key_scales.defined(); }
-  std::int64_t positions() const { return values.size(2); }
+  bool has_pages() const { return page_rows_ != 0; }
+  std::int64_t batch() const { return has_pages() ? page_table_.size(0) : values.size(0); }
+  std::int64_t positions() const {
+    return has_pages() ? page_table_.size(1) * page_rows_ : values.size(2);
+  }
+  // True if rows of the other cache, of the same kind, fit into this one.
+  bool is_like(const KeyValueCache& other) const;
   // Text `to` of this batch begins as text `from` of the other cache: its first `rows` rows.
   void copy_text(std::int64_t to, const KeyValueCache& other, std::int64_t from, std::int64_t rows);
+  // For pages: the values become zeros, or NaN; all rows are copied.
+  void clear_page(std::int64_t page) { fill_page(page, 0); }
+  void spoil_page(std::int64_t page);
+  void copy_page(std::int64_t to, std::int64_t from);
 
   // q [batch, heads, rows, D], k and v [batch, groups, rows, D]; returns the attended values of the
   // rows, [batch, rows, heads * D]. An allocated cache takes the rows in, and they see all rows
@@ -54,17 +72,27 @@ class KeyValueCache {
   std::vector<Tensor*> tensors();
   std::vector<const Tensor*> tensors() const;
 
-  Tensor keys, values;  // [batch, groups, positions, D]; keys [.., D, positions] if they are turned
-  Tensor key_scales, value_scales;  // of codes, [batch, groups, positions]; or undefined
+  // [batch, groups, positions, D]; keys [.., D, positions] if they are turned. In pages: [pages *
+  // groups * rows of a page, D].
+  Tensor keys, values;
+  // Scales of codes, [batch, groups, positions] or [pages * groups * rows of a page]; or undefined.
+  Tensor key_scales, value_scales;
 
  private:
-  // The rows so far, with those that are new: keys and values [batch, groups, positions, D].
+  // The rows so far, with those that are new: keys and values [batch, groups, positions, D], or
+  // [pages, groups, rows of a page, D] with a table.
   struct Rows {
-    Tensor keys, values, key_scales, value_scales;
+    Tensor keys, values, key_scales, value_scales, page_table;
     void expand(std::int64_t batch);
+    Rows in_order() const;  // without a table
+    Tensor attended(const Tensor& q, const AttentionOptions& options) const;
   };
   Rows with_rows(const Tensor& k, const Tensor& v, const Tensor& positions);
+  Rows with_rows_in_pages(const Tensor& k, const Tensor& v, const Tensor& positions);
+  void fill_page(std::int64_t page, double value);
   bool turns_keys_ = false;
+  std::int64_t groups_ = 0, page_rows_ = 0;  // of pages
+  Tensor page_table_, writable_pages_;
 };
 
 }  // namespace tilewright
