@@ -1,5 +1,7 @@
 #include "models/generate/decoding_batch.h"
 
+#include <utility>
+
 #include "models/generate/step_options.h"
 #include "models/generate/stopwatch.h"
 
@@ -16,10 +18,11 @@ std::int64_t& element(Tensor& tensor, std::int64_t i) {
 
 }  // namespace
 
-DecodingBatch::DecodingBatch(const LanguageModel& model, std::int64_t size, const Options& options)
+DecodingBatch::DecodingBatch(const LanguageModel& model, std::int64_t size, const Options& options,
+                             std::shared_ptr<PagePool> pages)
     : model_(model),
       device_(model.device()),
-      state_(model.new_state(size)),
+      state_(pages ? model.new_state(size, std::move(pages)) : model.new_state(size)),
       ids_(zeros_of({size, 1})),
       positions_(zeros_of({size})),
       step_(compile(
@@ -36,6 +39,17 @@ void DecodingBatch::fork(std::int64_t to, std::int64_t from, std::int64_t rows) 
   state_->copy_text(to, *state_, from, rows);
 }
 
+void DecodingBatch::clear(std::int64_t place) { state_->cut(place, 0); }
+
+void DecodingBatch::clear() {
+  for (std::int64_t place = 0; place < size(); ++place) clear(place);
+}
+
+std::int64_t DecodingBatch::pages_of(std::int64_t place) const {
+  const TextPages* pages = state_->pages();
+  return pages ? pages->pages_of(place) : 0;
+}
+
 void DecodingBatch::set(std::int64_t place, TokenId id, std::int64_t position) {
   element(ids_, place) = id;
   element(positions_, place) = position;
@@ -49,6 +63,9 @@ double DecodingBatch::warm_up() {
 }
 
 void DecodingBatch::run() {
+  // A text that was cleared has nothing that its row could be written to.
+  for (std::int64_t place = 0; place < size(); ++place)
+    if (pages_of(place) > 0) state_->prepare(place, element(positions_, place), 1);
   const auto reading = state_->reading_adapters();
   logits_ = step_(ids_, positions_);
 }

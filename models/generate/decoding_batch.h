@@ -18,7 +18,9 @@ namespace tilewright {
 class DecodingBatch {
  public:
   // Places for `size` texts. The model must outlive this, and stay on its device.
-  DecodingBatch(const LanguageModel& model, std::int64_t size, const Options& options);
+  // In `pages`, unless they are null.
+  DecodingBatch(const LanguageModel& model, std::int64_t size, const Options& options,
+                std::shared_ptr<PagePool> pages = nullptr);
 
   std::int64_t size() const { return state_->batch(); }
   const Device& device() const { return device_; }
@@ -29,11 +31,17 @@ class DecodingBatch {
   void put(std::int64_t place, const DecodingState& read, std::int64_t rows);
   // Makes the text at `to` a copy of that at `from`, of `rows` rows.
   void fork(std::int64_t to, std::int64_t from, std::int64_t rows);
+  // Nothing more is wanted of the text at `place`: gives its pages back.
+  void clear(std::int64_t place);
+  void clear();  // of all
+  // Pages that the text at `place` has; 0 where there are none.
+  std::int64_t pages_of(std::int64_t place) const;
   // The next token of the text at `place`, and its position.
   void set(std::int64_t place, TokenId id, std::int64_t position);
   // Compiles before anything is placed, if that was not done; returns the seconds that it took.
   double warm_up();
   // One step of all texts. A text whose token was not set since the last step computes that again.
+  // Raises `Error` where too few pages are free.
   void run();
   // The first `tokens` logits that the last step gave the text at `place`.
   std::span<const float> logits(std::int64_t place, std::int64_t tokens) const;

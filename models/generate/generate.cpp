@@ -32,11 +32,13 @@ TextGenerator::Turn::Turn(TextGenerator& generator) : generator_(generator) {
 }
 TextGenerator::Turn::~Turn() { generator_.is_generating_.store(false, std::memory_order_release); }
 
-TextGenerator::TextGenerator(const LanguageModel& model, Tokenizer tokenizer, Options options)
+TextGenerator::TextGenerator(const LanguageModel& model, Tokenizer tokenizer, Options options,
+                             std::shared_ptr<PagePool> pages)
     : model_(model),
       tokenizer_(std::move(tokenizer)),
       options_(options),
-      reader_(model, tokenizer_.size(), options) {
+      pages_(std::move(pages)),
+      reader_(model, tokenizer_.size(), options, pages_) {
   require(tokenizer_.size() <= model.vocabulary(), "[generate] the tokenizer has ",
           tokenizer_.size(), " tokens; the model knows ", model.vocabulary());
 }
@@ -139,8 +141,9 @@ double TextGenerator::compile_rounds(std::int64_t steps) {
 DecodingBatch& TextGenerator::batch_of(std::int64_t size) {
   if (!batch_ || batch_->size() != size || batch_->device() != model_.device()) {
     batch_.reset();  // before the memory of another one is taken
-    batch_ = std::make_unique<DecodingBatch>(model_, size, options_);
+    batch_ = std::make_unique<DecodingBatch>(model_, size, options_, pages_);
   }
+  batch_->clear();  // what a call left that was cancelled or raised
   return *batch_;
 }
 
@@ -312,6 +315,7 @@ std::vector<Generation> TextGenerator::search(std::string_view prompt,
   BeamSearch beams(batch, options.num_beams, options.length_penalty, tokenizer_.size(), prompt_size,
                    first.limit(), first.stops());
   const std::vector<Hypothesis> found = beams.run(logits, options.cancel);
+  batch.clear();
   shared.decode_s = decoding.seconds();
   shared.decode_steps = beams.steps();
   shared.peak_memory_bytes = tilewright::peak_memory_bytes();

@@ -39,8 +39,12 @@ namespace tilewright {
 // its own: one more takes the memory of its cache and finds the kernels compiled.
 class TextGenerator {
  public:
-  // Raises `Error` unless model and tokenizer fit, and for bad options.
-  TextGenerator(const LanguageModel& model, Tokenizer tokenizer, Options options = {});
+  // Raises `Error` unless model and tokenizer fit, and for bad options. With `pages`
+  // (LanguageModel::new_pages) texts take memory as they grow, and copies of a prompt share its
+  // pages; a text that has too few raises `Error`, but where texts are decoded together, it waits
+  // for others to end.
+  TextGenerator(const LanguageModel& model, Tokenizer tokenizer, Options options = {},
+                std::shared_ptr<PagePool> pages = nullptr);
   Generation generate(std::string_view prompt, const GenerateOptions& options = {});
   // `n` continuations of each prompt, in their order; a prompt's are the same as alone.
   std::vector<Generation> generate_all(const std::vector<std::string>& prompts,
@@ -93,6 +97,7 @@ class TextGenerator {
   const LanguageModel& model_;
   Tokenizer tokenizer_;
   Options options_;
+  std::shared_ptr<PagePool> pages_;  // null: each text has memory for all positions
   PromptReader reader_;
   std::atomic<bool> is_generating_ = false;
   Owned<GreedySteps> greedy_;   // of the latest number of steps a round

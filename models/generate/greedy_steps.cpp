@@ -70,6 +70,8 @@ void GreedySteps::start(const std::vector<std::int64_t>& ids,
         positions[i] >= 0 && positions[i] + 1 < limits[i] && limits[i] <= model_.max_positions(),
         "[greedy_steps] tokens from position ", positions[i] + 1, " up to ", limits[i],
         "; the model has ", model_.max_positions(), " positions");
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    state_.prepare(static_cast<std::int64_t>(i), positions[i], limits[i] - positions[i]);
   set(ids_, ids);
   set(position_, positions);
   set(has_ended_, std::vector<std::int64_t>(ids.size(), 0));
@@ -91,6 +93,9 @@ std::vector<std::int64_t> GreedySteps::run() {
 }
 
 void GreedySteps::warm_up() {
+  // Row 0 is written, which another text may share.
+  for (std::int64_t text = 0; text < state_.batch(); ++text)
+    if (state_.pages() && state_.pages()->pages_of(text) > 0) state_.prepare(text, 0, 1);
   set(ids_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 0));
   set(position_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 0));
   set(has_ended_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 1));

@@ -32,7 +32,7 @@ class GreedySteps {
 
   // Starts from `ids`, one a row of the batch, which are at `positions` and have not gone through
   // the model yet, unlike everything before. Rows get no token at their limit or after it. `stops`
-  // end a row.
+  // end a row. Where the state has pages, those of all rows up to the limits are taken.
   void start(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& positions,
              const std::vector<std::int64_t>& limits, const std::vector<std::int64_t>& stops);
   // The next round: the tokens that every step chose for every row, [steps * batch].

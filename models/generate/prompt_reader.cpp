@@ -35,10 +35,11 @@ std::size_t common_rows(std::span<const TokenId> held, std::span<const TokenId> 
 
 }  // namespace
 
-PromptReader::PromptReader(const LanguageModel& model, std::int64_t tokens, const Options& options)
+PromptReader::PromptReader(const LanguageModel& model, std::int64_t tokens, const Options& options,
+                           std::shared_ptr<PagePool> pages)
     : model_(model),
       tokens_(tokens),
-      state_(model.new_state()),
+      state_(pages ? model.new_state(1, std::move(pages)) : model.new_state()),
       step_(compile(
           [&model, state = state_.get()](const Tensor& ids, const Tensor& position) {
             return model.decode_last(ids, position, *state);
@@ -77,10 +78,16 @@ void PromptReader::choose_of(const TextAdapters* others, std::int64_t text) {
   if (state_->adapters()->contents(0) != held_contents_) forget();
 }
 
+void PromptReader::clear() {
+  forget();
+  state_->cut(0, 0);
+}
+
 std::span<const float> PromptReader::run(std::span<const TokenId> ids, std::int64_t position) {
   Tensor& input = ids_.at(ids.size());
   std::ranges::copy(ids, static_cast<std::int64_t*>(input.data()));
   *static_cast<std::int64_t*>(position_.data()) = position;
+  state_->prepare(0, position, std::ssize(ids));
   const auto reading = state_->reading_adapters();
   logits_ = step_(input, position_);
   // A model may know more ids than the tokenizer has, for round sizes: those are no tokens.
@@ -94,6 +101,7 @@ std::span<const float> PromptReader::read(std::span<const TokenId> text, bool re
   std::size_t done = may_reuse ? common_rows(held_, text) : 0;
   reused_rows_ = static_cast<std::int64_t>(done);
   held_.clear();
+  state_->cut(0, reused_rows_);
   const std::uint64_t contents = state_->adapters() ? state_->adapters()->contents(0) : 0;
   state_->expect(std::ssize(text));
   std::span<const float> logits;
@@ -121,6 +129,7 @@ std::vector<std::span<const float>> PromptReader::append_all(std::span<const Tok
           .first->second;
   std::ranges::copy(ids, static_cast<std::int64_t*>(input.data()));
   *static_cast<std::int64_t*>(position_.data()) = position;
+  state_->prepare(0, position, count);
   const auto reading = state_->reading_adapters();
   logits_ = all_(input, position_);
   const auto* first = static_cast<const float*>(logits_.data());

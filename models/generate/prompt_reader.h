@@ -20,12 +20,15 @@ namespace tilewright {
 
 class PromptReader {
  public:
-  // `tokens`: logits are of the first so many of the model's vocabulary. The model must outlive
-  // this.
-  PromptReader(const LanguageModel& model, std::int64_t tokens, const Options& options);
+  // `tokens`: logits are of the first so many of the model's vocabulary. The text lies in `pages`,
+  // unless they are null. The model must outlive this.
+  PromptReader(const LanguageModel& model, std::int64_t tokens, const Options& options,
+               std::shared_ptr<PagePool> pages = nullptr);
 
   DecodingState& state() { return *state_; }  // of one text
   void forget() { held_.clear(); }            // others have written to the state
+  // Gives up what was read, and its pages.
+  void clear();
   // The text that is read next has this adapter of the model's bank, none by an empty name. Both
   // raise `Error` for a name that is not there, or where the model had no bank when this was made.
   void choose(const std::string& adapter);

@@ -55,6 +55,7 @@ class TextGenerator::Together {
     places_.resize(static_cast<std::size_t>(size));
     clocks_.resize(texts_.size());
     decode();
+    batch_->clear();
     for (Continuation& text : texts_) {
       text.result.compile_s = compile_s;
       text.result.peak_memory_bytes = peak_memory_bytes();
@@ -71,7 +72,8 @@ class TextGenerator::Together {
   void decode() {
     for (;;) {
       for (std::size_t place = 0; place < places_.size(); ++place)
-        while (!places_[place] && next_ < texts_.size() && !options_.cancel.stop_requested())
+        while (!places_[place] && next_ < texts_.size() && !options_.cancel.stop_requested() &&
+               has_pages_for(texts_[next_]))
           begin(place, next_++);
       if (options_.cancel.stop_requested())
         for (Continuation& text : texts_) text.cancel();
@@ -81,6 +83,31 @@ class TextGenerator::Together {
       for (std::size_t place = 0; place < places_.size(); ++place)
         if (places_[place]) go_on(place);
     }
+  }
+
+  // False while the text may need pages, up to its limit, that others have or may need up to
+  // theirs. The prompt is read into pages that the text then shares, but for the last of them.
+  bool has_pages_for(const Continuation& text) {
+    if (!generator_.pages_) return true;
+    const PagePool& pool = *generator_.pages_;
+    const std::int64_t wanted = PagePool::pages_of(text.limit()) + 1;
+    auto are_free = [&] {
+      std::int64_t promised = 0;
+      for (std::size_t place = 0; place < places_.size(); ++place)
+        if (places_[place])
+          promised += PagePool::pages_of(texts_[*places_[place]].limit()) + 1 -
+                      batch_->pages_of(static_cast<std::int64_t>(place));
+      return wanted + promised <= pool.free_pages();
+    };
+    if (are_free()) return true;
+    reader_.clear();
+    read_prompt_.reset();
+    if (are_free()) return true;
+    require(std::ranges::any_of(places_, [](const auto& other) { return other.has_value(); }),
+            "[generate] a text of up to ", text.limit(), " tokens needs ", wanted, " pages of ",
+            PagePool::page_rows, " rows; ", pool.free_pages(), " of ", pool.pages(),
+            " are free: allow fewer tokens, or make the pool larger (LanguageModel::new_pages)");
+    return false;
   }
 
   // Reads a prompt, or takes over what was read for the sample before, and chooses its first token.
@@ -116,6 +143,7 @@ class TextGenerator::Together {
     std::span<const float> logits = batch_->logits(at, generator_.tokenizer_.size());
     if (rows - 1 == generator_.model_.reread_beyond()) {
       choose_adapter(index);
+      batch_->clear(at);
       logits = reader_.read(text.ids(), false);
       read_prompt_.reset();
       batch_->put(at, reader_.state(), rows);
@@ -123,7 +151,12 @@ class TextGenerator::Together {
     if (advance(index, logits))
       batch_->set(at, text.ids().back(), rows);
     else
-      places_[place].reset();
+      end(place);
+  }
+
+  void end(std::size_t place) {
+    places_[place].reset();
+    batch_->clear(static_cast<std::int64_t>(place));
   }
 
   // False once the text has ended.
