@@ -34,6 +34,7 @@ struct GenerateArguments {
   std::string model;
   std::vector<std::string> prompts;        // none: an empty one
   std::optional<std::int64_t> max_tokens;  // new ones; 256, if the model has so many positions
+  std::optional<std::int64_t> cache_rows;  // none: a cache for each text
   GenerateOptions wanted;                  // but for the tokens at the most
   std::vector<std::string> biases;         // ID=NUMBER
   std::int64_t group_size = 0;
@@ -342,7 +343,8 @@ void generate(const GenerateArguments& a) {
                  positions_of(a, a.draft_model).value_or(*wanted_model.max_positions));
     draft = load_model(a.draft_model, wanted_model);
   }
-  TextGenerator generator(*model, std::move(tokenizer), options);
+  TextGenerator generator(*model, std::move(tokenizer), options,
+                          a.cache_rows ? model->new_pages(*a.cache_rows) : nullptr);
   generator.set_draft_model(draft.get());
   GenerateOptions wanted = a.wanted;
   wanted.max_new_tokens = most_tokens(a);
@@ -397,6 +399,11 @@ void add_choices(CLI::App& command, GenerateArguments& a) {
       "a beam counts as its log-probability over its length to this power");
   add("--max-batch", a.wanted.max_batch, "texts that go through the model together");
   command.get_option("--max-batch")->check(above_zero());
+  command
+      .add_option("--cache-rows", a.cache_rows,
+                  "keep keys and values in pages, for so many tokens of all texts together "
+                  "(default: each text has memory for the longest)")
+      ->check(above_zero());
   add("--draft-tokens", a.wanted.drafts.tokens,
       "of one text: so many next tokens, up to 14, are guessed by what followed the last ones "
       "before, and checked in one call");
