@@ -1,6 +1,7 @@
-// Random schedules of texts: which are decoded together, in how many places, with which prefix read
-// already, with how many guesses at a time. With Options::batch_invariant the ids and
-// log-probabilities of a text are those of the text alone, to the bit.
+// Random schedules of texts: which are decoded together, in how many places, in pages that they
+// share or in memory of their own, with which prefix read already, with how many guesses at a time.
+// With Options::batch_invariant the ids and log-probabilities of a text are those of the text
+// alone, to the bit.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,6 +29,8 @@ class Schedules {
       prompts_.push_back(example["prompt"].get<std::string>());
     const std::string first = prompts_[0], second = prompts_.back();
     for (int i = 0; i < 3; ++i) prompts_.push_back(prompts_.back() + (i % 2 == 0 ? first : second));
+    // Too few for all texts of a schedule.
+    pool_ = model_->new_pages(3 * std::min<std::int64_t>(model_->max_positions(), 256));
   }
 
   void run(std::uint64_t seed) {
@@ -38,6 +41,7 @@ class Schedules {
     options.reuse_prefix = below(2) == 0;
     options.max_batch = 1 + static_cast<std::int64_t>(below(5));
     auto any_adapter = [&] { return adapters_[below(adapters_.size())]; };
+    is_paged_ = below(2) == 0;
     TextGenerator& generator = generator_for(options.max_batch);
     if (options.max_batch > 1) {
       std::vector<std::size_t> chosen;
@@ -78,15 +82,16 @@ class Schedules {
     }
   }
   TextGenerator& generator_for(std::int64_t places) {
-    auto& generator = generators_[places];
+    auto& generator = generators_[{places, is_paged_}];
     if (!generator)
       generator = std::make_unique<TextGenerator>(*model_, load_tokenizer(path_),
-                                                  Options{.batch_invariant = true});
+                                                  Options{.batch_invariant = true},
+                                                  is_paged_ ? pool_ : nullptr);
     return *generator;
   }
   void expect(const Generation& found, std::size_t prompt, const GenerateOptions& options) {
     const bool is_drawn = options.sampling.temperature > 0;
-    auto& alone = alone_[{prompt, is_drawn, options.adapter}];
+    auto& alone = alone_[{prompt, is_drawn, options.adapter, is_paged_}];
     if (!alone) {
       GenerateOptions plain{.max_new_tokens = options.max_new_tokens,
                             .sampling = options.sampling,
@@ -98,16 +103,18 @@ class Schedules {
     EXPECT_EQ(found.logprobs, alone->logprobs)
         << "prompt " << prompt << " " << options.adapter << ", " << options.max_batch
         << " together, " << options.drafts.tokens << " guesses, " << found.reused_rows
-        << " rows reused";
+        << " rows reused" << (is_paged_ ? ", in pages" : "");
     accepted_ += found.accepted_tokens;
   }
 
   std::filesystem::path path_;
   std::unique_ptr<LanguageModel> model_;
   std::vector<std::string> prompts_;
-  std::map<std::int64_t, std::unique_ptr<TextGenerator>> generators_;
+  std::shared_ptr<PagePool> pool_;
+  bool is_paged_ = false;
+  std::map<std::pair<std::int64_t, bool>, std::unique_ptr<TextGenerator>> generators_;
   std::vector<std::string> adapters_ = {""};  // "" for none
-  std::map<std::tuple<std::size_t, bool, std::string>, std::optional<Generation>> alone_;
+  std::map<std::tuple<std::size_t, bool, std::string, bool>, std::optional<Generation>> alone_;
   std::int64_t accepted_ = 0;
 };
 
