@@ -134,9 +134,19 @@ std::unique_ptr<DecodingState> Decoder::make_state(std::int64_t batch) const {
   return std::make_unique<DecodingState>(std::move(caches), reread_beyond().has_value());
 }
 
+// A window as long as the longest text hides nothing.
+LayerGroups Decoder::layer_groups() const {
+  std::vector<std::int64_t> windows;
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    const std::int64_t window = config_.attention_of(static_cast<std::int64_t>(i)).window;
+    windows.push_back(window < max_positions() ? window : 0);
+  }
+  return LayerGroups::of(windows);
+}
+
 std::vector<KeyValueCache> Decoder::make_pages(std::int64_t pages, std::int64_t page_rows) const {
   std::vector<KeyValueCache> caches;
-  for (std::size_t i = 0; i < layers_.size(); ++i)
+  for (std::size_t i = 0; i < layer_groups().slots; ++i)
     caches.push_back(layers_[i].attention.new_pages(pages, page_rows, device(), cache_dtype()));
   return caches;
 }

@@ -60,6 +60,7 @@ class Decoder : public LanguageModel {
 
  private:
   std::unique_ptr<DecodingState> make_state(std::int64_t batch) const override;
+  LayerGroups layer_groups() const override;
   std::vector<KeyValueCache> make_pages(std::int64_t pages, std::int64_t page_rows) const override;
   Tensor hidden_rows(const Tensor& ids, const Tensor& position,
                      DecodingState* state) const override;

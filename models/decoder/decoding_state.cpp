@@ -12,8 +12,8 @@ namespace {
 
 std::vector<KeyValueCache> caches_of(const TextPages& pages) {
   std::vector<KeyValueCache> caches;
-  for (std::size_t layer = 0; layer < pages.pool()->layers(); ++layer)
-    caches.push_back(pages.pool()->cache(layer).with_table(pages.table(), pages.writable()));
+  for (std::size_t layer = 0; layer < pages.pool()->groups().layers.size(); ++layer)
+    caches.push_back(pages.cache(layer));
   return caches;
 }
 
@@ -96,6 +96,11 @@ void DecodingState::require_prepared(std::string_view operation, const Tensor& p
             " have no pages that can be written; DecodingState::prepare makes them so before a "
             "call");
   }
+}
+
+bool DecodingState::holds(std::int64_t text, std::int64_t rows) const {
+  require_text("holds", text, rows);
+  return !pages_ || pages_->holds(text, rows);
 }
 
 void DecodingState::cut(std::int64_t text, std::int64_t rows) {

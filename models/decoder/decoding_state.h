@@ -7,8 +7,8 @@
 //
 // The rows of its texts lie one after the other, in memory for the longest texts that the model
 // reads; or in pages that several states share (LanguageModel::new_pages). Then a text has the
-// pages of its own rows alone, texts that begin alike share theirs, and rows are prepared before a
-// call writes them.
+// pages of its own rows alone, and in layers with windows of those that are still seen; texts that
+// begin alike share theirs; and rows are prepared before a call writes them.
 #pragma once
 
 #include <atomic>
@@ -56,6 +56,10 @@ class DecodingState {
                         std::int64_t rows) const;
   // The rows of a text behind the first `rows` are not wanted any more; gives their pages back.
   void cut(std::int64_t text, std::int64_t rows);
+  // True if the text can go on from row `rows`. Not so where a later row was prepared and the
+  // window of a layer has passed rows before this one: then their pages are gone, and `prepare` of
+  // it is an `Error`.
+  bool holds(std::int64_t text, std::int64_t rows) const;
 
   // How a text is read may depend on its length (RopeType::longrope). If a text is read in several
   // calls, its number of rows must be announced here before the first of them; a text that is read

@@ -105,15 +105,16 @@ std::shared_ptr<PagePool> LanguageModel::new_pages(std::int64_t rows) const {
   require(!budget_bytes_ || *bytes <= *budget_bytes_, "[", model_, "] pages for ", rows,
           " rows take ", mib(*bytes), "; the budget is ", mib(budget_bytes_.value_or(0)), " (",
           budget_origin_, "): ask for fewer, or raise ModelOptions::cache_budget_bytes");
-  const std::int64_t pages = PagePool::pages_of(rows);
-  return std::make_shared<PagePool>(make_pages(pages + 1, PagePool::page_rows), pages);
+  const LayerGroups groups = layer_groups();
+  const std::int64_t pages = PagePool::pages_of(rows) * std::ssize(groups.windows);
+  return std::make_shared<PagePool>(groups, make_pages(pages + 1, PagePool::page_rows), pages);
 }
 
 bool LanguageModel::fits(const PagePool& pages) const {
+  if (layer_groups() != pages.groups() || device() != pages.device()) return false;
   const std::vector<KeyValueCache> own = make_pages(1, PagePool::page_rows);
-  if (own.size() != pages.layers() || device() != pages.device()) return false;
-  for (std::size_t layer = 0; layer < own.size(); ++layer)
-    if (!own[layer].is_like(pages.cache(layer))) return false;
+  for (std::size_t slot = 0; slot < own.size(); ++slot)
+    if (!own[slot].is_like(pages.slot(slot))) return false;
   return true;
 }
 

@@ -61,8 +61,9 @@ class LanguageModel : public Module {
   std::unique_ptr<DecodingState> new_state(std::int64_t batch = 1) const;
   // Memory for `rows` rows of all texts together, which states take a page at a time
   // (DecodingState::prepare): texts share it whatever their lengths, and share the pages of what
-  // they begin with. On the model's device. Raises `Error` for less than a row, and for memory
-  // beyond the budget. The states of a pool are used by one thread at a time.
+  // they begin with. Layers with windows take less of it than others. On the model's device. Raises
+  // `Error` for less than a row, and for memory beyond the budget. The states of a pool are used by
+  // one thread at a time.
   std::shared_ptr<PagePool> new_pages(std::int64_t rows) const;
   // A state of texts in such pages, each of up to max_positions() rows. Raises `Error` for pages
   // that do not fit this model or lie on another device.
@@ -104,6 +105,8 @@ class LanguageModel : public Module {
   // Get checked arguments. `hidden_rows` returns the rows of the last layer [batch, rows, hidden]
   // and adds them to the state, if there is one; `logits` is the head's result for some of them.
   virtual std::unique_ptr<DecodingState> make_state(std::int64_t batch) const = 0;
+  // How layers share pages; and caches of so many pages for the layers of a group.
+  virtual LayerGroups layer_groups() const = 0;
   virtual std::vector<KeyValueCache> make_pages(std::int64_t pages,
                                                 std::int64_t page_rows) const = 0;
   virtual Tensor hidden_rows(const Tensor& ids, const Tensor& position,

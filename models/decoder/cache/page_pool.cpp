@@ -6,25 +6,28 @@
 
 namespace tilewright {
 
-PagePool::PagePool(std::vector<KeyValueCache> layers, std::int64_t pages)
-    : layers_(std::move(layers)), holders_(static_cast<std::size_t>(pages) + 1, 0) {
-  check(!layers_.empty() && layers_[0].has_pages(), "a pool of pages without caches of pages");
+PagePool::PagePool(LayerGroups groups, std::vector<KeyValueCache> slots, std::int64_t pages)
+    : groups_(std::move(groups)),
+      slots_(std::move(slots)),
+      holders_(static_cast<std::size_t>(pages) + 1, 0) {
+  check(!slots_.empty() && slots_.size() == groups_.slots && slots_[0].has_pages(),
+        "a pool of pages without caches of pages");
   for (std::int64_t page = pages; page > 0; --page) free_.push_back(page);
   // A text whose rows were not prepared reads page 0, and must not take it for rows of its own.
-  for (KeyValueCache& layer : layers_) layer.spoil_page(0);
+  for (KeyValueCache& slot : slots_) slot.spoil_page(0);
 }
 
 std::int64_t PagePool::bytes_of_page() const {
   std::int64_t bytes = 0;
-  for (const KeyValueCache& layer : layers_)
-    for (const Tensor* part : layer.tensors())
+  for (const KeyValueCache& slot : slots_)
+    for (const Tensor* part : slot.tensors())
       bytes += part->count() * tilewright::size_bytes(part->dtype());
   return bytes / static_cast<std::int64_t>(holders_.size());
 }
 
 void PagePool::to(const Device& device) {
-  for (KeyValueCache& layer : layers_)
-    for (Tensor* part : layer.tensors()) part->move_to(device);
+  for (KeyValueCache& slot : slots_)
+    for (Tensor* part : slot.tensors()) part->move_to(device);
 }
 
 std::int64_t PagePool::take() {
@@ -32,7 +35,7 @@ std::int64_t PagePool::take() {
   const std::int64_t page = free_.back();
   // Rows behind the last of a text have the weight 0, which an infinity of the text that had the
   // page would make NaN.
-  for (KeyValueCache& layer : layers_) layer.clear_page(page);
+  for (KeyValueCache& slot : slots_) slot.clear_page(page);
   free_.pop_back();
   holders_[static_cast<std::size_t>(page)] = 1;
   return page;
@@ -43,7 +46,7 @@ void PagePool::give_back(std::int64_t page) {
 }
 
 void PagePool::copy(std::int64_t to, std::int64_t from) {
-  for (KeyValueCache& layer : layers_) layer.copy_page(to, from);
+  for (KeyValueCache& slot : slots_) slot.copy_page(to, from);
 }
 
 }  // namespace tilewright

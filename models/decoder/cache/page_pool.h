@@ -1,6 +1,7 @@
 // Memory for the keys and values of many texts, in pages that they take as they grow and give back
-// when they end. Texts that begin alike share pages (Kwon et al., "Efficient Memory Management for
-// Large Language Model Serving with PagedAttention", 2023).
+// when they end, or when the windows of layers have passed them. Texts that begin alike share pages
+// (Kwon et al., "Efficient Memory Management for Large Language Model Serving with PagedAttention",
+// 2023).
 #pragma once
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "models/decoder/cache/key_value_cache.h"
+#include "models/decoder/cache/layer_groups.h"
 
 namespace tilewright {
 
@@ -20,16 +22,16 @@ class PagePool {
     return (rows + page_rows - 1) / page_rows;
   }
 
-  // A cache of `pages` pages for each layer (KeyValueCache::allocate_pages). For models: others ask
-  // LanguageModel::new_pages.
-  PagePool(std::vector<KeyValueCache> layers, std::int64_t pages);
+  // A page has rows of one group of layers, each of which has a slot: a cache of `pages` pages and
+  // one more (KeyValueCache::allocate_pages). For models: others ask LanguageModel::new_pages.
+  PagePool(LayerGroups groups, std::vector<KeyValueCache> slots, std::int64_t pages);
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
 
   std::int64_t pages() const { return static_cast<std::int64_t>(holders_.size()) - 1; }
   std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
-  std::int64_t bytes_of_page() const;  // in all layers
-  Device device() const { return layers_[0].values.device(); }
+  std::int64_t bytes_of_page() const;
+  Device device() const { return slots_[0].values.device(); }
   void to(const Device& device);
 
   // A page that nobody has, whose values are zeros. There must be one.
@@ -39,13 +41,14 @@ class PagePool {
   bool is_shared(std::int64_t page) const { return holders_[static_cast<std::size_t>(page)] > 1; }
   void copy(std::int64_t to, std::int64_t from);  // all rows of a page
 
-  std::size_t layers() const { return layers_.size(); }
-  const KeyValueCache& cache(std::size_t layer) const { return layers_[layer]; }
+  const LayerGroups& groups() const { return groups_; }
+  const KeyValueCache& slot(std::size_t slot) const { return slots_[slot]; }
   // The user of this pool's states (DecodingState::Use).
   std::atomic<const void*>& user() { return user_; }
 
  private:
-  std::vector<KeyValueCache> layers_;
+  LayerGroups groups_;
+  std::vector<KeyValueCache> slots_;
   std::vector<std::int64_t> holders_;  // of each page; page 0 is nobody's
   std::vector<std::int64_t> free_;     // the last one is taken first
   std::atomic<const void*> user_ = nullptr;

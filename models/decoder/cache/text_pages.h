@@ -1,12 +1,11 @@
-// The pages of the texts of one state: which page of a pool has which rows of a text, for the host,
-// and as a table that the model's programs read.
+// The pages of the texts of one state: which pages of a pool have which rows of a text.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
-#include <vector>
 
-#include "models/decoder/cache/page_pool.h"
+#include "models/decoder/cache/group_pages.h"
 
 namespace tilewright {
 
@@ -14,48 +13,35 @@ class TextPages {
  public:
   // For `batch` texts of up to `positions` rows, at first without pages.
   TextPages(std::shared_ptr<PagePool> pool, std::int64_t batch, std::int64_t positions);
-  ~TextPages();
-  TextPages(const TextPages&) = delete;
-  TextPages& operator=(const TextPages&) = delete;
 
-  std::int64_t batch() const { return table_.size(0); }
-  std::int64_t positions() const { return table_.size(1) * PagePool::page_rows; }
+  std::int64_t batch() const { return groups_[0].table().size(0); }
+  std::int64_t positions() const { return groups_[0].table().size(1) * PagePool::page_rows; }
   const std::shared_ptr<PagePool>& pool() const { return pool_; }
-  std::int64_t pages_of(std::int64_t text) const { return std::ssize(pages(text)); }
+  KeyValueCache cache(std::size_t layer) const;  // that sees these texts
+  std::int64_t pages_of(std::int64_t text) const;
+  std::int64_t distinct_pages() const;
+  // The pages that one of these texts has at the most with so many rows, if calls of up to
+  // `rows_a_call` write them; one more of each group where it began as another text.
+  std::int64_t most_pages(std::int64_t rows, std::int64_t rows_a_call) const;
   // True if `prepare` has made these rows writable.
   bool is_prepared(std::int64_t text, std::int64_t first, std::int64_t rows) const;
-  std::int64_t distinct_pages() const;
-  // i64 [batch, pages of a text]: numbers of pages, and -1 for those that a text does not have.
-  const Tensor& table() const { return table_; }
-  // Likewise, and -1 for those of other texts, too, until they are prepared: a call whose rows were
-  // forgotten writes to no page of another text.
-  const Tensor& writable() const { return writable_; }
+  // True if a text of so many rows can go on from there: pages that a window has passed are gone.
+  bool holds(std::int64_t text, std::int64_t rows) const;
   void to(const Device& device);
 
-  // Makes rows `first` to `first + rows - 1` of a text writable: takes pages for them, and copies
-  // those that it shares. Raises `Error` where the pool has too few.
+  // Makes rows `first` to `first + rows - 1` of a text writable: takes pages for them, copies those
+  // that it shares, and gives those back that these rows and later ones do not see. Raises `Error`
+  // where the pool has too few, or where pages are gone that the rows see.
   void prepare(std::int64_t text, std::int64_t first, std::int64_t rows);
   // Gives pages back that have none of the first `rows` rows.
   void cut(std::int64_t text, std::int64_t rows);
   // Text `to` begins as text `from` of the other state of this pool: it shares the pages of its
-  // first `rows` rows.
+  // first `rows` rows. Raises `Error` for rows that it does not have any more.
   void begin_as(std::int64_t to, const TextPages& other, std::int64_t from, std::int64_t rows);
 
  private:
-  struct Page {
-    std::int64_t number;
-    bool is_writable = true;
-  };
-  std::vector<Page>& pages(std::int64_t text) { return pages_[static_cast<std::size_t>(text)]; }
-  const std::vector<Page>& pages(std::int64_t text) const {
-    return pages_[static_cast<std::size_t>(text)];
-  }
-  bool shares(std::int64_t text, std::int64_t first, std::int64_t rows) const;
-  void write_line(std::int64_t text);
-
   std::shared_ptr<PagePool> pool_;
-  std::vector<std::vector<Page>> pages_;  // of each text
-  Tensor table_, writable_;
+  std::deque<GroupPages> groups_;  // of the pool's groups of layers
 };
 
 }  // namespace tilewright
