@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "models/generate/prompt_reader.h"
 #include "models/generate/step_options.h"
 #include "models/generate/stopwatch.h"
 
@@ -48,6 +49,14 @@ void DecodingBatch::clear() {
 std::int64_t DecodingBatch::pages_of(std::int64_t place) const {
   const TextPages* pages = state_->pages();
   return pages ? pages->pages_of(place) : 0;
+}
+
+// It shares what was read, and copies a page of each group of layers to go on.
+std::int64_t DecodingBatch::most_pages(std::int64_t rows) const {
+  const TextPages* pages = state_->pages();
+  if (pages == nullptr) return 0;
+  return pages->most_pages(rows, PromptReader::most_rows_a_call) +
+         std::ssize(pages->pool()->groups().windows);
 }
 
 void DecodingBatch::set(std::int64_t place, TokenId id, std::int64_t position) {

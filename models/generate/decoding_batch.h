@@ -34,8 +34,10 @@ class DecodingBatch {
   // Nothing more is wanted of the text at `place`: gives its pages back.
   void clear(std::int64_t place);
   void clear();  // of all
-  // Pages that the text at `place` has; 0 where there are none.
+  // Pages that the text at `place` has, and that any may come to have with so many rows, read by a
+  // PromptReader and taken over; 0 where there are none.
   std::int64_t pages_of(std::int64_t place) const;
+  std::int64_t most_pages(std::int64_t rows) const;
   // The next token of the text at `place`, and its position.
   void set(std::int64_t place, TokenId id, std::int64_t position);
   // Compiles before anything is placed, if that was not done; returns the seconds that it took.

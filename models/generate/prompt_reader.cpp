@@ -13,7 +13,7 @@ namespace tilewright {
 namespace {
 
 // Greatest first.
-constexpr std::array<std::size_t, 3> piece_sizes = {128, 16, 1};
+constexpr std::array<std::size_t, 3> piece_sizes = {PromptReader::most_rows_a_call, 16, 1};
 
 std::size_t piece_of(std::size_t rest) {
   return *std::find_if(piece_sizes.begin(), piece_sizes.end(),
@@ -99,6 +99,7 @@ std::span<const float> PromptReader::read(std::span<const TokenId> text, bool re
   // Where the length of a text decides how it is read, what is held may be of another length.
   const bool may_reuse = reuses && !model_.reread_beyond();
   std::size_t done = may_reuse ? common_rows(held_, text) : 0;
+  if (!state_->holds(0, static_cast<std::int64_t>(done))) done = 0;
   reused_rows_ = static_cast<std::int64_t>(done);
   held_.clear();
   state_->cut(0, reused_rows_);

@@ -29,6 +29,7 @@ class PromptReader {
   void forget() { held_.clear(); }            // others have written to the state
   // Gives up what was read, and its pages.
   void clear();
+  static constexpr std::int64_t most_rows_a_call = 128;
   // The text that is read next has this adapter of the model's bank, none by an empty name. Both
   // raise `Error` for a name that is not there, or where the model had no bank when this was made.
   void choose(const std::string& adapter);

@@ -90,12 +90,12 @@ class TextGenerator::Together {
   bool has_pages_for(const Continuation& text) {
     if (!generator_.pages_) return true;
     const PagePool& pool = *generator_.pages_;
-    const std::int64_t wanted = PagePool::pages_of(text.limit()) + 1;
+    const std::int64_t wanted = batch_->most_pages(text.limit());
     auto are_free = [&] {
       std::int64_t promised = 0;
       for (std::size_t place = 0; place < places_.size(); ++place)
         if (places_[place])
-          promised += PagePool::pages_of(texts_[*places_[place]].limit()) + 1 -
+          promised += batch_->most_pages(texts_[*places_[place]].limit()) -
                       batch_->pages_of(static_cast<std::int64_t>(place));
       return wanted + promised <= pool.free_pages();
     };

@@ -133,6 +133,65 @@ TEST(PagedState, HarmsNoTextWhereRowsAreNotPrepared) {
   expect_near(read(*model, *first, ids, 8, 9), expected);
 }
 
+TEST(LayerGroups, HaveEquallyManyLayersOfOneWindow) {
+  using Layers = std::vector<LayerGroups::Layer>;
+  const LayerGroups same = LayerGroups::of({0, 0, 0});
+  EXPECT_EQ(same.slots, 3U);
+  EXPECT_EQ(same.windows, (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(same.layers, (Layers{{0, 0}, {0, 1}, {0, 2}}));
+  // Five layers with a window and two without: three groups of two, of which one is half empty.
+  const LayerGroups mixed = LayerGroups::of({8, 8, 0, 8, 8, 0, 8});
+  EXPECT_EQ(mixed.slots, 2U);
+  EXPECT_EQ(mixed.windows, (std::vector<std::int64_t>{8, 0, 8, 8}));
+  EXPECT_EQ(mixed.layers, (Layers{{0, 0}, {0, 1}, {1, 0}, {2, 0}, {2, 1}, {1, 1}, {3, 0}}));
+}
+
+// A model whose layers have these windows.
+std::unique_ptr<Decoder> model_with_windows(const std::vector<std::int64_t>& windows,
+                                            std::optional<DType> code = {}) {
+  DecoderConfig config = config_of("tiny");
+  config.layers = std::ssize(windows);
+  for (std::int64_t window : windows) config.layer_attention.push_back({.window = window});
+  return random_decoder(config, 3, {.cache_dtype = code});
+}
+
+TEST(PagedState, GivesPagesBackThatNoLayerSees) {
+  for (const std::vector<std::int64_t>& windows :
+       {std::vector<std::int64_t>{20, 20}, std::vector<std::int64_t>{20, 0, 20}}) {
+    const auto model = model_with_windows(windows);
+    const std::int64_t groups = std::ssize(LayerGroups::of(windows).windows);
+    const auto pages = model->new_pages(4 * page);
+    EXPECT_EQ(pages->pages(), 4 * groups);
+    auto paged = model->new_state(1, pages), own = model->new_state();
+    const auto ids = text_of(3 * page + 5, 2);
+    std::int64_t done = 0;
+    for (std::int64_t end :
+         {page - 1, page + 10, page + 30, 3 * page, 3 * page + 1, 3 * page + 5}) {
+      expect_near(read(*model, *paged, ids, done, end), read(*model, *own, ids, done, end));
+      done = end;
+    }
+    // The last call began behind page 2, whose last rows its window saw.
+    const std::int64_t with_window = groups == 1 ? 1 : 2, without = groups - with_window;
+    EXPECT_EQ(pages->pages() - pages->free_pages(), 2 * with_window + 4 * without);
+    EXPECT_TRUE(paged->holds(0, 3 * page + 1));
+    EXPECT_FALSE(paged->holds(0, page + 30));
+    EXPECT_THAT(error_of([&] { paged->prepare(0, page + 30, 1); }),
+                HasSubstr("[pages] rows before row 94 of text 0 are gone: a layer's window had "
+                          "passed them; read the text from its beginning"));
+    auto other = model->new_state(1, pages);
+    EXPECT_THAT(error_of([&] { other->copy_text(0, *paged, 0, page + 30); }),
+                HasSubstr("a layer's window had passed some of them, whose pages are gone"));
+    other->copy_text(0, *paged, 0, 3 * page + 5);
+    paged->cut(0, 0);
+    auto longer = ids;
+    longer.push_back(9);
+    expect_near(read(*model, *other, longer, 3 * page + 5, 3 * page + 6),
+                read(*model, *own, longer, 3 * page + 5, 3 * page + 6));
+    other.reset();
+    EXPECT_EQ(pages->free_pages(), pages->pages());
+  }
+}
+
 TEST(PagedState, RefusesWhatDoesNotFit) {
   const auto model = random_decoder(config_of("tiny"), 3);
   const auto pages = model->new_pages(page + 1);
@@ -226,6 +285,29 @@ TEST(GenerateInPages, SearchesWithBeamsAndChecksGuesses) {
   expect_equal({f.paged.generate(prompts[3], guesses)}, {f.own.generate(prompts[3], guesses)});
   const GenerateOptions rounds{.max_new_tokens = 40, .steps_a_round = 4};
   expect_equal({f.paged.generate(prompts[1], rounds)}, {f.own.generate(prompts[1], rounds)});
+}
+
+TEST(GenerateInPages, WritesTheSameTextsWhereWindowsPass) {
+  if (default_device().is_emulated()) return;  // slow; the states above are tried there
+  const auto model = model_with_windows({20, 0, 20, 20});
+  const Tokenizer tokenizer = Tokenizer::parse(letters(), "letters");
+  const auto pool = model->new_pages(4 * page);  // 16 pages
+  TextGenerator paged(*model, tokenizer, {}, pool), own(*model, tokenizer);
+  GenerateOptions options{.max_new_tokens = 60, .max_batch = 3};
+  expect_equal(paged.generate_all({prompts[3], prompts[0]}, options),
+               own.generate_all({prompts[3], prompts[0]}, options));
+  options.n = 2;
+  options.sampling = {.temperature = 1.1, .seed = 4};
+  expect_equal(paged.generate_all(prompts, options), own.generate_all(prompts, options));
+  for (const std::string& prompt : {prompts[3], prompts[3] + "abc", prompts[3], prompts[1]})
+    expect_equal({paged.generate(prompt, {.max_new_tokens = 70, .reuse_prefix = true})},
+                 {own.generate(prompt, {.max_new_tokens = 70, .reuse_prefix = true})});
+  expect_equal({paged.generate(prompts[3], {.max_new_tokens = 70, .drafts = {.tokens = 5}})},
+               {own.generate(prompts[3], {.max_new_tokens = 70, .drafts = {.tokens = 5}})});
+  // A search does not wait for pages.
+  TextGenerator search(*model, tokenizer, {}, model->new_pages(10 * page));
+  const GenerateOptions beams{.max_new_tokens = 40, .num_beams = 3};
+  expect_equal(search.generate_all({prompts[1]}, beams), own.generate_all({prompts[1]}, beams));
 }
 
 TEST(GenerateInPages, SaysWhenATextNeverFits) {
