@@ -67,8 +67,8 @@ void check_pages(const Application& a, std::size_t page_table) {
   const Shape &q = a.shape(0), &k = a.shape(1), &table = a.shape(page_table);
   a.need(a.dtype_of(page_table) == DType::i32 || a.dtype_of(page_table) == DType::i64,
          "the page table is ", a.dtype_of(page_table), "; it must be i32 or i64");
-  a.need(table[0] == q[0], "the page table is ", table, "; it must have a line for each of ", q[0],
-         " texts, with the numbers of their pages");
+  a.need(table[0] == q[0] && table[1] > 0, "the page table is ", table,
+         "; it must have a line for each of ", q[0], " texts, with the numbers of their pages");
   a.need(k[0] > 0 && k[2] >= least_page_rows && (k[2] & (k[2] - 1)) == 0, "the pages are ", k,
          "; they must be [pages, heads, rows, columns] with a power of two of at least ",
          least_page_rows, " rows in each of one page or more");

@@ -252,6 +252,9 @@ TEST(ShapeRules, RefusePagesOfAttentionThatDoNotFit) {
   EXPECT_EQ(shape_of(Op::attention, {q, pages, pages, table, {f32, {1, 4, 2, 32}}}), q.shape);
   expect_contains(error_of_op(Op::attention, {q, pages, pages, {f32, {1, 2}}}),
                   "the page table is f32; it must be i32 or i64");
+  expect_contains(
+      error_of_op(Op::attention, {q, pages, pages, {i64, {1, 0}}}),
+      "the page table is 1x0; it must have a line for each of 1 texts, with the numbers");
   expect_contains(error_of_op(Op::attention, {q, pages, pages, {i64, {2, 2}}}),
                   "the page table is 2x2; it must have a line for each of 1 texts");
   for (std::int64_t rows : {8, 24})

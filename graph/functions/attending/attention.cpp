@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 
 #include "graph/functions/attending/paged_attention.h"
 #include "graph/functions/attending/row_codes.h"
@@ -24,13 +25,21 @@ namespace {
 Tensor attended(const TensorOperand& q, const Tensor& k, const Tensor& v,
                 std::initializer_list<Tensor> scales, const AttentionOptions& options,
                 const Tensor& page_table = {}) {
+  for (const Tensor* rows : {&k, &v})
+    require(rows->defined(), "[attention] ", rows == &k ? "k" : "v", " is undefined (at ",
+            At{q.where}, "); assign a tensor to it");
+  require(!options.position.defined() || options.position.rank() == 1,
+          "[attention] the position is ",
+          options.position.defined() ? options.position.shape() : Shape(), " (at ", At{q.where},
+          "); it must be [1], or [batch] with one for each text");
   std::vector<Tensor> operands = {graph::tensor_of(q, "attention"), k, v};
   if (options.position.defined()) operands.push_back(options.position);
   if (page_table.defined()) operands.push_back(page_table);
   operands.insert(operands.end(), scales);
   Attributes attributes;
   attributes.causal = options.causal;
-  attributes.window = options.window;
+  // A window of all keys that there may be hides none.
+  attributes.window = std::min<std::int64_t>(options.window, std::numeric_limits<int>::max());
   attributes.cap = options.cap;
   const Tensor& queries = operands[0];
   std::int64_t depth = queries.rank() == 0 ? 1 : std::max<std::int64_t>(queries.size(-1), 1);
@@ -60,7 +69,8 @@ void require_scales(const TensorOperand& q, const RowCodes& k, const RowCodes& v
     require(scales->defined() && scales->rank() == 3, "[attention] the scales of ",
             scales == &k.scales ? "k" : "v", " are ",
             scales->defined() ? concat(scales->shape()) : "undefined", " (at ", At{q.where},
-            "); they must be [batch, heads, keys], a number for each row of codes");
+            "); they must be [batch, heads, keys], or [pages, heads, rows] of pages, a number for "
+            "each row of codes");
 }
 
 void require_page_table(const TensorOperand& q, const Tensor& page_table) {

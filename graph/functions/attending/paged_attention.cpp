@@ -1,7 +1,5 @@
 #include "graph/functions/attending/paged_attention.h"
 
-#include <algorithm>
-
 #include "graph/functions/indexing/gathering.h"
 #include "graph/functions/pointwise/arithmetic.h"
 #include "graph/ir/location.h"
@@ -15,7 +13,7 @@ using graph::At;
 Tensor places_in_pages(const TensorOperand& operand, const Tensor& positions, std::int64_t heads,
                        std::int64_t page_rows) {
   const Tensor& page_table = graph::tensor_of(operand, "places_in_pages");
-  require(page_table.rank() == 2 && is_integer(page_table.dtype()),
+  require(page_table.rank() == 2 && is_integer(page_table.dtype()) && page_table.size(1) > 0,
           "[places_in_pages] the page table is ", page_table.dtype(), " ", page_table.shape(),
           " (at ", At{operand.where},
           "); it must be integers [batch, pages], the numbers of the pages of each text");
@@ -32,8 +30,7 @@ Tensor places_in_pages(const TensorOperand& operand, const Tensor& positions, st
   const std::int64_t rows = positions.size(-1);
   const Tensor at =
       (positions.rank() == 1 ? positions.unsqueeze(0) : positions).to(i64).expand({batch, rows});
-  const Tensor page = floor_divide(at, page_rows),
-               known = clamp(page, 0, std::max<std::int64_t>(page_table.size(1) - 1, 0));
+  const Tensor page = floor_divide(at, page_rows), known = clamp(page, 0, page_table.size(1) - 1);
   const Tensor number = where(page == known, gather(page_table.to(i64), 1, known), -1);
   const Tensor head = arange(0, heads).reshape({1, heads, 1});
   const Tensor place =

@@ -21,9 +21,10 @@ namespace tilewright {
 // As scaled_dot_product_attention (tensor.h) of keys and values of which text b has the rows of the
 // pages that line b of the table names, one page after the other. k and v are [pages, heads, rows,
 // D] with a power of two of at least 16 rows in each page; `page_table` is i32 or i64
-// [batch, pages of a text]. A mask has an element for each row of a text's pages. Pages that no row
-// of q sees are not read. A number of no page stands for the nearest one. Raises `Error` for
-// operands that do not fit each other.
+// [batch, pages of a text]. A mask has an element for each row of a text's pages. Pages that
+// causality or a window hides from all rows of q are not read, but for gradients, which read all
+// that the table names. A number of no page stands for the nearest one. Raises `Error` for operands
+// that do not fit each other.
 Tensor paged_attention(const TensorOperand& q, const Tensor& k, const Tensor& v,
                        const Tensor& page_table, const AttentionOptions& options = {});
 // Likewise of codes [pages, heads, rows, D] with scales [pages, heads, rows].
