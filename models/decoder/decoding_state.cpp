@@ -79,7 +79,8 @@ void DecodingState::require_text(std::string_view operation, std::int64_t text,
 void DecodingState::prepare(std::int64_t text, std::int64_t first, std::int64_t rows) {
   require(first >= 0 && rows >= 0, "[prepare] ", rows, " rows from row ", first, " of text ", text,
           "; both must be 0 or more");
-  require_text("prepare", text, first > max_positions() ? first : first + rows);
+  require_text("prepare", text, std::max(first, rows));
+  require_text("prepare", text, first + rows);
   if (!pages_ || rows == 0) return;
   Use use(*this, "prepare");
   pages_->prepare(text, first, rows);
@@ -96,6 +97,13 @@ void DecodingState::require_prepared(std::string_view operation, const Tensor& p
             " have no pages that can be written; DecodingState::prepare makes them so before a "
             "call");
   }
+}
+
+void DecodingState::rest(std::int64_t text) {
+  require_text("rest", text, 0);
+  if (!pages_) return;
+  Use use(*this, "rest");
+  pages_->rest(text);
 }
 
 bool DecodingState::holds(std::int64_t text, std::int64_t rows) const {

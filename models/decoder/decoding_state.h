@@ -56,6 +56,9 @@ class DecodingState {
                         std::int64_t rows) const;
   // The rows of a text behind the first `rows` are not wanted any more; gives their pages back.
   void cut(std::int64_t text, std::int64_t rows);
+  // Nothing more is wanted of the text: gives all its pages back. Until rows of it are prepared, or
+  // it begins as another text, a call computes numbers without meaning for it.
+  void rest(std::int64_t text);
   // True if the text can go on from row `rows`. Not so where a later row was prepared and the
   // window of a layer has passed rows before this one: then their pages are gone, and `prepare` of
   // it is an `Error`.

@@ -107,7 +107,8 @@ std::shared_ptr<PagePool> LanguageModel::new_pages(std::int64_t rows) const {
           budget_origin_, "): ask for fewer, or raise ModelOptions::cache_budget_bytes");
   const LayerGroups groups = layer_groups();
   const std::int64_t pages = PagePool::pages_of(rows) * std::ssize(groups.windows);
-  return std::make_shared<PagePool>(groups, make_pages(pages + 1, PagePool::page_rows), pages);
+  return std::make_shared<PagePool>(
+      groups, make_pages(pages + CommonPages::count, PagePool::page_rows), pages);
 }
 
 bool LanguageModel::fits(const PagePool& pages) const {
@@ -122,6 +123,11 @@ std::unique_ptr<DecodingState> LanguageModel::new_state(std::int64_t batch,
                                                         std::shared_ptr<PagePool> pages) const {
   require(batch > 0, "[", model_, "] a state for ", batch, " texts; it must be for at least 1");
   require(pages != nullptr, "[", model_, "] a state in pages that are null; new_pages makes some");
+  constexpr std::int64_t most_numbers = std::int64_t{1} << 30;
+  const auto numbers = product({batch, PagePool::pages_of(max_positions_)});
+  require(numbers && *numbers <= most_numbers, "[", model_, "] a state for ", batch, " texts of ",
+          max_positions_, " positions; a table of pages may have ", most_numbers,
+          " numbers, one for each page of each text");
   require(fits(*pages), "[", model_,
           "] a state in pages of another model or device; new_pages of this model makes some that "
           "fit");

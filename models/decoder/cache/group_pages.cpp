@@ -16,13 +16,19 @@ constexpr std::int64_t none = -1, page_rows = PagePool::page_rows;
 
 GroupPages::GroupPages(std::shared_ptr<PagePool> pool, std::int64_t batch, std::int64_t positions,
                        std::int64_t window)
-    : pool_(std::move(pool)), window_(window), pages_(static_cast<std::size_t>(batch)) {
+    : pool_(std::move(pool)),
+      window_(window),
+      pages_(static_cast<std::size_t>(batch)),
+      rests_(static_cast<std::size_t>(batch), false) {
   const std::int64_t pages = PagePool::pages_of(positions);
-  const std::vector<std::int64_t> empty(static_cast<std::size_t>(batch * pages), none);
-  for (Tensor* table : {&table_, &writable_}) {
-    *table = Tensor::from(empty, {batch, pages}).to(pool_->device());
-    graph::mark_setting(*table);
-  }
+  auto filled = [&](std::int64_t page) {
+    const std::vector<std::int64_t> all(static_cast<std::size_t>(batch * pages), page);
+    Tensor table = Tensor::from(all, {batch, pages}).to(pool_->device());
+    graph::mark_setting(table);
+    return table;
+  };
+  table_ = filled(CommonPages::missing);
+  writable_ = filled(CommonPages::discarded);
 }
 
 GroupPages::~GroupPages() {
@@ -47,9 +53,11 @@ std::int64_t GroupPages::most_pages(std::int64_t rows, std::int64_t rows_a_call)
 }
 
 bool GroupPages::is_prepared(std::int64_t text, std::int64_t first, std::int64_t rows) const {
+  if (rests_[static_cast<std::size_t>(text)]) return true;
   const std::vector<Page>& own = pages(text);
+  if (first < 0 || first >= rows_of(text)) return false;
   const std::int64_t end = PagePool::pages_of(first + rows);
-  if (first < 0 || end > std::ssize(own)) return false;
+  if (end > std::ssize(own)) return false;
   return std::all_of(own.begin() + first / page_rows, own.begin() + end,
                      [](const Page& page) { return page.is_there() && page.is_writable; });
 }
@@ -72,9 +80,12 @@ void GroupPages::give_back(Page& page) {
 
 void GroupPages::write_line(std::int64_t text) {
   const auto count = static_cast<std::size_t>(table_.size(1));
-  std::vector<std::int64_t> line(count, none), writable(count, none);
+  const bool rests = rests_[static_cast<std::size_t>(text)];
+  std::vector<std::int64_t> line(count, rests ? CommonPages::resting : CommonPages::missing),
+      writable(count, CommonPages::discarded);
   for (std::size_t at = 0; at < pages(text).size(); ++at) {
     const Page& page = pages(text)[at];
+    if (!page.is_there()) continue;
     line[at] = page.number;
     if (page.is_writable) writable[at] = page.number;
   }
@@ -100,7 +111,8 @@ std::int64_t GroupPages::wanted(std::int64_t text, std::int64_t first, std::int6
 void GroupPages::prepare(std::int64_t text, std::int64_t first, std::int64_t rows) {
   std::vector<Page>& own = pages(text);
   const std::int64_t end = PagePool::pages_of(first + rows);
-  bool is_changed = false;
+  bool is_changed = rests_[static_cast<std::size_t>(text)];
+  rests_[static_cast<std::size_t>(text)] = false;
   for (std::int64_t at = first / page_rows; at < std::min(end, std::ssize(own)); ++at) {
     Page& page = own[static_cast<std::size_t>(at)];
     if (!must_change(page)) continue;
@@ -135,6 +147,14 @@ void GroupPages::cut(std::int64_t text, std::int64_t rows) {
   write_line(text);
 }
 
+void GroupPages::rest(std::int64_t text) {
+  if (rests_[static_cast<std::size_t>(text)]) return;
+  rests_[static_cast<std::size_t>(text)] = true;
+  for (Page& page : pages(text)) give_back(page);
+  pages(text).clear();
+  write_line(text);
+}
+
 void GroupPages::begin_as(std::int64_t to, const GroupPages& other, std::int64_t from,
                           std::int64_t rows) {
   std::vector<Page> taken = other.pages(from);
@@ -145,6 +165,7 @@ void GroupPages::begin_as(std::int64_t to, const GroupPages& other, std::int64_t
   }
   for (Page& page : pages(to)) give_back(page);
   pages(to) = std::move(taken);
+  rests_[static_cast<std::size_t>(to)] = false;
   write_line(to);
 }
 

@@ -19,10 +19,10 @@ class GroupPages {
   GroupPages(const GroupPages&) = delete;
   GroupPages& operator=(const GroupPages&) = delete;
 
-  // i64 [batch, pages of a text]: numbers of pages, and -1 for those that a text does not have.
+  // i64 [batch, pages of a text]: numbers of pages, a common one where a text has none.
   const Tensor& table() const { return table_; }
-  // Likewise, and -1 for those of other texts, too, until they are prepared: a call whose rows were
-  // forgotten writes to no page of another text.
+  // Likewise, and the one for discarded rows in place of pages of other texts until they are
+  // prepared: a call whose rows were forgotten writes to no page of another text.
   const Tensor& writable() const { return writable_; }
   void to(const Device& device);
 
@@ -42,6 +42,7 @@ class GroupPages {
   void prepare(std::int64_t text, std::int64_t first, std::int64_t rows);
   void cut(std::int64_t text, std::int64_t rows);
   void begin_as(std::int64_t to, const GroupPages& other, std::int64_t from, std::int64_t rows);
+  void rest(std::int64_t text);
   // Gives pages back that no row from `first` on sees.
   void drop_before(std::int64_t text, std::int64_t first);
 
@@ -62,6 +63,7 @@ class GroupPages {
   std::shared_ptr<PagePool> pool_;
   std::int64_t window_;
   std::vector<std::vector<Page>> pages_;  // of each text, from its first row on
+  std::vector<bool> rests_;               // of each text: nothing is wanted of it
   Tensor table_, writable_;
 };
 

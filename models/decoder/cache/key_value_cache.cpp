@@ -86,18 +86,19 @@ bool KeyValueCache::is_like(const KeyValueCache& other) const {
          (pages ? groups_ == other.groups_ : values.size(1) == other.values.size(1));
 }
 
-void KeyValueCache::fill_page(std::int64_t page, double value) {
+void KeyValueCache::fill_page(std::int64_t page, const std::vector<Tensor*>& parts, double value) {
   const std::int64_t rows = groups_ * page_rows_;
-  // The scale of a code decides its number; 0 times a code that is NaN is none.
-  for (Tensor* part : {&values, &value_scales}) {
-    if (!part->defined() || (part->dtype() == DType::i8 && value != 0)) continue;
+  for (Tensor* part : parts) {
     Tensor place = part->slice(0, page * rows, (page + 1) * rows);
     place.copy_from(full(place.shape(), value, f32).to(part->dtype()).to(place.device()));
   }
 }
 
+void KeyValueCache::clear_page(std::int64_t page) { fill_page(page, tensors(), 0); }
+
 void KeyValueCache::spoil_page(std::int64_t page) {
-  fill_page(page, std::numeric_limits<double>::quiet_NaN());
+  fill_page(page, {has_codes() ? &value_scales : &values},
+            std::numeric_limits<double>::quiet_NaN());
 }
 
 void KeyValueCache::copy_page(std::int64_t to, std::int64_t from) {
@@ -187,9 +188,10 @@ KeyValueCache::Rows KeyValueCache::Rows::in_order() const {
     if (!memory.defined()) return memory;
     Shape apart = memory.shape(), joined = apart;
     const Tensor lines = memory.reshape({apart[0], memory.count() / apart[0]});
-    const Tensor rows = embedding(maximum(page_table, 0), lines);
+    const Tensor rows = embedding(page_table, lines);
     // Rows of no page are seen by no row, and their values must be numbers.
-    const Tensor seen = where((page_table >= 0).unsqueeze(2), rows.to(f32), 0).to(memory.dtype());
+    const Tensor is_own = (page_table >= CommonPages::count).unsqueeze(2);
+    const Tensor seen = where(is_own, rows.to(f32), 0).to(memory.dtype());
     apart[0] = pages;
     apart.insert(apart.begin(), batch);
     joined[0] = batch;

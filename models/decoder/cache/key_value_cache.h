@@ -30,6 +30,12 @@ struct Scores {
   Tensor sinks = {};
 };
 
+// Pages of nobody, in every memory of pages: one for rows that a text does not have, which spoils
+// what sees it; one for texts of which nothing is wanted; one that takes rows without a page.
+struct CommonPages {
+  static constexpr std::int64_t missing = 0, resting = 1, discarded = 2, count = 3;
+};
+
 struct CacheForm {
   std::int64_t groups, head_size, positions;
   DType dtype;                           // of keys and values
@@ -44,7 +50,7 @@ class KeyValueCache {
   // Memory for pages of form.positions rows, without contents.
   void allocate_pages(std::int64_t pages, const CacheForm& form, const Device& device);
   // The same pages as the texts of a table have them, i64 [batch, pages of a text] of numbers of
-  // pages. Rows are written where a page is in the table `writable`, too, which has -1 elsewhere.
+  // pages. Rows are written to the pages of the table `writable`.
   KeyValueCache with_table(const Tensor& page_table, const Tensor& writable) const;
   bool is_allocated() const { return keys.defined(); }
   bool has_codes() const { return key_scales.defined(); }
@@ -57,8 +63,8 @@ class KeyValueCache {
   bool is_like(const KeyValueCache& other) const;
   // Text `to` of this batch begins as text `from` of the other cache: its first `rows` rows.
   void copy_text(std::int64_t to, const KeyValueCache& other, std::int64_t from, std::int64_t rows);
-  // For pages: the values become zeros, or NaN; all rows are copied.
-  void clear_page(std::int64_t page) { fill_page(page, 0); }
+  // For pages: all becomes zeros; the values become NaN; all rows are copied.
+  void clear_page(std::int64_t page);
   void spoil_page(std::int64_t page);
   void copy_page(std::int64_t to, std::int64_t from);
 
@@ -89,7 +95,7 @@ class KeyValueCache {
   };
   Rows with_rows(const Tensor& k, const Tensor& v, const Tensor& positions);
   Rows with_rows_in_pages(const Tensor& k, const Tensor& v, const Tensor& positions);
-  void fill_page(std::int64_t page, double value);
+  void fill_page(std::int64_t page, const std::vector<Tensor*>& parts, double value);
   bool turns_keys_ = false;
   std::int64_t groups_ = 0, page_rows_ = 0;  // of pages
   Tensor page_table_, writable_pages_;

@@ -9,12 +9,15 @@ namespace tilewright {
 PagePool::PagePool(LayerGroups groups, std::vector<KeyValueCache> slots, std::int64_t pages)
     : groups_(std::move(groups)),
       slots_(std::move(slots)),
-      holders_(static_cast<std::size_t>(pages) + 1, 0) {
+      holders_(static_cast<std::size_t>(pages + CommonPages::count), 0) {
   check(!slots_.empty() && slots_.size() == groups_.slots && slots_[0].has_pages(),
         "a pool of pages without caches of pages");
-  for (std::int64_t page = pages; page > 0; --page) free_.push_back(page);
-  // A text whose rows were not prepared reads page 0, and must not take it for rows of its own.
-  for (KeyValueCache& slot : slots_) slot.spoil_page(0);
+  for (std::int64_t page = std::ssize(holders_); page-- > CommonPages::count;)
+    free_.push_back(page);
+  for (KeyValueCache& slot : slots_) {
+    for (std::int64_t page = 0; page < CommonPages::count; ++page) slot.clear_page(page);
+    slot.spoil_page(CommonPages::missing);
+  }
 }
 
 std::int64_t PagePool::bytes_of_page() const {

@@ -23,18 +23,19 @@ class PagePool {
   }
 
   // A page has rows of one group of layers, each of which has a slot: a cache of `pages` pages and
-  // one more (KeyValueCache::allocate_pages). For models: others ask LanguageModel::new_pages.
+  // the CommonPages (KeyValueCache::allocate_pages). For models: others ask
+  // LanguageModel::new_pages.
   PagePool(LayerGroups groups, std::vector<KeyValueCache> slots, std::int64_t pages);
   PagePool(const PagePool&) = delete;
   PagePool& operator=(const PagePool&) = delete;
 
-  std::int64_t pages() const { return static_cast<std::int64_t>(holders_.size()) - 1; }
+  std::int64_t pages() const { return std::ssize(holders_) - CommonPages::count; }
   std::int64_t free_pages() const { return static_cast<std::int64_t>(free_.size()); }
   std::int64_t bytes_of_page() const;
   Device device() const { return slots_[0].values.device(); }
   void to(const Device& device);
 
-  // A page that nobody has, whose values are zeros. There must be one.
+  // A page that nobody has, of zeros. There must be one.
   std::int64_t take();
   void share(std::int64_t page) { ++holders_[static_cast<std::size_t>(page)]; }
   void give_back(std::int64_t page);
@@ -49,7 +50,7 @@ class PagePool {
  private:
   LayerGroups groups_;
   std::vector<KeyValueCache> slots_;
-  std::vector<std::int64_t> holders_;  // of each page; page 0 is nobody's
+  std::vector<std::int64_t> holders_;  // of each page
   std::vector<std::int64_t> free_;     // the last one is taken first
   std::atomic<const void*> user_ = nullptr;
 };

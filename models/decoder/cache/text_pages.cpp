@@ -74,11 +74,15 @@ void TextPages::cut(std::int64_t text, std::int64_t rows) {
   for (GroupPages& group : groups_) group.cut(text, rows);
 }
 
+void TextPages::rest(std::int64_t text) {
+  for (GroupPages& group : groups_) group.rest(text);
+}
+
 void TextPages::begin_as(std::int64_t to, const TextPages& other, std::int64_t from,
                          std::int64_t rows) {
   const std::int64_t there = other.groups_[0].rows_of(from);
-  require(rows <= there, "[copy_text] the first ", rows, " rows of text ", from,
-          ", which has pages for ", there);
+  require(rows <= there, "[copy_text] ", rows, " rows of text ", from, ", which has pages for ",
+          there, "; no more than these can be copied");
   require(other.holds(from, rows), "[copy_text] the first ", rows, " rows of text ", from,
           "; a layer's window had passed some of them, whose pages are gone");
   for (std::size_t group = 0; group < groups_.size(); ++group)

@@ -35,6 +35,8 @@ class TextPages {
   void prepare(std::int64_t text, std::int64_t first, std::int64_t rows);
   // Gives pages back that have none of the first `rows` rows.
   void cut(std::int64_t text, std::int64_t rows);
+  // Gives all pages back; calls read zeros for the text until rows of it are prepared.
+  void rest(std::int64_t text);
   // Text `to` begins as text `from` of the other state of this pool: it shares the pages of its
   // first `rows` rows. Raises `Error` for rows that it does not have any more.
   void begin_as(std::int64_t to, const TextPages& other, std::int64_t from, std::int64_t rows);
