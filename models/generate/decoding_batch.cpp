@@ -30,7 +30,9 @@ DecodingBatch::DecodingBatch(const LanguageModel& model, std::int64_t size, cons
           [this](const Tensor& ids, const Tensor& positions) {
             return model_.decode_last(ids, positions, *state_);
           },
-          of_few_sizes(options))) {}
+          of_few_sizes(options))) {
+  clear();
+}
 
 void DecodingBatch::put(std::int64_t place, const DecodingState& read, std::int64_t rows) {
   state_->copy_text(place, read, 0, rows);
@@ -40,7 +42,7 @@ void DecodingBatch::fork(std::int64_t to, std::int64_t from, std::int64_t rows) 
   state_->copy_text(to, *state_, from, rows);
 }
 
-void DecodingBatch::clear(std::int64_t place) { state_->cut(place, 0); }
+void DecodingBatch::clear(std::int64_t place) { state_->rest(place); }
 
 void DecodingBatch::clear() {
   for (std::int64_t place = 0; place < size(); ++place) clear(place);
@@ -72,7 +74,6 @@ double DecodingBatch::warm_up() {
 }
 
 void DecodingBatch::run() {
-  // A text that was cleared has nothing that its row could be written to.
   for (std::int64_t place = 0; place < size(); ++place)
     if (pages_of(place) > 0) state_->prepare(place, element(positions_, place), 1);
   const auto reading = state_->reading_adapters();

@@ -22,7 +22,8 @@ void report(Continuation& text, std::size_t index, const GenerateOptions& option
 
 }  // namespace
 
-TextGenerator::Turn::Turn(TextGenerator& generator) : generator_(generator) {
+TextGenerator::Turn::Turn(TextGenerator& generator, bool keeps_prefix)
+    : generator_(generator), keeps_prefix_(keeps_prefix) {
   require(!generator.is_generating_.exchange(true, std::memory_order_acquire),
           "[generate] another generation of this TextGenerator is under way; a text needs one of "
           "its own (they share the model)");
@@ -30,7 +31,19 @@ TextGenerator::Turn::Turn(TextGenerator& generator) : generator_(generator) {
   DecodingState& state = generator.reader_.state();
   if (state.device() != device) state.to(device);
 }
-TextGenerator::Turn::~Turn() { generator_.is_generating_.store(false, std::memory_order_release); }
+TextGenerator::Turn::~Turn() {
+  if (generator_.pages_) give_pages_back();
+  generator_.is_generating_.store(false, std::memory_order_release);
+}
+
+// Also where a call was left by an exception.
+void TextGenerator::Turn::give_pages_back() {
+  try {
+    if (generator_.batch_) generator_.batch_->clear();
+    if (!keeps_prefix_) generator_.reader_.clear();
+  } catch (const Error&) {  // another thread uses the pages, against what the header asks for
+  }
+}
 
 TextGenerator::TextGenerator(const LanguageModel& model, Tokenizer tokenizer, Options options,
                              std::shared_ptr<PagePool> pages)
@@ -143,7 +156,6 @@ DecodingBatch& TextGenerator::batch_of(std::int64_t size) {
     batch_.reset();  // before the memory of another one is taken
     batch_ = std::make_unique<DecodingBatch>(model_, size, options_, pages_);
   }
-  batch_->clear();  // what a call left that was cancelled or raised
   return *batch_;
 }
 
@@ -204,11 +216,13 @@ void TextGenerator::set_draft_model(const LanguageModel* model) {
   draft_ = std::make_unique<DraftModel>(*model, tokenizer_.size(), options_);
 }
 
-// None where the model has no positions for as many as are checked in a call.
+// None where there are no positions for as many as are checked in a call.
 std::vector<TokenId> TextGenerator::guesses(const Continuation& text,
                                             const GenerateOptions& options) {
   const std::int64_t count = options.drafts.tokens;
-  if (std::ssize(text.ids()) - 1 + count >= model_.max_positions()) return {};
+  // Rows behind a limit may have no pages.
+  const std::int64_t end = pages_ ? text.limit() : model_.max_positions();
+  if (std::ssize(text.ids()) - 1 + count >= end) return {};
   return draft_ ? draft_->guess(text.ids(), count) : looked_up(text.ids(), options.drafts);
 }
 
@@ -259,7 +273,7 @@ Generation TextGenerator::generate(std::string_view prompt, const GenerateOption
           "; generate gives one text, generate_all gives more");
   require(options.adapters.empty(), "[generate] adapters are given for ", options.adapters.size(),
           " prompts; generate has one, whose name is `adapter`");
-  Turn turn(*this);
+  Turn turn(*this, options.reuse_prefix);
   reader_.choose(options.adapter);
   if (options.num_beams > 1) return search(prompt, options).front();
   Continuation text = text_of(prompt, options);
@@ -315,7 +329,6 @@ std::vector<Generation> TextGenerator::search(std::string_view prompt,
   BeamSearch beams(batch, options.num_beams, options.length_penalty, tokenizer_.size(), prompt_size,
                    first.limit(), first.stops());
   const std::vector<Hypothesis> found = beams.run(logits, options.cancel);
-  batch.clear();
   shared.decode_s = decoding.seconds();
   shared.decode_steps = beams.steps();
   shared.peak_memory_bytes = tilewright::peak_memory_bytes();

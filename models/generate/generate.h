@@ -63,13 +63,16 @@ class TextGenerator {
   // The generator for the length of a call, with its state where the model is.
   class Turn {
    public:
-    explicit Turn(TextGenerator& generator);
+    // Pages of what was read are kept where the next call may reuse it.
+    explicit Turn(TextGenerator& generator, bool keeps_prefix = false);
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
    private:
+    void give_pages_back();
     TextGenerator& generator_;
+    bool keeps_prefix_;
   };
   class Together;
   void require_options(const GenerateOptions& options) const;

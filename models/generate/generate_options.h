@@ -59,7 +59,8 @@ struct GenerateOptions {
   std::optional<std::int64_t> logprobs = {};
   bool first_logits = false;  // keep the model's logits behind the prompt
   // Do not read pieces again with which the last prompt of this generator began, too. The model
-  // must not have changed since. The results are the same.
+  // must not have changed since. The results are the same. A generator in pages keeps those of a
+  // prompt only if this was asked for then, too.
   bool reuse_prefix = false;
   // Guesses that the model checks several at a time, by `generate` alone. The text is the same but
   // for choices that rounding decides: more than four rows round quantised weights to 16 bits,

@@ -94,8 +94,7 @@ std::vector<std::int64_t> GreedySteps::run() {
 
 void GreedySteps::warm_up() {
   // Row 0 is written, which another text may share.
-  for (std::int64_t text = 0; text < state_.batch(); ++text)
-    if (state_.pages() && state_.pages()->pages_of(text) > 0) state_.prepare(text, 0, 1);
+  for (std::int64_t text = 0; text < state_.batch(); ++text) state_.rest(text);
   set(ids_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 0));
   set(position_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 0));
   set(has_ended_, std::vector<std::int64_t>(static_cast<std::size_t>(state_.batch()), 1));

@@ -37,7 +37,8 @@ class GreedySteps {
              const std::vector<std::int64_t>& limits, const std::vector<std::int64_t>& stops);
   // The next round: the tokens that every step chose for every row, [steps * batch].
   std::vector<std::int64_t> run();
-  // Compiles before anything is started. The row of the cache at position 0 has no meaning then.
+  // Compiles before anything is started. The row of the cache at position 0 has no meaning then,
+  // and texts in pages have none left.
   void warm_up();
 
   std::int64_t steps() const { return steps_; }

@@ -55,7 +55,6 @@ class TextGenerator::Together {
     places_.resize(static_cast<std::size_t>(size));
     clocks_.resize(texts_.size());
     decode();
-    batch_->clear();
     for (Continuation& text : texts_) {
       text.result.compile_s = compile_s;
       text.result.peak_memory_bytes = peak_memory_bytes();
@@ -197,7 +196,7 @@ std::vector<Generation> TextGenerator::generate_all(const std::vector<std::strin
   require(options.adapters.empty() || options.adapters.size() == prompts.size(), "[generate] ",
           options.adapters.size(), " adapters are given for ", prompts.size(),
           " prompts; as many are needed, empty names for none");
-  Turn turn(*this);
+  Turn turn(*this, options.reuse_prefix);
   if (prompts.empty()) return {};
   if (options.num_beams == 1) return Together(*this, prompts, options).run();
   std::vector<Generation> results;

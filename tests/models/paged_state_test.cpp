@@ -213,9 +213,18 @@ TEST(PagedState, RefusesWhatDoesNotFit) {
               HasSubstr("different models or devices, or one has pages"));
   EXPECT_THAT(error_of([&] { state->copy_text(0, *other, 0, 1); }),
               HasSubstr("pages of different pools; they must share one"));
-  EXPECT_THAT(
-      error_of([&] { state->copy_text(0, *state, 1, page + 1); }),
-      HasSubstr(concat("the first ", page + 1, " rows of text 1, which has pages for ", page)));
+  EXPECT_THAT(error_of([&] { state->copy_text(0, *state, 1, page + 1); }),
+              HasSubstr(concat("[copy_text] ", page + 1, " rows of text 1, which has pages for ",
+                               page, "; no more than these can be copied")));
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_THAT(error_of([&] { state->prepare(0, 10, most); }),
+              HasSubstr(concat("[prepare] ", most, " rows of text 0")));
+  EXPECT_THAT(error_of([&] {
+                model->decode_last(ids_of({1, 2, 1, 2}, 2), at(most), *state);
+              }),
+              HasSubstr("of text 0 have no pages"));
+  EXPECT_THAT(error_of([&] { model->new_state(std::int64_t{1} << 62, pages); }),
+              HasSubstr("a table of pages may have 1073741824 numbers"));
   EXPECT_THAT(error_of([&] { model->new_pages(0); }), HasSubstr("[llama] pages for 0 rows"));
   EXPECT_THAT(error_of([&] { model->new_pages(std::int64_t{1} << 60); }),
               HasSubstr("have more than 2^63 bytes"));
@@ -263,7 +272,7 @@ TEST(GenerateInPages, WritesTheTextsThatMemoryOfTheirOwnGives) {
   }
   GenerateOptions options{.max_new_tokens = 30, .max_batch = 4};
   expect_equal(f.paged.generate_all(prompts, options), f.own.generate_all(prompts, options));
-  EXPECT_LE(f.pool->pages() - f.pool->free_pages(), 1) << "the last prompt alone is kept";
+  EXPECT_EQ(f.pool->free_pages(), f.pool->pages());
   options.n = 3;
   options.sampling = {.temperature = 1.2, .seed = 5};
   expect_equal(f.paged.generate_all({prompts[1], prompts[0]}, options),
@@ -308,6 +317,43 @@ TEST(GenerateInPages, WritesTheSameTextsWhereWindowsPass) {
   TextGenerator search(*model, tokenizer, {}, model->new_pages(10 * page));
   const GenerateOptions beams{.max_new_tokens = 40, .num_beams = 3};
   expect_equal(search.generate_all({prompts[1]}, beams), own.generate_all({prompts[1]}, beams));
+}
+
+TEST(GenerateInPages, GivesPagesBackWhateverEndsACall) {
+  if (default_device().is_emulated()) return;
+  Pair f(6 * page);
+  GenerateOptions options{.max_new_tokens = 30, .max_batch = 3};
+  options.on_token = [](const NewToken& token) { require(token.id == -1, "no more"); };
+  EXPECT_THAT(error_of([&] { f.paged.generate_all(prompts, options); }), HasSubstr("no more"));
+  EXPECT_EQ(f.pool->free_pages(), 6);
+  EXPECT_THAT(error_of([&] { f.paged.generate(prompts[1], options); }), HasSubstr("no more"));
+  EXPECT_EQ(f.pool->free_pages(), 6);
+  const GenerateOptions beams{.max_new_tokens = 100, .num_beams = 6};
+  EXPECT_THAT(error_of([&] { f.paged.generate_all({prompts[1]}, beams); }),
+              HasSubstr("more of 64 rows"));
+  EXPECT_EQ(f.pool->free_pages(), 6);
+  f.paged.warm_up(200, {.max_new_tokens = 3, .drafts = {.tokens = 4}});
+  EXPECT_EQ(f.pool->free_pages(), 6);
+  f.paged.generate(prompts[1], {.max_new_tokens = 3, .reuse_prefix = true});
+  EXPECT_EQ(f.pool->free_pages(), 4) << "of the prompt, for the next call";
+  f.paged.generate(prompts[1], {.max_new_tokens = 3});
+  EXPECT_EQ(f.pool->free_pages(), 6);
+}
+
+// Guesses need no row behind the limit, and places without a text no numbers that are not finite.
+TEST(GenerateInPages, TakesThePagesOfTheTextAlone) {
+  if (default_device().is_emulated()) return;
+  Pair f(2 * page, {.detect_nan = true, .index_checks = IndexChecks::all});
+  const std::string prompt(100, 'w');
+  const GenerateOptions guesses{.max_new_tokens = 2 * page - 101, .drafts = {.tokens = 8}};
+  expect_equal({f.paged.generate(prompt, guesses)}, {f.own.generate(prompt, guesses)});
+  const GenerateOptions options{.max_new_tokens = 20, .max_batch = 3};
+  expect_equal(f.paged.generate_all({"ab", "cd", "ef"}, options),
+               f.own.generate_all({"ab", "cd", "ef"}, options));
+  Pair eager(2 * page, {.backend = Backend::eager});
+  const GenerateOptions few{.max_new_tokens = 3, .max_batch = 2};
+  expect_equal(eager.paged.generate_all({"ab", "cd"}, few),
+               eager.own.generate_all({"ab", "cd"}, few));
 }
 
 TEST(GenerateInPages, SaysWhenATextNeverFits) {
