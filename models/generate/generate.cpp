@@ -1,6 +1,7 @@
 #include "models/generate/generate.h"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -41,7 +42,7 @@ void TextGenerator::Turn::give_pages_back() {
   try {
     if (generator_.batch_) generator_.batch_->clear();
     if (!keeps_prefix_) generator_.reader_.clear();
-  } catch (const Error&) {  // another thread uses the pages, against what the header asks for
+  } catch (const std::exception&) {  // another thread uses the pages, or the device has failed
   }
 }
 
