@@ -232,8 +232,7 @@ namespace {
 
 HostTensor attention_to_pages(const Node& node, Operands operands, const AttentionOperands& given) {
   const HostTensor& page_table = *operands[given.page_table];
-  std::vector<std::size_t> paged = {1, 2};
-  if (given.are_codes()) paged.insert(paged.end(), {given.key_scales, given.value_scales});
+  const std::vector<std::size_t> paged = given.keys_and_values();
   std::vector<HostTensor> ordered;
   for (std::size_t i : paged) ordered.push_back(in_order_of_table(*operands[i], page_table));
   for (std::size_t i = 0; i < paged.size(); ++i) operands[paged[i]] = &ordered[i];

@@ -59,6 +59,11 @@ struct AttentionOperands {
   }
   bool are_codes() const { return key_scales != 0; }
   bool are_pages() const { return page_table != 0; }
+  // Keys, values and their scales: the operands that lie in pages where there is a table.
+  std::vector<std::size_t> keys_and_values() const {
+    if (!are_codes()) return {1, 2};
+    return {1, 2, key_scales, value_scales};
+  }
 
   // True where scores may be as large as a program likes: a function makes them, or a mask of
   // numbers is added. `dtype_of` gives the dtype of an operand.

@@ -185,8 +185,7 @@ BoundedTensor in_order(const BoundedTensor& pages, const HostTensor& page_table)
 BoundedTensor bound_to_pages(const Node& node, const HostTensor& y, Operands x,
                              const AttentionOperands& given) {
   const HostTensor& page_table = x[given.page_table]->value;
-  std::vector<std::size_t> paged = {1, 2};
-  if (given.are_codes()) paged.insert(paged.end(), {given.key_scales, given.value_scales});
+  const std::vector<std::size_t> paged = given.keys_and_values();
   std::vector<BoundedTensor> ordered;
   for (std::size_t i : paged) ordered.push_back(in_order(*x[i], page_table));
   for (std::size_t i = 0; i < paged.size(); ++i) x[paged[i]] = &ordered[i];

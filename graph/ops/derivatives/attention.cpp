@@ -37,13 +37,9 @@ class WrittenAttention {
         places_(places_of(at_, operands_)),
         carried_(accumulator(node.dtype)) {
     const std::vector<Term>& operands = operands_;
-    if (places_.are_pages()) {
-      std::vector<std::size_t> paged = {1, 2};
-      if (places_.are_codes())
-        paged.insert(paged.end(), {places_.key_scales, places_.value_scales});
-      for (std::size_t i : paged)
+    if (places_.are_pages())
+      for (std::size_t i : places_.keys_and_values())
         operands_[i] = in_order(operands[i], operands[places_.page_table]);
-    }
     if (places_.are_codes()) {
       operands_[1] = decoded(operands[1], operands[places_.key_scales]).to(node.dtype);
       operands_[2] = decoded(operands[2], operands[places_.value_scales]).to(node.dtype);
