@@ -70,8 +70,8 @@ bool GroupPages::holds(std::int64_t text, std::int64_t row) const {
                                                  [](const Page& page) { return page.is_there(); });
 }
 
-bool GroupPages::must_change(const Page& page) const {
-  return !page.is_there() || !page.is_writable || pool_->is_shared(page.number);
+bool GroupPages::needs_another(const Page& page) const {
+  return !page.is_there() || pool_->is_shared(page.number);
 }
 
 void GroupPages::give_back(Page& page) {
@@ -102,8 +102,7 @@ std::int64_t GroupPages::wanted(std::int64_t text, std::int64_t first, std::int6
   const std::int64_t end = PagePool::pages_of(first + rows);
   std::int64_t count = std::max<std::int64_t>(end - std::ssize(own), 0);
   for (std::int64_t at = first / page_rows; at < std::min(end, std::ssize(own)); ++at) {
-    const Page& page = own[static_cast<std::size_t>(at)];
-    if (!page.is_there() || pool_->is_shared(page.number)) ++count;
+    if (needs_another(own[static_cast<std::size_t>(at)])) ++count;
   }
   return count;
 }
@@ -115,9 +114,9 @@ void GroupPages::prepare(std::int64_t text, std::int64_t first, std::int64_t row
   rests_[static_cast<std::size_t>(text)] = false;
   for (std::int64_t at = first / page_rows; at < std::min(end, std::ssize(own)); ++at) {
     Page& page = own[static_cast<std::size_t>(at)];
-    if (!must_change(page)) continue;
-    is_changed = page.is_writable = true;
-    if (page.is_there() && !pool_->is_shared(page.number)) continue;
+    if (!page.is_writable) is_changed = page.is_writable = true;
+    if (!needs_another(page)) continue;
+    is_changed = true;
     const std::int64_t copy = pool_->take();
     if (page.is_there()) pool_->copy(copy, page.number);
     give_back(page);

@@ -56,7 +56,8 @@ class GroupPages {
   const std::vector<Page>& pages(std::int64_t text) const {
     return pages_[static_cast<std::size_t>(text)];
   }
-  bool must_change(const Page& page) const;
+  // True if a text needs another page in place of this one to write to it.
+  bool needs_another(const Page& page) const;
   void give_back(Page& page);
   void write_line(std::int64_t text);
 
