@@ -14,6 +14,7 @@
 #include "models/generate/generate.h"
 #include "models/generate/greedy_steps.h"
 #include "tests/errors.h"
+#include "tests/every_device.h"
 #include "tests/models/letter_tokenizer.h"
 #include "tests/models/token_ids.h"
 
@@ -297,7 +298,7 @@ TEST(GenerateInPages, SearchesWithBeamsAndChecksGuesses) {
 }
 
 TEST(GenerateInPages, WritesTheSameTextsWhereWindowsPass) {
-  if (default_device().is_emulated()) return;  // slow; the states above are tried there
+  TILEWRIGHT_ON_THE_HOST_ONLY("the speed for so many texts");
   const auto model = model_with_windows({20, 0, 20, 20});
   const Tokenizer tokenizer = Tokenizer::parse(letters(), "letters");
   const auto pool = model->new_pages(4 * page);  // 16 pages
@@ -320,7 +321,7 @@ TEST(GenerateInPages, WritesTheSameTextsWhereWindowsPass) {
 }
 
 TEST(GenerateInPages, GivesPagesBackWhateverEndsACall) {
-  if (default_device().is_emulated()) return;
+  TILEWRIGHT_ON_THE_HOST_ONLY("the speed for so many texts");
   Pair f(6 * page);
   GenerateOptions options{.max_new_tokens = 30, .max_batch = 3};
   options.on_token = [](const NewToken& token) { require(token.id == -1, "no more"); };
@@ -342,7 +343,7 @@ TEST(GenerateInPages, GivesPagesBackWhateverEndsACall) {
 
 // Guesses need no row behind the limit, and places without a text no numbers that are not finite.
 TEST(GenerateInPages, TakesThePagesOfTheTextAlone) {
-  if (default_device().is_emulated()) return;
+  TILEWRIGHT_ON_THE_HOST_ONLY("the speed for so many texts");
   Pair f(2 * page, {.detect_nan = true, .index_checks = IndexChecks::all});
   const std::string prompt(100, 'w');
   const GenerateOptions guesses{.max_new_tokens = 2 * page - 101, .drafts = {.tokens = 8}};
@@ -374,7 +375,7 @@ TEST(GenerateInPages, SaysWhenATextNeverFits) {
 }
 
 TEST(GenerateInPages, KeepsCodesAndTheBitsOfEachTextAlone) {
-  if (default_device().is_emulated()) return;  // bits of texts alone are a host's promise
+  TILEWRIGHT_ON_THE_HOST_ONLY("one order of sums");
   Pair f(12 * page, {.batch_invariant = true}, "tiny", {.cache_dtype = DType::i8});
   const GenerateOptions options{.max_new_tokens = 20, .max_batch = 4, .logprobs = 1};
   const auto together = f.paged.generate_all(prompts, options);
