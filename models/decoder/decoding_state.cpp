@@ -92,8 +92,8 @@ void DecodingState::require_prepared(std::string_view operation, const Tensor& p
   const auto first = position.to_vector<std::int64_t>();
   for (std::int64_t text = 0; text < batch(); ++text) {
     const std::int64_t from = first.size() == 1 ? first[0] : first[static_cast<std::size_t>(text)];
-    require(pages_->is_prepared(text, from, rows), "[", operation, "] rows ", from, " to ",
-            from + rows - 1, " of text ", text,
+    require(pages_->is_prepared(text, from, rows), "[", operation, "] ", rows, " rows from row ",
+            from, " on of text ", text,
             " have no pages that can be written; DecodingState::prepare makes them so before a "
             "call");
   }

@@ -120,7 +120,7 @@ TEST(PagedState, HarmsNoTextWhereRowsAreNotPrepared) {
   const auto pages = model->new_pages(2 * page);
   auto first = model->new_state(1, pages), second = model->new_state(1, pages);
   EXPECT_THAT(error_of([&] { model->decode_last(ids_of({3}), at(0), *first); }),
-              HasSubstr("[llama] rows 0 to 0 of text 0 have no pages that can be written; "
+              HasSubstr("[llama] 1 rows from row 0 on of text 0 have no pages that can be written; "
                         "DecodingState::prepare makes them so before a call"));
   auto step = compile([&](const Tensor& ids, const Tensor& position) {
     return model->decode_last(ids, position, *second);
