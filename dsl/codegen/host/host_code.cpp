@@ -25,7 +25,7 @@ constexpr const char* quick_llvm_passes = "function(sroa,early-cse<memssa>)";
 struct Generated {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
-  std::unique_ptr<llvm::TargetMachine> machine;
+  HostMachine machine;
   std::int64_t scratch_bytes = 0;
   Registers registers = Registers::allocated;
   std::string reported;  // LLVM's first error, after which it goes on
@@ -77,9 +77,7 @@ void generate(const ir::Function& function, const Target& target, CodeTier tier,
   g.context->setDiagnosticHandlerCallBack(note_error, &g.reported);
   g.module = std::make_unique<llvm::Module>(function.name, *g.context);
   const bool is_quick = tier == CodeTier::quick;
-  llvm::orc::JITTargetMachineBuilder builder = machine_builder(target);
-  if (is_quick) builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::None);
-  g.machine = value_of(builder.createTargetMachine(), "choosing the processor");
+  g.machine = host_machine(target, is_quick ? Optimised::no : Optimised::yes);
   g.registers = !is_quick || has_products(function) ? Registers::allocated : Registers::spilled;
   g.module->setTargetTriple(g.machine->getTargetTriple());
   g.module->setDataLayout(g.machine->createDataLayout());

@@ -67,6 +67,8 @@ void initialise_llvm() {
   });
 }
 
+namespace {
+
 llvm::orc::JITTargetMachineBuilder machine_builder(const Target& target) {
   llvm::orc::JITTargetMachineBuilder builder{llvm::Triple("x86_64-unknown-linux-gnu")};
   builder.setCPU(target.cpu);
@@ -78,6 +80,43 @@ llvm::orc::JITTargetMachineBuilder machine_builder(const Target& target) {
   builder.setCodeModel(llvm::CodeModel::Small);
   builder.getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return builder;
+}
+
+// Code generators of all targets that nobody uses. There are as many as threads that generate code
+// at once.
+struct IdleMachines {
+  std::mutex mutex;
+  std::multimap<std::string, std::unique_ptr<llvm::TargetMachine>> by_key;
+};
+// Never destroyed, as threads may still run at the end of a process.
+IdleMachines& idle_machines() {
+  static auto& machines = *new IdleMachines;
+  return machines;
+}
+
+}  // namespace
+
+void KeptMachine::operator()(llvm::TargetMachine* machine) const noexcept {
+  std::unique_ptr<llvm::TargetMachine> owner(machine);
+  try {
+    GatedLock lock(idle_machines().mutex);
+    idle_machines().by_key.emplace(key, std::move(owner));
+  } catch (const std::bad_alloc&) {
+    return;  // the next kernel makes one
+  }
+}
+
+HostMachine host_machine(const Target& target, Optimised optimised) {
+  std::string key = concat(target.cpu, " ", target.features, " ", static_cast<int>(optimised));
+  {
+    GatedLock lock(idle_machines().mutex);
+    auto& by_key = idle_machines().by_key;
+    if (auto idle = by_key.extract(key)) return {idle.mapped().release(), {std::move(key)}};
+  }
+  llvm::orc::JITTargetMachineBuilder builder = machine_builder(target);
+  if (optimised == Optimised::no) builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::None);
+  auto made = value_of(builder.createTargetMachine(), "choosing the processor");
+  return {made.release(), {std::move(key)}};
 }
 
 namespace {

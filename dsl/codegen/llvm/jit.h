@@ -48,8 +48,8 @@ class LlvmFailure : public InternalError {
 void note_broken_off() noexcept;
 
 // Calls `work`, which uses the objects. Where LLVM breaks off within it, they are left behind.
-template <typename Work, typename... Objects>
-auto or_leave_behind(const Work& work, std::unique_ptr<Objects>&... objects) {
+template <typename Work, typename... Objects, typename... Ends>
+auto or_leave_behind(const Work& work, std::unique_ptr<Objects, Ends>&... objects) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
@@ -67,10 +67,20 @@ auto or_leave_behind(const Work& work, std::unique_ptr<Objects>&... objects) {
 // called before any of its objects is made. Thread safe; later calls do nothing.
 void initialise_llvm();
 
-// How code for a target of the host is generated.
-llvm::orc::JITTargetMachineBuilder machine_builder(const Target& target);
+// LLVM's code generator for a target of the host. It is kept for the next kernel when its owner
+// ends: making one reads the names of all features of a processor, which takes some per cent of the
+// time of a small kernel.
+struct KeptMachine {
+  std::string key;
+  void operator()(llvm::TargetMachine* machine) const noexcept;
+};
+using HostMachine = std::unique_ptr<llvm::TargetMachine, KeptMachine>;
 
-// Where values live in code that is generated without other optimisation.
+enum class Optimised : std::uint8_t { yes, no };
+// Thread safe; one that nobody else uses.
+HostMachine host_machine(const Target& target, Optimised optimised);
+
+// Where values live in code that is generated without optimisation.
 enum class Registers : std::uint8_t {
   allocated,  // in registers for as long as possible
   spilled     // in memory between blocks, which takes less than half the time to generate
