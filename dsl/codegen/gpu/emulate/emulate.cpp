@@ -97,14 +97,16 @@ EmulatedLaunch link_emulated(std::unique_ptr<llvm::Module> module,
   static std::atomic<std::uint64_t> serial = 0;
   std::string body = "tw_emulated_" + std::to_string(serial++);
   const Target& target = host_target();
-  auto machine = value_of(machine_builder(target).createTargetMachine(), "choosing the processor");
+  // A kernel runs for some thousand threads, and optimising its code takes longer than they do.
+  HostMachine machine = host_machine(target, Optimised::no);
   auto object = or_leave_behind(
       [&] {
         module->setTargetTriple(machine->getTargetTriple());
         module->setDataLayout(machine->createDataLayout());
         rewrite_for_host(*module, entry, body, *kernel);
         return std::make_unique<llvm::SmallVectorMemoryBuffer>(
-            assemble(*module, *machine, llvm::CodeGenFileType::ObjectFile), body, false);
+            assemble(*module, *machine, llvm::CodeGenFileType::ObjectFile, Registers::spilled),
+            body, false);
       },
       module, context, machine);
   module.reset();
