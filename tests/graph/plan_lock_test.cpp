@@ -105,17 +105,19 @@ TEST_F(PlanLockTest, GivesTheSameBitsInTwentyProcesses) {
     ScratchFolder folder;
     Setting cache("TILEWRIGHT_CACHE_DIR", folder.path().c_str());
     Setting count("TILEWRIGHT_THREADS", threads);
-    autotune::ChildResult child = autotune::run_in_child([&] {
-      auto product = [&](const Options& how) {
-        auto fast = compile([](const Tensor& x, const Tensor& y) { return matmul(x, y); }, how);
-        return fast(a, b).to_vector<float>();
-      };
-      if (!options.locked_plan.empty())
-        product({.mode = Mode::max_autotune, .device = Device::cpu(), .tune_seconds = 0.05});
-      std::vector<float> result = product(options);
-      return std::string(reinterpret_cast<const char*>(result.data()),
-                         result.size() * sizeof(float));
-    });
+    autotune::ChildResult child = autotune::run_in_child(
+        [&] {
+          auto product = [&](const Options& how) {
+            auto fast = compile([](const Tensor& x, const Tensor& y) { return matmul(x, y); }, how);
+            return fast(a, b).to_vector<float>();
+          };
+          if (!options.locked_plan.empty())
+            product({.mode = Mode::max_autotune, .device = Device::cpu(), .tune_seconds = 0.05});
+          std::vector<float> result = product(options);
+          return std::string(reinterpret_cast<const char*>(result.data()),
+                             result.size() * sizeof(float));
+        },
+        {.seconds = 60});
     EXPECT_EQ(child.end, autotune::ChildEnd::done) << child.text;
     return child.text;
   };
