@@ -29,6 +29,15 @@ left_out+=':TilePasses.ThatDoNotRoundAnew*:TilePasses.ASecondRun*'
 left_out+=':*TileCodegen*/?:*TileCodegen*/1?:*TileCodegen*/2?'
 left_out+=':*TileGpu*/?:*TileGpu*/1?:*TileGpu*/2?'
 left_out+=':ExportedCorpus.Compiled*' # what the operators compute, they compute at once too
+# Those that take a quarter of the time and touch no memory that no other test does: many sizes,
+# orders or processes of the same few programs.
+if [ "${SANITIZE:-}" != all ]; then
+  left_out+=':*InvarianceOfSizes*:SavedShare.SmallerOnes*:ChangingSizes.AreRightInAttention'
+  left_out+=':GridSample.TakesElementsAt*:*AgreeAtOnceAndCompiled/grid_sample'
+  left_out+=':*AttentionOfManyRowsOfNarrow*:Fourier.Compiled*:*OptionsTable.IsWhatHolds/20'
+  left_out+=':FewRowsDot.*:SpecialPoints.Derivatives*:ConvolutionOfLongFilters.*'
+  left_out+=':TokenizerSteps.EncodeAWordOfAMegabyte*:Special.FunctionsAreThoseOfC'
+fi
 
 cmake --preset asan
 cmake --build --preset asan -j "$jobs" --target "${sanitized[@]}"
