@@ -200,3 +200,20 @@ PYTHON
 "$tool" inspect "$work/bytes" >"$work/out"
 grep -qF "family llama: " "$work/out" || fail "inspect printed $(cat "$work/out")"
 grep -qF "vocabulary 55, context 64" "$work/out" || fail "inspect printed $(cat "$work/out")"
+
+# A measurement of two texts in pages: three have one page each, with that of the prompt.
+"$tool" bench llm "$work/bytes" --prompt-tokens 20 --batch 2 --new-tokens 8 --rounds 2 \
+  --cache-rows 250 --json >"$work/out"
+python3 - "$work/out" <<'PYTHON'
+import json, sys
+report = json.load(open(sys.argv[1]))
+cache, row = report["cache"], report["rows"][0]
+assert cache["rows"] == 250 and 4 * cache["most_bytes_used"] == 3 * cache["bytes"], cache
+assert row["batch"] == 2 and row["per_token_s"]["count"] == 2 * 7, row
+PYTHON
+status=0
+"$tool" bench llm "$work/bytes" --prompt-tokens 20 --batch 4 --new-tokens 8 --cache-rows 250 \
+  >/dev/null 2>"$work/err" || status=$?
+[ "$status" = 1 ] || fail "bench llm ended with $status where it lacked pages: $(cat "$work/err")"
+grep -qF "0 of 4 are free: end a text, or make the pool larger" "$work/err" ||
+  fail "bench llm said of too few pages: $(cat "$work/err")"

@@ -18,6 +18,7 @@
 
 #include "graph/functions/quantized.h"
 #include "models/adapters/bank/adapter_bank.h"
+#include "models/decoder/cache/page_pool.h"
 #include "models/decoder/load_model.h"
 #include "models/generate/decoding_batch.h"
 #include "models/generate/prompt_reader.h"
@@ -39,7 +40,7 @@ struct BenchLlmArguments {
   std::string model, weights;
   ModelDTypes dtypes = {.parameters = "bf16", .cache = {}};
   std::vector<std::int64_t> prompts = {512}, batches = {1, 8};
-  std::int64_t new_tokens = 32, adapter_rank = 0;
+  std::int64_t new_tokens = 32, adapter_rank = 0, cache_rows = 0;
   int rounds = 3;
   bool json = false;
   RunOptions run;
@@ -207,7 +208,8 @@ class LlmBench {
     model_ = loaded(a_, options_);
     const double load_s = loading.seconds();
     note("load");
-    PromptReader reader(*model_, model_->vocabulary(), options_);
+    if (a_.cache_rows > 0) pages_ = model_->new_pages(a_.cache_rows);
+    PromptReader reader(*model_, model_->vocabulary(), options_, pages_);
     nlohmann::json rows = nlohmann::json::array();
     double compile_s = 0;
     for (const std::int64_t prompt : a_.prompts) {
@@ -232,7 +234,7 @@ class LlmBench {
             {"load_s", load_s},
             {"compile_s", compile_s},
             {"weight_bytes", weight_bytes_},
-            {"cache_bytes_a_text", reader.state().size_bytes()},
+            {"cache", cache(reader.state())},
             {"memory", memory_},
             {"peak_memory_bytes", peak_memory_bytes()},
             {"rows", rows}};
@@ -246,14 +248,24 @@ class LlmBench {
     return watch.seconds();
   }
 
+  nlohmann::json cache(const DecodingState& text) const {
+    if (pages_ == nullptr) return {{"bytes_a_text", text.size_bytes()}};
+    return {{"rows", a_.cache_rows},
+            {"bytes", pages_->pages() * pages_->bytes_of_page()},
+            {"most_bytes_used", most_pages_ * pages_->bytes_of_page()}};
+  }
+
   nlohmann::json decoded(PromptReader& reader, std::int64_t prompt, std::int64_t size,
                          double prefill_s, double& compile_s) {
-    DecodingBatch batch(*model_, size, options_);
+    DecodingBatch batch(*model_, size, options_, pages_);
     compile_s += batch.warm_up();
     read(reader, prompt);
     std::vector<double> steps, rounds;
     for (int round = 0; round < a_.rounds; ++round) {
-      for (std::int64_t place = 0; place < size; ++place) batch.put(place, reader.state(), prompt);
+      for (std::int64_t place = 0; place < size; ++place) {
+        if (pages_ != nullptr && place > 0) read(reader, prompt);  // into pages that none shares
+        batch.put(place, reader.state(), prompt);
+      }
       Stopwatch all;
       for (std::int64_t i = 1; i < a_.new_tokens; ++i) {
         for (std::int64_t place = 0; place < size; ++place)
@@ -265,6 +277,8 @@ class LlmBench {
         steps.push_back(step.seconds());
       }
       rounds.push_back(all.seconds());
+      if (pages_ != nullptr)
+        most_pages_ = std::max(most_pages_, pages_->pages() - pages_->free_pages());
     }
     note("decode");
     const double decode_s = middle_of(rounds);
@@ -294,6 +308,8 @@ class LlmBench {
   const Options& options_;
   std::int64_t before_, weight_bytes_ = 0;
   std::unique_ptr<LanguageModel> model_;
+  std::shared_ptr<PagePool> pages_;  // null: each text has memory for the longest
+  std::int64_t most_pages_ = 0;      // that were in use
   nlohmann::json memory_;
 };
 
@@ -314,9 +330,13 @@ void print_table(const nlohmann::json& report) {
                time(row["per_token_s"]["p99"])});
   }
   fmt::print("{}\n", table.text());
-  fmt::print("loaded in {}, compiled in {}; weights {}, cache of a text {}\n",
-             duration_text(report["load_s"]), duration_text(report["compile_s"]),
-             mib(report["weight_bytes"]), mib(report["cache_bytes_a_text"]));
+  const auto& cache = report["cache"];
+  fmt::print("loaded in {}, compiled in {}; weights {}, {}\n", duration_text(report["load_s"]),
+             duration_text(report["compile_s"]), mib(report["weight_bytes"]),
+             cache.contains("rows")
+                 ? fmt::format("cache of all texts {}, of which {} were used", mib(cache["bytes"]),
+                               mib(cache["most_bytes_used"]))
+                 : "cache of a text " + mib(cache["bytes_a_text"]));
   for (const auto& [phase, held] : report["memory"].items())
     fmt::print("  {}: tensors {}, process {}\n", phase, mib(held["tensor_bytes"]),
                mib(held["resident_bytes"]));
@@ -325,6 +345,9 @@ void print_table(const nlohmann::json& report) {
 
 void bench_llm(const BenchLlmArguments& a) {
   Options options = a.run.compile_options();
+  require_use(a.adapter_rank == 0 || a.cache_rows == 0,
+              "[bench llm] what an adapter costs is measured without pages: --adapter-rank and "
+              "--cache-rows do not go together");
   if (a.adapter_rank > 0) {
     fmt::print("{}\n", AdapterCost(a, options).run().dump(2));
     return;
@@ -345,6 +368,11 @@ void add_bench_llm(CLI::App& command) {
                   "folder of a model, .gguf file, or name of one with random weights (llama3_2_1b)")
       ->required();
   a->dtypes.add_to(command);
+  command
+      .add_option("--cache-rows", a->cache_rows,
+                  "keep keys and values in pages, for so many tokens of all texts together "
+                  "(default: each text has memory for the longest)")
+      ->check(above_zero());
   command.add_option("--weights", a->weights, "int8 or int4: quantised when loaded");
   command.add_option("--prompt-tokens", a->prompts, "of prompts, several lengths one by one")
       ->check(above_zero())
