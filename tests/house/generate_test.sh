@@ -181,6 +181,12 @@ expect_refused "(--weights int4 --group-size 128; int8 without a group size fits
 expect_refused "[generate] --weights is absent; int8 and int4 can be chosen, which --activations needs" \
   --activations int8
 
+# An option that is given again takes one value each time, and help says so.
+"$tool" generate --help >"$work/out"
+grep -qE -- "--(prompt|stop|use|adapter) TEXT +[a-z]" "$work/out" || fail "help: $(cat "$work/out")"
+grep -qF " ..." "$work/out" && grep -F " ..." "$work/out" | grep -v "emulated:sm_90a, ..." &&
+  fail "help shows several values of an option"
+
 # The sizes of the folder, and its weights as they are stored, counted from the file's header.
 "$tool" inspect "$work/bytes" --json >"$work/out"
 python3 - "$work" <<'PYTHON'

@@ -382,15 +382,15 @@ void add_choices(CLI::App& command, GenerateArguments& a) {
   add("--presence-penalty", s.presence_penalty,
       "is subtracted from logits of tokens that occurred behind the prompt");
   add("--frequency-penalty", s.frequency_penalty, "likewise, for each occurrence");
-  command.add_option("--logit-bias", a.biases, "ID=NUMBER, added to the logit of that token")
-      ->allow_extra_args(false);
+  given_again(
+      command.add_option("--logit-bias", a.biases, "ID=NUMBER, added to the logit of that token"));
   add("--seed", s.seed, "of the random draws");
   command.add_option("--min-tokens", a.wanted.min_new_tokens, "new tokens at the least")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--stop", a.wanted.stop, "the text ends before this; several may be given")
-      ->allow_extra_args(false);
-  command.add_option("--stop-token", a.wanted.stop_tokens, "id that ends the text; several may be")
-      ->allow_extra_args(false);
+  given_again(command.add_option("--stop", a.wanted.stop,
+                                 "the text ends before this; several may be given"));
+  given_again(command.add_option("--stop-token", a.wanted.stop_tokens,
+                                 "id that ends the text; several may be"));
   add("--n", a.wanted.n, "texts for each prompt");
   command.get_option("--n")->check(above_zero());
   add("--beams", a.wanted.num_beams, "beam search with so many texts");
@@ -416,16 +416,14 @@ void add_choices(CLI::App& command, GenerateArguments& a) {
 }
 
 void add_adapters(CLI::App& command, GenerateArguments& a) {
-  command
-      .add_option("--adapter", a.adapters,
-                  "folder with adapter_config.json and adapter_model.safetensors of PEFT (LoRA, "
-                  "DoRA), or NAME=FOLDER; several are added up, unless --use chooses")
-      ->allow_extra_args(false);
-  command
-      .add_option("--use", a.used,
-                  "the adapter of a prompt by its NAME (or the folder's), a sum as in "
-                  "french*0.5+legal, or none; once for all prompts, or once for each in order")
-      ->allow_extra_args(false);
+  given_again(command.add_option(
+      "--adapter", a.adapters,
+      "folder with adapter_config.json and adapter_model.safetensors of PEFT (LoRA, "
+      "DoRA), or NAME=FOLDER; several are added up, unless --use chooses"));
+  given_again(command.add_option(
+      "--use", a.used,
+      "the adapter of a prompt by its NAME (or the folder's), a sum as in "
+      "french*0.5+legal, or none; once for all prompts, or once for each in order"));
   command.add_flag("--merge-adapters", a.merges_adapters,
                    "add adapters to the weights, instead of keeping them beside these");
 }
@@ -438,11 +436,10 @@ void add_generate(CLI::App& command) {
       .add_option("MODEL_DIR", a->model,
                   "folder with config.json, model.safetensors and tokenizer.json, or a .gguf file")
       ->required();
-  command
-      .add_option("--prompt", a->prompts,
-                  "text to continue; none: the model begins one, if its tokenizer has a token "
-                  "for that; several are decoded together")
-      ->allow_extra_args(false);
+  given_again(command.add_option(
+      "--prompt", a->prompts,
+      "text to continue; none: the model begins one, if its tokenizer has a token "
+      "for that; several are decoded together"));
   command
       .add_option("--max-tokens,--max-new-tokens", a->max_tokens,
                   "new tokens at the most (default: 256, or the model's positions)")

@@ -47,6 +47,10 @@ struct RunOptions {
 
 // Declares --device.
 void add_device_option(CLI::App& command, std::string& device, const char* what);
+// Lets the option be given several times, each time with one value: what follows may be positional.
+inline void given_again(CLI::Option* option) {
+  option->expected(1)->take_all()->allow_extra_args(false);
+}
 // The device that the option names (raises `Misuse` if it is invalid), or else the one of the
 // setting (raises `Error`). Settings are read when a command runs, not when its options are
 // declared, so that a bad one does not make `--help` fail.
