@@ -70,6 +70,11 @@ TEST(AttentionMasks, SayWhatDoesNotFit) {
                     keys_within(zeros({2}, i64), {1, 2, 3}, false);
                   }),
                   "[keys_within] the numbers of keys are 2");
+  expect_contains(error_of([] {
+                    const Tensor q = zeros({2, 4, 3, 8}), k = zeros({2, 4, 5, 8});
+                    scaled_dot_product_attention(q, k, k, {.mask = zeros({7, 5})});
+                  }),
+                  "[attention] the mask is 7x5");
 }
 
 }  // namespace

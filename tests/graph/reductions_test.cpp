@@ -92,6 +92,9 @@ TEST(Reductions, NormsAreOfAnyOrder) {
   EXPECT_EQ(dist(Tensor::from(Floats{1, 5}, {2}), Tensor::from(Floats{4, 1}, {2})).item<float>(),
             5);
   expect_contains(error_of([] { norm(zeros({2}, i64)); }), "[norm] the operand is i64");
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  expect_contains(error_of([] { norm(zeros({2, 0}), infinity, -1); }), "[norm] the operand is 2x0");
+  EXPECT_EQ(norm(zeros({0, 2}), infinity, 1).shape(), Shape{0});
 }
 
 TEST(Reductions, NormsOf16BitsAreCarriedInF32) {

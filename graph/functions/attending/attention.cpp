@@ -55,11 +55,13 @@ Tensor attended(const TensorOperand& q, const Tensor& k, const Tensor& v,
           ? graph::keys_of_text(k.shape(), page_table.defined() ? &page_table.shape() : nullptr)
           : 0;
   if (ends_align && are_heads) attributes.start = keys - queries.size(2);
-  if (options.mask.defined() && are_heads)
-    operands.push_back(
-        graph::broadcast_to(options.mask, {queries.size(0), queries.size(1), queries.size(2), keys},
-                            "attention", q.where));
-  else if (options.mask.defined())
+  if (options.mask.defined() && are_heads) {
+    const Shape scores = {queries.size(0), queries.size(1), queries.size(2), keys};
+    require(broadcast_shapes(options.mask.shape(), scores) == scores, "[attention] the mask is ",
+            options.mask.shape(), " (at ", At{q.where}, "); it must broadcast to ", scores,
+            ", the batch, heads, rows and keys");
+    operands.push_back(graph::broadcast_to(options.mask, scores, "attention", q.where));
+  } else if (options.mask.defined())
     operands.push_back(options.mask);
   return graph::apply(Op::attention, operands, attributes, q.where);
 }

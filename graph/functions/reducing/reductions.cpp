@@ -184,9 +184,20 @@ Formula norm_of_term(const Formula& term, double order, const std::vector<int>& 
     return norm_by_its_formula(t, order, axes, keep_dims);
   });
 }
+void require_elements(std::string_view name, const Formula& term, double order,
+                      std::vector<int> axes) {
+  const Shape& shape = term.tensor().shape();
+  if (axes.empty())
+    for (int axis = 0; axis < shape.rank(); ++axis) axes.push_back(axis);
+  for (int axis : axes)
+    require(shape[graph::axis_of(axis, shape, name, term.where())] > 0, "[", name,
+            "] the operand is ", shape, " (at ", At{term.where()}, "); of no elements along axis ",
+            axis, " there is no norm of order ", order);
+}
 Tensor norm_of(std::string_view name, const TensorOperand& x, double order,
                const std::vector<int>& axes, bool keep_dims) {
   require_floating(name, term_of(x, name));
+  if (std::isinf(order)) require_elements(name, term_of(x, name), order, axes);
   return graph::computed(
       name, graph::widened(name, {&x}),
       [&](const Terms& t) { return norm_of_term(t[0], order, axes, keep_dims); },
