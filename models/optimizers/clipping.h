@@ -13,6 +13,7 @@
 // f32. Raises `Error` for gradients that are not floating, and for an order below 0.
 #pragma once
 
+#include <initializer_list>
 #include <source_location>
 #include <vector>
 
@@ -32,6 +33,10 @@ Tensor global_norm(const NamedTensors& gradients, double order = 2,
                    std::source_location w = std::source_location::current());
 Tensor global_norm(const std::vector<Tensor>& gradients, double order = 2,
                    std::source_location w = std::source_location::current());
+inline Tensor global_norm(std::initializer_list<Tensor> gradients, double order = 2,
+                          std::source_location w = std::source_location::current()) {
+  return global_norm(std::vector<Tensor>(gradients), order, w);
+}
 
 template <typename Gradients>
 struct ClippedGradients {

@@ -241,5 +241,10 @@ TEST(Optimizer, MisuseOfStepsAndSettingsIsNamed) {
       "has become bf16");
 }
 
+TEST(Clipping, TakesAListInBraces) {
+  const Tensor a = Tensor::from(std::vector<float>{3}, {1}), b = a + 1;
+  EXPECT_FLOAT_EQ(global_norm({a, b}).item<float>(), 5);
+}
+
 }  // namespace
 }  // namespace tilewright::optimizer_test
