@@ -149,6 +149,7 @@
 #include "models/layers/transformer.h"
 #include "models/onnx/onnx_module.h"
 #include "models/optimizers/clipping.h"
+#include "models/optimizers/lbfgs/lbfgs.h"
 #include "models/optimizers/loss_scale.h"
 #include "models/optimizers/optimizer.h"
 #include "models/optimizers/parameter_groups.h"
