@@ -203,7 +203,7 @@ void CompiledFunction::save_package(const FilePath& file,
     GatedLock lock(*state_);
     state_->plans.add_to(package);
   }
-  write_package(package.take(), file.string());
+  write_package({package.take()}, file.string());
 }
 
 bool CompiledFunction::wait_until_tuned(double seconds) const {

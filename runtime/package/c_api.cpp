@@ -142,8 +142,10 @@ int tilewright_output(const tilewright_package* package, size_t signature, size_
 const char* tilewright_describe(const tilewright_package* package) {
   return tilewright::or_failure("", [&]() -> const char* {
     if (package == nullptr) return "";
-    std::call_once(package->is_described,
-                   [&] { package->text = tilewright::text_of(package->loaded.contents()); });
+    std::call_once(package->is_described, [&] {
+      package->text =
+          tilewright::text_of(package->loaded.contents(), package->loaded.instruction_sets());
+    });
     return package->text.c_str();
   });
 }

@@ -2,10 +2,11 @@
 // run by another process.
 //
 // A package has code and memory, each piece once (blobs), and functions that refer to them by
-// number. Each function is compiled for one signature: dtypes and sizes of its inputs. Nothing here
-// knows graphs, tiles or code generation, and nothing is captured, lowered or compiled when a
-// package is run. contents_bytes.h writes and reads it, verify.h checks it, contents_text.h shows
-// it, and loaded_package.h runs it.
+// number. Each function is compiled for one signature: dtypes and sizes of its inputs. A package
+// may have all of this for several instruction sets, with the same functions. Nothing here knows
+// graphs, tiles or code generation, and nothing is captured, lowered or compiled when a package is
+// run. contents_bytes.h writes and reads it, verify.h checks it, contents_text.h shows it, and
+// loaded_package.h runs it.
 #pragma once
 
 #include <cstddef>
@@ -101,6 +102,7 @@ struct PackageFunction {
   std::uint32_t executable = 0;
 };
 
+// The code of a package for one instruction set, and all that it refers to.
 struct PackageContents {
   std::string producer;         // "tilewright 0.1.0"
   std::string instruction_set;  // that the code needs (runtime/cpu/instruction_sets.h)
@@ -111,5 +113,9 @@ struct PackageContents {
   std::vector<PackageExecutable> executables;
   std::vector<PackageFunction> functions;
 };
+
+// All of a package: contents for each instruction set that it has code for, the best first. Their
+// functions take and give the same.
+using PackageTargets = std::vector<PackageContents>;
 
 }  // namespace tilewright

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "runtime/base/error.h"
@@ -53,13 +54,55 @@ void blob_entries(Fields& f, Entries& entries) {
   });
 }
 
-std::string plan_of(const PackageContents& contents) {
-  std::vector<BlobEntry> entries;
-  for (const PackageBlob& blob : contents.blobs)
-    entries.push_back({blob.bytes.size(), hash_of_content(blob.bytes)});
+// The blobs of all targets, equal ones once.
+class FileBlobs {
+ public:
+  std::uint32_t number_of(const PackageBlob& blob) {
+    const Hash hash = hash_of_content(blob.bytes);
+    const auto [first, last] = numbers_.equal_range({hash.high, hash.low});
+    const auto known = std::find_if(first, last, [&](const auto& entry) {
+      return std::ranges::equal(blobs_[entry.second].bytes, blob.bytes);
+    });
+    if (known != last) return known->second;
+    const auto number = static_cast<std::uint32_t>(blobs_.size());
+    numbers_.insert({{hash.high, hash.low}, number});
+    blobs_.push_back(blob);
+    entries_.push_back({blob.bytes.size(), hash});
+    return number;
+  }
+  const std::vector<PackageBlob>& blobs() const { return blobs_; }
+  const std::vector<BlobEntry>& entries() const { return entries_; }
+
+ private:
+  std::multimap<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> numbers_;  // by hash
+  std::vector<PackageBlob> blobs_;
+  std::vector<BlobEntry> entries_;
+};
+
+// A target in the file: its blobs are numbers of the file's.
+template <typename Contents>
+struct TargetEntry {
+  std::vector<std::uint32_t> blobs;
+  Contents contents;
+};
+template <typename Fields, typename Entries>
+void target_entries(Fields& f, Entries& entries) {
+  f.list(entries, "list of targets", [&](auto& entry) {
+    f.list(entry.blobs, "blobs of a target", [&](auto& blob) { f.number(blob, "blob"); });
+    package_fields::contents(f, entry.contents);
+  });
+}
+
+std::string plan_of(const PackageTargets& targets, FileBlobs& blobs) {
+  std::vector<TargetEntry<const PackageContents&>> entries;
+  for (const PackageContents& contents : targets) {
+    std::vector<std::uint32_t> numbers;
+    for (const PackageBlob& blob : contents.blobs) numbers.push_back(blobs.number_of(blob));
+    entries.push_back({std::move(numbers), contents});
+  }
   FieldWriter fields;
-  blob_entries(fields, std::as_const(entries));
-  package_fields::contents(fields, contents);
+  blob_entries(fields, blobs.entries());
+  target_entries(fields, std::as_const(entries));
   return fields.bytes();
 }
 
@@ -73,17 +116,17 @@ PackageHeader header_of(std::string_view plan, std::size_t file_bytes) {
 
 // Hands out the bytes of the file from its begin to its end.
 template <typename Write>
-void write_parts(const PackageContents& contents, const Write& write) {
-  const std::string plan = plan_of(contents);
+void write_parts(const PackageTargets& targets, const Write& write) {
+  FileBlobs blobs;
+  const std::string plan = plan_of(targets, blobs);
   std::size_t file_bytes = sizeof(PackageHeader) + plan.size();
-  for (const PackageBlob& blob : contents.blobs)
-    file_bytes = padded(file_bytes) + blob.bytes.size();
+  for (const PackageBlob& blob : blobs.blobs()) file_bytes = padded(file_bytes) + blob.bytes.size();
   const PackageHeader header = header_of(plan, file_bytes);
   write(&header, sizeof header);
   write(plan.data(), plan.size());
   std::size_t at = sizeof header + plan.size();
   static constexpr std::array<char, alignment> zeros{};
-  for (const PackageBlob& blob : contents.blobs) {
+  for (const PackageBlob& blob : blobs.blobs()) {
     write(zeros.data(), padded(at) - at);
     write(blob.bytes.data(), blob.bytes.size());
     at = padded(at) + blob.bytes.size();
@@ -123,14 +166,31 @@ std::vector<PackageBlob> blobs_of(const std::vector<BlobEntry>& entries, std::si
   return blobs;
 }
 
-void require_hash(const std::vector<BlobEntry>& entries, const PackageContents& contents,
+void require_hash(const std::vector<BlobEntry>& entries, const std::vector<PackageBlob>& blobs,
                   std::size_t number) {
-  const Hash hash = hash_of_content(contents.blobs[number].bytes), wanted = entries[number].hash;
+  const Hash hash = hash_of_content(blobs[number].bytes), wanted = entries[number].hash;
   require(hash == wanted, "the hash of blob ", number, " is ", hash.hex(), ", and should be ",
           wanted.hex(), copy_again);
 }
 
-PackageContents parse(const PackageBlob& file, WeightHashes weights) {
+// The contents of each target, with its blobs of the file.
+PackageTargets targets_of(std::vector<TargetEntry<PackageContents>>& entries,
+                          const std::vector<PackageBlob>& blobs) {
+  std::vector<bool> is_used(blobs.size());
+  PackageTargets targets;
+  for (auto& [numbers, contents] : entries) {
+    for (std::uint32_t number : numbers) {
+      require(number < blobs.size(), "blob ", number, " is named, of ", blobs.size());
+      is_used[number] = true;
+      contents.blobs.push_back(blobs[number]);
+    }
+    targets.push_back(std::move(contents));
+  }
+  require(std::ranges::find(is_used, false) == is_used.end(), "a blob is used by nothing");
+  return targets;
+}
+
+PackageTargets parse(const PackageBlob& file, WeightHashes weights) {
   PackageHeader header;
   require(file.bytes.size() >= sizeof header, "it has ", file.bytes.size(),
           " bytes, and the header of a package has ", sizeof header, copy_again);
@@ -143,39 +203,41 @@ PackageContents parse(const PackageBlob& file, WeightHashes weights) {
   FieldReader fields(plan);
   std::vector<BlobEntry> entries;
   blob_entries(fields, entries);
-  PackageContents contents;
-  package_fields::contents(fields, contents);
+  std::vector<TargetEntry<PackageContents>> parts;
+  target_entries(fields, parts);
   require(fields.is_at_end(), "its plan goes on behind the last field", copy_again);
-  contents.blobs = blobs_of(entries, sizeof header + plan.size(), file);
-  verify(contents);
-  if (weights == WeightHashes::compared)
-    for (std::size_t i = 0; i < entries.size(); ++i) require_hash(entries, contents, i);
-  else
-    for (const PackageKernel& kernel : contents.kernels)
-      require_hash(entries, contents, kernel.object);
-  return contents;
+  const std::vector<PackageBlob> blobs = blobs_of(entries, sizeof header + plan.size(), file);
+  PackageTargets targets = targets_of(parts, blobs);
+  verify(targets);
+  std::vector<bool> is_compared(blobs.size(), weights == WeightHashes::compared);
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    for (const PackageKernel& kernel : targets[i].kernels)
+      is_compared[parts[i].blobs[kernel.object]] = true;
+  for (std::size_t i = 0; i < blobs.size(); ++i)
+    if (is_compared[i]) require_hash(entries, blobs, i);
+  return targets;
 }
 
 }  // namespace
 
-void write_package(const PackageContents& contents, const std::filesystem::path& file) {
+void write_package(const PackageTargets& targets, const std::filesystem::path& file) {
   try {
-    verify(contents);
+    verify(targets);
   } catch (const OutOfMemory&) {
     throw;
   } catch (const Error& error) {
     throw InternalError(concat("[save_package] ", error.what()));
   }
   AtomicFile out(file, "save_package");
-  write_parts(contents, [&](const void* data, std::size_t bytes) {
+  write_parts(targets, [&](const void* data, std::size_t bytes) {
     if (bytes > 0) out.write(data, bytes);
   });
   out.commit();
 }
 
-std::string package_bytes(const PackageContents& contents) {
+std::string package_bytes(const PackageTargets& targets) {
   std::string bytes;
-  write_parts(contents, [&](const void* data, std::size_t count) {
+  write_parts(targets, [&](const void* data, std::size_t count) {
     bytes.append(static_cast<const char*>(data), count);
   });
   return bytes;
@@ -199,8 +261,8 @@ void seal_package(std::string& bytes) {
   std::memcpy(bytes.data(), &header, sizeof header);
 }
 
-PackageContents parse_package(const PackageBlob& file, const std::string& name,
-                              WeightHashes weights) {
+PackageTargets parse_package(const PackageBlob& file, const std::string& name,
+                             WeightHashes weights) {
   try {
     return parse(file, weights);
   } catch (const OutOfMemory&) {
@@ -210,7 +272,7 @@ PackageContents parse_package(const PackageBlob& file, const std::string& name,
   }
 }
 
-PackageContents read_package(const std::filesystem::path& file, const PackageLoadOptions& options) {
+PackageTargets read_package(const std::filesystem::path& file, const PackageLoadOptions& options) {
   const auto weights = options.verified ? WeightHashes::compared : WeightHashes::ignored;
   if (!options.copied)
     if (const auto mapped = map_regular_file(file, "load_package", most_bytes))

@@ -68,17 +68,28 @@ std::string text_of_function(const PackageContents& contents, const PackageFunct
                 " bytes of intermediate values\n");
 }
 
+// "avx512", or "avx512, avx2, of which this is the code for avx2".
+std::string sets_text(const PackageContents& contents,
+                      const std::vector<std::string>& instruction_sets) {
+  std::string text;
+  for (const std::string& set : instruction_sets) text += concat(text.empty() ? "" : ", ", set);
+  return instruction_sets.size() == 1
+             ? text
+             : concat(text, ", of which this is the code for ", contents.instruction_set);
+}
+
 }  // namespace
 
-std::string text_of(const PackageContents& contents, bool steps) {
+std::string text_of(const PackageContents& contents,
+                    const std::vector<std::string>& instruction_sets, bool steps) {
   std::size_t code = 0, data = 0;
   std::set<std::uint32_t> objects;
   for (const PackageKernel& kernel : contents.kernels) objects.insert(kernel.object);
   for (std::uint32_t i = 0; i < contents.blobs.size(); ++i)
     (objects.contains(i) ? code : data) += contents.blobs[i].bytes.size();
   std::string text = concat("made by ", shown(contents.producer), ", for processors with ",
-                            contents.instruction_set, "\n", contents.kernels.size(), " kernels, ",
-                            code, " bytes of code, ", data, " bytes of weights\n");
+                            sets_text(contents, instruction_sets), "\n", contents.kernels.size(),
+                            " kernels, ", code, " bytes of code, ", data, " bytes of weights\n");
   for (std::size_t i = 0; i < contents.functions.size(); ++i)
     text += concat("function ", i, "\n", text_of_function(contents, contents.functions[i]));
   for (std::size_t i = 0; steps && i < contents.executables.size(); ++i) {

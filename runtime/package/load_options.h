@@ -1,6 +1,8 @@
 // How a package is loaded.
 #pragma once
 
+#include <string>
+
 namespace tilewright {
 
 struct PackageLoadOptions {
@@ -13,6 +15,11 @@ struct PackageLoadOptions {
   // The hashes of weights are compared too, which reads all of them. Those of the plan and of the
   // code always are.
   bool verified = false;
+  // The instruction set whose code is run, of a package that has code for several ("avx2"); that of
+  // a worse one where the package has none for it. Empty: the one that TILEWRIGHT_CPU names, or
+  // else the best that this processor runs. Code for one set gives the same bits on every processor
+  // that runs it.
+  std::string instruction_set;
 };
 
 }  // namespace tilewright

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <utility>
 
+#include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "runtime/base/out_of_memory.h"
 #include "runtime/code/callable_functions.h"
 #include "runtime/code/object.h"
 #include "runtime/cpu/instruction_sets.h"
 #include "runtime/cpu/parallel.h"
+#include "runtime/files/foreign_text.h"
 #include "runtime/package/contents_bytes.h"
 #include "runtime/package/package_run.h"
 #include "runtime/plan/refused_call.h"
@@ -17,13 +19,42 @@
 namespace tilewright {
 namespace {
 
-void require_processor(const PackageContents& contents) {
+std::size_t place_of(std::string_view instruction_set) {
+  return static_cast<std::size_t>(std::ranges::find(instruction_sets, instruction_set) -
+                                  instruction_sets.begin());
+}
+
+std::string known_instruction_sets() {
+  std::string names;
+  for (std::string_view name : instruction_sets) names += concat(names.empty() ? "" : ", ", name);
+  return names;
+}
+
+// The place of the best instruction set whose code may run: the one that was asked for, or that of
+// this processor.
+std::size_t best_to_run(const PackageLoadOptions& options) {
   const std::size_t best = best_instruction_set();
-  const auto wanted = std::ranges::find(instruction_sets, contents.instruction_set);
-  require(static_cast<std::size_t>(wanted - instruction_sets.begin()) >= best,
-          "its code is for processors with ", contents.instruction_set,
-          ", and this one has no more than ", instruction_sets[best],
-          "; package the model with TILEWRIGHT_CPU=", instruction_sets[best]);
+  const bool is_option = !options.instruction_set.empty();
+  const std::string wish = is_option ? options.instruction_set : env::cpu();
+  if (wish.empty()) return best;
+  const char* setting = is_option ? "PackageLoadOptions::instruction_set" : "TILEWRIGHT_CPU";
+  const std::size_t place = place_of(wish);
+  require(place < instruction_sets.size(), setting, " is \"", shown(wish),
+          "\", no instruction set; known are ", known_instruction_sets());
+  require(place >= best, setting, " is ", wish, ", and this processor has no more than ",
+          instruction_sets[best]);
+  return place;
+}
+
+PackageContents chosen(PackageTargets targets, const PackageLoadOptions& options) {
+  const std::size_t best = best_to_run(options);
+  for (PackageContents& contents : targets)
+    if (place_of(contents.instruction_set) >= best) return std::move(contents);
+  const bool is_asked_for = best > best_instruction_set();
+  raise_error(concat(
+      "its code is for processors with ", targets.back().instruction_set,
+      is_asked_for ? ", and no more was asked for than " : ", and this one has no more than ",
+      instruction_sets[best], "; package the model with TILEWRIGHT_CPU=", instruction_sets[best]));
 }
 
 std::shared_ptr<const Artifact> loaded_kernel(const PackageKernel& kernel,
@@ -68,18 +99,19 @@ bool takes(const PackageFunction& function, std::span<const PackageArgument> arg
 }  // namespace
 
 LoadedPackage::LoadedPackage(const std::filesystem::path& file, const PackageLoadOptions& options)
-    : name_(file.string()), contents_(read_package(file, options)) {
-  load();
-}
+    : LoadedPackage(read_package(file, options), file.string(), options) {}
 
-LoadedPackage::LoadedPackage(PackageContents contents, std::string name)
-    : name_(std::move(name)), contents_(std::move(contents)) {
-  load();
+LoadedPackage::LoadedPackage(PackageTargets targets, std::string name,
+                             const PackageLoadOptions& options)
+    : name_(std::move(name)) {
+  for (const PackageContents& contents : targets)
+    instruction_sets_.push_back(contents.instruction_set);
+  load(std::move(targets), options);
 }
 
 // Bodies of control flow come before the executables that have it as a kernel.
-void LoadedPackage::load() try {
-  require_processor(contents_);
+void LoadedPackage::load(PackageTargets targets, const PackageLoadOptions& options) try {
+  contents_ = chosen(std::move(targets), options);
   std::vector<std::shared_ptr<const Artifact>> code;
   for (const PackageKernel& kernel : contents_.kernels)
     code.push_back(loaded_kernel(kernel, contents_.blobs[kernel.object]));

@@ -30,9 +30,12 @@ class LoadedPackage {
  public:
   // Raises `Error` "[load_package] FILE: ...".
   explicit LoadedPackage(const std::filesystem::path& file, const PackageLoadOptions& options = {});
-  LoadedPackage(PackageContents contents, std::string name);
+  LoadedPackage(PackageTargets targets, std::string name, const PackageLoadOptions& options = {});
 
+  // For the instruction set that was chosen.
   const PackageContents& contents() const { return contents_; }
+  // That the package has code for, the best first.
+  const std::vector<std::string>& instruction_sets() const { return instruction_sets_; }
   const std::string& name() const { return name_; }  // of the file, in messages
   std::string signatures_text() const;               // "(f32 1x8), (f32 4x8)", of sixteen at most
 
@@ -51,12 +54,13 @@ class LoadedPackage {
            std::span<const PackageArgument> outputs) const;
 
  private:
-  void load();
+  void load(PackageTargets targets, const PackageLoadOptions& options);
   ExecutableKernel kernel_of(const PackageKernelUse& use,
                              std::span<const std::shared_ptr<const Artifact>> code) const;
   ExecutableKernel kernel_of_control_flow(const PackageControlFlow& own) const;
 
   std::string name_;
+  std::vector<std::string> instruction_sets_;
   PackageContents contents_;                                    // as it was read: without code
   std::vector<std::shared_ptr<const Executable>> executables_;  // of the contents, with it
 };

@@ -21,6 +21,7 @@ struct PackageTensor {
   DType dtype = DType::f32;
   Shape shape;
   bool is_written = false;  // an input that the function changes in place
+  bool operator==(const PackageTensor&) const = default;
   std::int64_t bytes() const { return element_count(shape) * size_bytes(dtype); }
 };
 

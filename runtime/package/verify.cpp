@@ -136,6 +136,11 @@ void check_each(const char* what, std::size_t count, const Check& check) {
   }
 }
 
+std::size_t place_of(const PackageContents& contents) {
+  return static_cast<std::size_t>(std::ranges::find(instruction_sets, contents.instruction_set) -
+                                  instruction_sets.begin());
+}
+
 }  // namespace
 
 void verify(const PackageContents& contents) {
@@ -153,6 +158,27 @@ void verify(const PackageContents& contents) {
   check_each("function", contents.functions.size(),
              [&](std::size_t i) { FunctionRules(contents, contents.functions[i]).check(); });
   check_use(contents);
+}
+
+void verify(const PackageTargets& targets) {
+  require(!targets.empty(), "it has no code");
+  for (const PackageContents& contents : targets) {
+    verify(contents);
+    require(have_same_signatures(contents, targets.front()), "its functions for processors with ",
+            contents.instruction_set, " take or give other tensors than those for ",
+            targets.front().instruction_set);
+  }
+  for (std::size_t i = 1; i < targets.size(); ++i)
+    require(place_of(targets[i - 1]) < place_of(targets[i]), "its code for ",
+            targets[i].instruction_set, " comes behind that for ", targets[i - 1].instruction_set,
+            "; the best instruction set must be the first, and each be there once");
+}
+
+bool have_same_signatures(const PackageContents& a, const PackageContents& b) {
+  return std::ranges::equal(a.functions, b.functions,
+                            [](const PackageFunction& one, const PackageFunction& other) {
+                              return one.inputs == other.inputs && one.outputs == other.outputs;
+                            });
 }
 
 }  // namespace tilewright

@@ -12,5 +12,9 @@ namespace tilewright {
 
 // Raises `Error` that names the function, the step and the rule.
 void verify(const PackageContents& contents);
+void verify(const PackageTargets& targets);
+
+// True if the functions take and give the same tensors, in the same order.
+bool have_same_signatures(const PackageContents& a, const PackageContents& b);
 
 }  // namespace tilewright

@@ -123,7 +123,7 @@ TEST_F(PackagedLoops, ThatWereDamagedBreakARule) {
                       [](const Tensors& y) { return Tensors{y[0] + 3}; }, {x})[0];
   });
   save_package(file(), fast, ones({4}));
-  const PackageContents whole = read_package(file());
+  const PackageContents whole = read_package(file()).front();
   ASSERT_EQ(whole.control_flow.size(), 1U);
   auto broken = [&](const std::string& text,
                     const std::function<void(PackageControlFlow&)>& change) {

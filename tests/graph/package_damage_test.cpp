@@ -37,7 +37,7 @@ class DamagedPackages : public testing::Test {
   static std::string load_error(const std::string& bytes) {
     return error_of([&] { LoadedPackage(parse_package(memory_of(bytes), "x"), "x"); });
   }
-  PackageContents contents() const { return parse_package(memory_of(bytes_), "x"); }
+  PackageContents contents() const { return parse_package(memory_of(bytes_), "x").front(); }
 
   std::string bytes_;
 };

@@ -376,7 +376,7 @@ TEST_F(Packages, AreRefusedWithTheReason) {
   newer[8] = 77;
   EXPECT_EQ(reason(newer), "[load_package] " + file() +
                                ": its format is number 77, and this version of the library reads "
-                               "number 2; package the model again with this version, or run it "
+                               "number 3; package the model again with this version, or run it "
                                "with the one that made it");
   expect_contains(reason(bytes.substr(0, bytes.size() - 10)),
                   concat("it has ", bytes.size() - 10, " bytes, and should have ", bytes.size()));
@@ -391,11 +391,11 @@ TEST_F(Packages, ForABetterProcessorSayWhatToDo) {
   const std::size_t best = best_instruction_set();
   auto fast = compile([](const Tensor& x) { return x * 2; });
   save_package(file(), fast, ramp({4}));
-  PackageContents contents = read_package(file());
+  PackageContents contents = read_package(file()).front();
   if (best == 0) return;  // there is no better one
   contents.instruction_set = instruction_sets[best - 1];
   EXPECT_EQ(
-      error_of([&] { LoadedPackage(contents, "model.twp"); }),
+      error_of([&] { LoadedPackage({contents}, "model.twp"); }),
       concat("[load_package] model.twp: its code is for processors with ",
              instruction_sets[best - 1], ", and this one has no more than ", instruction_sets[best],
              "; package the model with TILEWRIGHT_CPU=", instruction_sets[best]));

@@ -54,7 +54,14 @@ std::vector<Tensor> Package::run(std::span<const Tensor> arguments) const {
   return results;
 }
 
-std::string Package::text(bool steps) const { return text_of(loaded_->contents(), steps); }
+const std::vector<std::string>& Package::instruction_sets() const {
+  return loaded_->instruction_sets();
+}
+const std::string& Package::instruction_set() const { return loaded_->contents().instruction_set; }
+
+std::string Package::text(bool steps) const {
+  return text_of(loaded_->contents(), loaded_->instruction_sets(), steps);
+}
 
 Package load_package(const FilePath& file, const PackageLoadOptions& options) {
   return Package(std::make_shared<const LoadedPackage>(file, options));

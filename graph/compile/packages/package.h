@@ -7,6 +7,8 @@
 //   const Package package = load_package("model.twp");      // in another process
 //   std::vector<Tensor> y = package(x);
 //
+// Its code is for the instruction set of the processor that made it (TILEWRIGHT_CPU names another).
+//
 // A package holds a function for each signature (dtypes and shapes of its arguments) that was
 // compiled when it was saved, with the machine code and the weights that it reads. Results have the
 // bits that the compiled function gives, on any number of threads; each is memory of its own, also
@@ -50,7 +52,11 @@ class Package {
     const std::vector<Tensor> all{Tensor(arguments)...};
     return run(all);
   }
-  // The processor that it needs, its inputs and outputs, and, with `steps`, the steps of its plans.
+  // That it has code for, the best first ("avx512", "avx2"), and the one whose code is run.
+  const std::vector<std::string>& instruction_sets() const;
+  const std::string& instruction_set() const;
+  // The processors that it is for, its inputs and outputs, and, with `steps`, the steps of its
+  // plans.
   std::string text(bool steps = false) const;
 
  private:
