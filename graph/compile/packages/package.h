@@ -8,6 +8,9 @@
 //   std::vector<Tensor> y = package(x);
 //
 // Its code is for the instruction set of the processor that made it (TILEWRIGHT_CPU names another).
+// merge_packages() makes one package of several, for processors of different kinds:
+//
+//   merge_packages({"avx512.twp", "avx2.twp"}, "model.twp");
 //
 // A package holds a function for each signature (dtypes and shapes of its arguments) that was
 // compiled when it was saved, with the machine code and the weights that it reads. Results have the
@@ -27,6 +30,7 @@
 #include "graph/tensor/tensor.h"
 #include "runtime/files/file_path.h"
 #include "runtime/package/load_options.h"
+#include "runtime/package/merge.h"
 #include "runtime/package/package_tensor.h"
 
 namespace tilewright {
