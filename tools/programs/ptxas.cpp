@@ -1,7 +1,5 @@
 #include "tools/programs/ptxas.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +10,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/error.h"
 #include "runtime/gpu_code.h"
+#include "tools/console/temporary_folder.h"
 #include "tools/measure/program_output.h"
 
 namespace tilewright::tools {
@@ -23,27 +22,6 @@ int count_of(const std::string& text, const char* pattern) {
       std::distance(std::sregex_iterator(text.begin(), text.end(), expression), {}));
 }
 
-// A folder that belongs to this process alone (mkdtemp), since others could put a link where they
-// foresee a name.
-class PrivateFolder {
- public:
-  PrivateFolder() {
-    std::string name = std::filesystem::temp_directory_path() / "tilewright-ptx-XXXXXX";
-    require(::mkdtemp(name.data()) != nullptr, "[ptx] cannot make a folder ", name);
-    path_ = name;
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 }  // namespace
 
 std::string default_ptxas() {
@@ -53,7 +31,7 @@ std::string default_ptxas() {
 
 static Assembled assemble_text(const std::string& ptx, const std::string& target,
                                const Assembler& assembler) {
-  PrivateFolder folder;
+  const TemporaryFolder folder("ptx", std::filesystem::temp_directory_path() / "tilewright-ptx-");
   std::string path = folder.path() / "kernel.ptx", code = folder.path() / "kernel.cubin";
   std::ofstream(path) << ptx;
   Assembled result;
