@@ -326,6 +326,38 @@ for file in odd.twp odd.onnx; do
   ends 0 inspect $file --json
   python3 -c 'import json; json.load(open("out"))'
 done
+# Code for several processors.
+if grep -qw avx2 /proc/cpuinfo; then
+  ends 0 package --cpu sse,avx2 -o both.twp --inputs named.safetensors -- net.pt2
+  said 'both.twp: ' out
+  ls both.twp.parts-* 2>/dev/null && fail "parts of a package are left"
+  ends 0 inspect both.twp --json
+  python3 -c 'import json; d = json.load(open("out")); assert d["instruction_sets"] == ["avx2", "sse"], d'
+  for cpu in sse avx2; do
+    TILEWRIGHT_CPU=$cpu ends 0 package net.pt2 -o $cpu.twp --inputs named.safetensors
+    TILEWRIGHT_CPU=$cpu ends 0 inspect both.twp
+    said "of which this is the code for $cpu" out
+    for file in both $cpu; do
+      TILEWRIGHT_CPU=$cpu ends 0 run $file.twp --inputs named.safetensors --outputs $file.$cpu.safetensors
+    done
+    cmp both.$cpu.safetensors $cpu.$cpu.safetensors || fail "both.twp gives other bits than $cpu.twp"
+  done
+  ends 0 package sse.twp avx2.twp -o merged.twp
+  cmp both.twp merged.twp || fail "merged packages are another file than --cpu makes"
+  ends 1 package both.twp sse.twp -o refused.twp
+  said '[merge_packages] both.twp and sse.twp both have code for processors with sse; name packages' err
+fi
+ends 2 package net.pt2 -o refused.twp --cpu z80
+said 'unknown processor "z80"; known are ' err
+ends 2 package net.pt2 -o refused.twp --cpu sse,sse
+said '[package] --cpu sse is given twice' err
+ends 1 package net.pt2 -o refused.twp --cpu sse --inputs odd.safetensors
+said 'odd.safetensors' err
+ends 2 package model.twp net.pt2 -o refused.twp
+said '[package] net.pt2 is no package; name one model, or packages' err
+ends 2 package model.twp -o refused.twp --cpu sse
+said '[package] model.twp is a package; --inputs, --sizes, --constant, --cpu are for models' err
+[ ! -e refused.twp ] || fail "a package that was refused is there"
 # Lists of sizes.
 ends 0 package net.pt2 -o sizes.twp --sizes s0=3,2,8
 for inputs in named numbered; do

@@ -134,7 +134,9 @@ void inspect_package(const Look& a) {
   for (const PackageSignature& signature : package.signatures())
     functions.push_back(
         {{"inputs", as_json(signature.inputs)}, {"outputs", as_json(signature.outputs)}});
-  fmt::print("{}\n", text_of({{"functions", functions}}));
+  fmt::print("{}\n", text_of({{"instruction_sets", package.instruction_sets()},
+                              {"instruction_set", package.instruction_set()},
+                              {"functions", functions}}));
 }
 
 void inspect(const Look& a) {

@@ -1,15 +1,20 @@
 // `tilewright package`: a program that PyTorch has exported, or an ONNX model, compiled to a file
 // that runs without compiling: by `tilewright run`, load_package() in C++, or
-// include/tilewright/c_api.h.
+// include/tilewright/c_api.h. A package may have code for several instruction sets, each of which
+// is compiled by a process of its own, since one compiles for one; packages that other machines
+// made are merged.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <vector>
 
+#include "dsl/target/target.h"
 #include "models/files/reader.h"
 #include "tools/console/command.h"
+#include "tools/console/own_process.h"
 #include "tools/console/table.h"
+#include "tools/console/temporary_folder.h"
 #include "tools/measure/measure.h"
 #include "tools/programs/model_inputs.h"
 #include "tools/programs/model_programs.h"
@@ -19,8 +24,10 @@ namespace tilewright::tools {
 namespace {
 
 struct PackageArguments {
-  std::string model, output;
+  std::vector<std::string> models;  // one, or packages
+  std::string output;
   std::vector<std::string> inputs, sizes, constants;
+  std::vector<std::string> instruction_sets;
   RunOptions run;
 };
 
@@ -70,7 +77,7 @@ void tell_made(const std::string& output, double seconds) {
 void require_out_is_another(const PackageArguments& a) {
   require_use(!a.output.empty(), "[package] the name of the package is empty; name a file by -o");
   std::vector<std::string> sources = a.inputs;
-  sources.push_back(a.model);
+  sources.push_back(a.models.front());
   for (const std::string& source : sources) {
     std::error_code error;
     require_use(!std::filesystem::equivalent(a.output, source, error), "[package] ", a.output,
@@ -78,21 +85,18 @@ void require_out_is_another(const PackageArguments& a) {
   }
 }
 
-void package(const PackageArguments& a) {
-  require_file("package", a.model, what_models_are);
-  require_out_is_another(a);
-  require_use(!std::filesystem::is_directory(a.model), "[package] ", a.model, " is a folder; name ",
-              what_models_are);
+// Writes the package for this process's instruction set.
+void compile_package(const PackageArguments& a) {
+  const std::string& file = a.models.front();
   Options options = a.run.compile_options();
   require_use(options.device == Device::cpu(), "[package] the device is ", options.device.text(),
               "; packages hold code of the host: --device cpu");
   options.freezing = a.run.freezing.value_or(true);  // nobody else has the weights
   options.index_checks = IndexChecks::all;           // as `run` has them
   options.first_code = FirstCode::full;              // which the package holds
-  const double start = now_s();
-  const Constants constants = constants_of(a.model, a.constants);
+  const Constants constants = constants_of(file, a.constants);
   const std::string first = a.inputs.empty() ? "" : a.inputs.front();
-  auto model = load_program(a.model, first, constants, Reading::as_needed);
+  auto model = load_program(file, first, constants, Reading::as_needed);
   for (const ProgramInput& input : model->inputs()) options.argument_names.push_back(input.name);
   const std::vector<SizeList> lists = parse_size_lists(a.sizes, model->inputs());
   const auto calls = calls_of(a, *model, constants, lists);
@@ -106,6 +110,73 @@ void package(const PackageArguments& a) {
     if (advice.empty()) throw;
     raise_error(error.what() + advice);
   }
+}
+
+void require_instruction_sets(const std::vector<std::string>& names) {
+  const std::vector<std::string_view> here = dsl::host_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string& name = names[i];
+    require_use(!dsl::target_named(name).is_gpu(), "[package] ", name,
+                " is a GPU; packages hold code of the host");
+    require_use(std::ranges::find(here, name) != here.end(), "[package] --cpu ", name,
+                ": this processor supports ", here.front(),
+                " at the most; make a package on one that has it, and merge both: `tilewright "
+                "package ONE.twp OTHER.twp -o BOTH.twp`");
+    require_use(std::find(names.begin(), names.begin() + i, name) == names.begin() + i,
+                "[package] --cpu ", name, " is given twice");
+  }
+}
+
+// Beside the output, which may be large, but for pipes and devices.
+std::filesystem::path beginning_of_parts(const std::string& output) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(output, error);
+  const bool is_file = !std::filesystem::exists(status) || is_regular_file(status);
+  return is_file ? std::filesystem::path(output + ".parts-")
+                 : std::filesystem::temp_directory_path() / "tilewright-package-";
+}
+
+void compile_for_each(const CLI::App& command, const PackageArguments& a) {
+  const TemporaryFolder folder("package", beginning_of_parts(a.output));
+  std::vector<FilePath> parts;
+  const std::vector<std::string> arguments = given_arguments(command, {"--cpu", "--output"});
+  for (const std::string& name : a.instruction_sets) {
+    parts.emplace_back(folder.path() / (name + ".twp"));
+    std::vector<std::string> words = arguments;
+    words.insert(words.begin() + 1, concat("--output=", parts.back().string()));
+    const int status = run_as_process("package", words, "TILEWRIGHT_CPU=" + name);
+    if (status != 0) throw CLI::RuntimeError(status);  // it has printed why
+  }
+  merge_packages(parts, a.output);
+}
+
+void require_packages(const PackageArguments& a) {
+  for (const std::string& file : a.models)
+    require_use(is_package(file), "[package] ", file,
+                " is no package; name one model, or packages "
+                "(.twp) of one model for different processors");
+  const std::string given = a.run.given();
+  require_use(a.inputs.empty() && a.sizes.empty() && a.constants.empty() &&
+                  a.instruction_sets.empty() && given.empty(),
+              "[package] ", a.models.front(), " is a package; ",
+              given.empty() ? "--inputs, --sizes, --constant, --cpu" : given,
+              given.empty() ? " are" : " is", " for models, which are compiled");
+}
+
+void package(const CLI::App& command, const PackageArguments& a) {
+  const std::string& first = a.models.front();
+  for (const std::string& file : a.models) require_file("package", file, what_models_are);
+  const double start = now_s();
+  if (a.models.size() > 1 || is_package(first)) {
+    require_packages(a);
+    merge_packages({a.models.begin(), a.models.end()}, a.output);
+  } else {
+    require_out_is_another(a);
+    require_use(!std::filesystem::is_directory(first), "[package] ", first, " is a folder; name ",
+                what_models_are);
+    as_misuse([&] { require_instruction_sets(a.instruction_sets); });
+    a.instruction_sets.empty() ? compile_package(a) : compile_for_each(command, a);
+  }
   tell_made(a.output, now_s() - start);
 }
 
@@ -113,7 +184,12 @@ void package(const PackageArguments& a) {
 
 void add_package(CLI::App& command) {
   auto a = std::make_shared<PackageArguments>();
-  command.add_option("MODEL", a->model, what_models_are)->required();
+  command
+      .add_option("MODEL", a->models,
+                  concat(what_models_are,
+                         "; or packages of one model for different processors, "
+                         "which become one"))
+      ->required();
   command.add_option("-o,--output", a->output, "the package to write (.twp)")->required();
   command.add_option(
       "--inputs", a->inputs,
@@ -121,8 +197,14 @@ void add_package(CLI::App& command) {
       "function for the sizes of each; not needed where all sizes are fixed");
   command.add_option("--sizes", a->sizes, what_size_lists_are);
   command.add_option("--constant", a->constants, what_constants_are);
+  given_again(command
+                  .add_option("--cpu", a->instruction_sets,
+                              "instruction sets that the package is to have code for, with commas "
+                              "between them: avx512_bf16, avx512, avx2, sse; the best that a "
+                              "processor has is run there")
+                  ->delimiter(','));
   a->run.add_to(command);
-  command.callback([a] { package(*a); });
+  command.callback([a, &command] { package(command, *a); });
 }
 
 }  // namespace tilewright::tools
