@@ -1,0 +1,28 @@
+// A static library (ar) of relocatable objects for x86-64: kernels as their compiler wrote them,
+// each under a name of its own, and constant data.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tilewright::graph {
+
+class CodeArchive {
+ public:
+  // The object of a kernel (runtime/code/object.h), whose entry is called `symbol` from here on.
+  void add_kernel(const std::string& symbol, std::span<const std::byte> object);
+  // Constant bytes from a multiple of 64 on, at `symbol`.
+  void add_data(const std::string& symbol, const std::string& bytes);
+  // As a linker reads it, with the table of its symbols.
+  std::string bytes() const;
+
+ private:
+  struct Member {
+    std::string symbol, object;
+  };
+  std::vector<Member> members_;
+};
+
+}  // namespace tilewright::graph
