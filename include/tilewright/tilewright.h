@@ -29,6 +29,7 @@
 #include "dsl/launch/compile.h"
 #include "dsl/launch/gpu_host.h"
 #include "dsl/target/target.h"
+#include "graph/compile/c_library/c_library.h"
 #include "graph/compile/compile.h"
 #include "graph/compile/packages/package.h"
 #include "graph/compile/region.h"
