@@ -358,6 +358,16 @@ said '[package] net.pt2 is no package; name one model, or packages' err
 ends 2 package model.twp -o refused.twp --cpu sse
 said '[package] model.twp is a package; --inputs, --sizes, --constant, --cpu are for models' err
 [ ! -e refused.twp ] || fail "a package that was refused is there"
+# As C: a source file that compiles, its header and its library.
+ends 0 package net.pt2 --inputs named.safetensors --cpu sse -o net.c
+said 'net.c, net.h, libnet.a: ' out
+cc -std=c99 -Wall -Wextra -Werror -c net.c -o net.o
+ends 0 package model.twp -o model.c
+grep -q 'const char\* model_run_1(const float\* in_x, ' model.h || fail "model.h: $(cat model.h)"
+ends 1 package model.twp -o 8bit.c
+said '"8bit" is no identifier of C' err
+ends 2 package net.pt2 --cpu sse,avx2 -o both.c
+said '[package] both.c holds code for one instruction set, of one model or package' err
 # Lists of sizes.
 ends 0 package net.pt2 -o sizes.twp --sizes s0=3,2,8
 for inputs in named numbered; do

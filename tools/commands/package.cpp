@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dsl/target/target.h"
+#include "graph/compile/c_library/c_library.h"
 #include "models/files/reader.h"
 #include "tools/console/command.h"
 #include "tools/console/own_process.h"
@@ -66,12 +67,19 @@ void set_sizes(Options& options, const std::vector<SizeList>& lists, int calls) 
   options.max_sizes = std::max(options.max_sizes, calls);
 }
 
+bool is_c_source(const std::string& output) { return output.ends_with(".c"); }
+
 // "model.twp: 1.2 MB, made in 3 s"; a pipe or /dev/null has no size.
 void tell_made(const std::string& output, double seconds) {
+  const std::filesystem::path path = output;
+  const std::string name = path.stem();
+  const std::string beside =
+      is_c_source(output) ? concat(", ", name, ".h, lib", name, ".a") : std::string();
   std::error_code error;
-  const auto bytes = std::filesystem::file_size(output, error);
+  const auto bytes = std::filesystem::file_size(
+      beside.empty() ? path : path.parent_path() / concat("lib", name, ".a"), error);
   const std::string size = error ? "" : bytes_text(static_cast<double>(bytes)) + ", ";
-  fmt::print("{}: {}made in {}\n", output, size, duration_text(seconds));
+  fmt::print("{}{}: {}made in {}\n", output, beside, size, duration_text(seconds));
 }
 
 void require_out_is_another(const PackageArguments& a) {
@@ -86,7 +94,7 @@ void require_out_is_another(const PackageArguments& a) {
 }
 
 // Writes the package for this process's instruction set.
-void compile_package(const PackageArguments& a) {
+void compile_package(const PackageArguments& a, const std::string& output) {
   const std::string& file = a.models.front();
   Options options = a.run.compile_options();
   require_use(options.device == Device::cpu(), "[package] the device is ", options.device.text(),
@@ -104,7 +112,7 @@ void compile_package(const PackageArguments& a) {
   auto fast = compile(*model, options);
   for (const std::vector<Tensor>& inputs : calls) fast(inputs);
   try {
-    fast.save_package(a.output, model->outputs());
+    fast.save_package(output, model->outputs());
   } catch (const Error& error) {
     const std::string advice = advice_for(*model, fast);
     if (advice.empty()) throw;
@@ -136,7 +144,16 @@ std::filesystem::path beginning_of_parts(const std::string& output) {
                  : std::filesystem::temp_directory_path() / "tilewright-package-";
 }
 
-void compile_for_each(const CLI::App& command, const PackageArguments& a) {
+// One package, or a C library, of packages that were made.
+void write_output(const std::vector<FilePath>& packages, const PackageArguments& a) {
+  if (!is_c_source(a.output)) return merge_packages(packages, a.output);
+  PackageLoadOptions options;
+  if (!a.instruction_sets.empty()) options.instruction_set = a.instruction_sets.front();
+  write_c_library(packages.front(), a.output, options);
+}
+
+// Packages that only the output is made of.
+void compile_parts(const CLI::App& command, const PackageArguments& a) {
   const TemporaryFolder folder("package", beginning_of_parts(a.output));
   std::vector<FilePath> parts;
   const std::vector<std::string> arguments = given_arguments(command, {"--cpu", "--output"});
@@ -147,7 +164,11 @@ void compile_for_each(const CLI::App& command, const PackageArguments& a) {
     const int status = run_as_process("package", words, "TILEWRIGHT_CPU=" + name);
     if (status != 0) throw CLI::RuntimeError(status);  // it has printed why
   }
-  merge_packages(parts, a.output);
+  if (parts.empty()) {
+    parts.emplace_back(folder.path() / "model.twp");
+    compile_package(a, parts.front().string());
+  }
+  write_output(parts, a);
 }
 
 void require_packages(const PackageArguments& a) {
@@ -157,7 +178,7 @@ void require_packages(const PackageArguments& a) {
                 "(.twp) of one model for different processors");
   const std::string given = a.run.given();
   require_use(a.inputs.empty() && a.sizes.empty() && a.constants.empty() &&
-                  a.instruction_sets.empty() && given.empty(),
+                  (a.instruction_sets.empty() || is_c_source(a.output)) && given.empty(),
               "[package] ", a.models.front(), " is a package; ",
               given.empty() ? "--inputs, --sizes, --constant, --cpu" : given,
               given.empty() ? " are" : " is", " for models, which are compiled");
@@ -166,16 +187,23 @@ void require_packages(const PackageArguments& a) {
 void package(const CLI::App& command, const PackageArguments& a) {
   const std::string& first = a.models.front();
   for (const std::string& file : a.models) require_file("package", file, what_models_are);
+  const bool is_c = is_c_source(a.output);
+  const bool are_packages = a.models.size() > 1 || is_package(first);
+  require_use(!is_c || std::max(a.instruction_sets.size(), a.models.size()) <= 1, "[package] ",
+              a.output, " holds code for one instruction set, of one model or package");
   const double start = now_s();
-  if (a.models.size() > 1 || is_package(first)) {
+  if (are_packages) {
     require_packages(a);
-    merge_packages({a.models.begin(), a.models.end()}, a.output);
+    write_output({a.models.begin(), a.models.end()}, a);
   } else {
     require_out_is_another(a);
     require_use(!std::filesystem::is_directory(first), "[package] ", first, " is a folder; name ",
                 what_models_are);
     as_misuse([&] { require_instruction_sets(a.instruction_sets); });
-    a.instruction_sets.empty() ? compile_package(a) : compile_for_each(command, a);
+    if (is_c || !a.instruction_sets.empty())
+      compile_parts(command, a);
+    else
+      compile_package(a, a.output);
   }
   tell_made(a.output, now_s() - start);
 }
@@ -190,7 +218,12 @@ void add_package(CLI::App& command) {
                          "; or packages of one model for different processors, "
                          "which become one"))
       ->required();
-  command.add_option("-o,--output", a->output, "the package to write (.twp)")->required();
+  command
+      .add_option("-o,--output", a->output,
+                  "the package to write (.twp), or a C source file (.c): then NAME.c, NAME.h and "
+                  "libNAME.a, which "
+                  "need nothing of Tilewright")
+      ->required();
   command.add_option(
       "--inputs", a->inputs,
       "safetensors files with example inputs, as `run` takes them: the package gets a "
