@@ -1,9 +1,10 @@
 // Lesson 17, packages: compile once, and run elsewhere without compiling. You learn to save a
 // compiled function as a package, for several sizes of its arguments; to load it and to run it,
 // which captures and compiles nothing and gives the same bits; how it refuses arguments that it was
-// not made for; and that C and Python run the same file (run.c and run.py beside this program).
+// not made for; and that programs in other languages run the same file (run.c, run.py, run.f90 and
+// run.rs beside this one).
 //
-//   packages FILE     writes the package to FILE, for the programs in C and Python, and keeps it
+//   packages FILE     writes the package to FILE, for the other programs, and keeps it
 #include <tilewright/tilewright.h>
 #include <unistd.h>
 

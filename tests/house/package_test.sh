@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A package that C++ has written, run from C and from Python: both print the same numbers, and link
-# to a library without a compiler in it.
+# A package that C++ has written, run from C, Python, Fortran and Rust, where these are installed:
+# all print the same numbers, and link to a library without a compiler in it.
 # usage: package_test.sh <program of lesson 17> <its program in C> <libtilewright_c.so> <run.py>
 set -euo pipefail
 lesson=$1 in_c=$2 library=$3 in_python=$4
@@ -23,6 +23,21 @@ if command -v python3 >/dev/null; then
   diff "$work/expected.txt" "$work/python.txt" || fail "Python prints something else"
 else
   echo "there is no python3: the program in Python is not run"
+fi
+examples=$(dirname "$in_python") folder=$(dirname "$library")
+if command -v gfortran >/dev/null; then
+  gfortran -std=f2008 -Wall -Werror -J "$work" "$examples/run.f90" -o "$work/in_fortran" -L"$folder" -ltilewright_c -Wl,-rpath,"$folder"
+  "$work/in_fortran" "$work/model.twp" >"$work/fortran.txt" || fail "the program in Fortran ends with $?"
+  diff "$work/expected.txt" "$work/fortran.txt" || fail "Fortran prints something else"
+else
+  echo "there is no gfortran: the program in Fortran is not run"
+fi
+if command -v rustc >/dev/null; then
+  rustc "$examples/run.rs" -o "$work/in_rust" -L "$folder" -C link-arg=-Wl,-rpath,"$folder"
+  "$work/in_rust" "$work/model.twp" >"$work/rust.txt" || fail "the program in Rust ends with $?"
+  diff "$work/expected.txt" "$work/rust.txt" || fail "Rust prints something else"
+else
+  echo "there is no rustc: the program in Rust is not run"
 fi
 # Where the file is damaged, both say why and end with 1.
 head -c 500 "$work/model.twp" >"$work/cut.twp"
