@@ -313,12 +313,31 @@ void Emitter::dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   }
   for_blocks(a.columns, depth, false, [&](llvm::Value* k, std::int64_t chunk) {
     for_blocks(b.columns, columns, false, [&](llvm::Value* n, std::int64_t width) {
-      for_rows(a, divided.rows, false, [&](llvm::Value* m, std::int64_t height) {
+      const std::int64_t parts =
+          divided.parts != 0 ? divided.parts : parts_of_sums(a, divided.rows, width);
+      for_rows(a, even_rows(a, divided.rows), false, [&](llvm::Value* m, std::int64_t height) {
         dot_block_n(part_of(a, m, k, height, chunk), part_of(b, k, n, chunk, width),
-                    part_of(c, m, n, height, width), accumulate, fetches_next, divided.parts);
+                    part_of(c, m, n, height, width), accumulate, fetches_next, parts);
       });
     });
   });
+}
+
+// Into how many sums each element of a product is divided: enough independent ones to hide the
+// latency of one. That of whole blocks of `height` rows, also for the rows behind these, so that a
+// row has the same bits wherever it lies.
+std::int64_t Emitter::parts_of_sums(const Matrix& a, std::int64_t height,
+                                    std::int64_t columns) const {
+  const std::int64_t sums =
+      std::min(a.rows, height) * ((columns + target_.lanes - 1) / target_.lanes);
+  return sums >= 8 ? 1 : sums >= 4 ? 2 : 4;
+}
+
+// The rows of a block, of at most `height`: those of less than two blocks are halved, since a block
+// of few rows has not enough sums to hide their latency.
+std::int64_t Emitter::even_rows(const Matrix& a, std::int64_t height) const {
+  const bool is_halved = a.live_rows == nullptr && a.rows > height && a.rows < 2 * height;
+  return is_halved ? (a.rows + 1) / 2 : height;
 }
 
 void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
@@ -337,9 +356,7 @@ void Emitter::dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, boo
   auto row = [&](std::size_t r) { return index(static_cast<std::int64_t>(r)); };
   llvm::Type* type = lanes_type(element_type(c.dtype), lanes);
   std::size_t block = rows * vectors;
-  // Enough independent sums to hide the latency of one.
-  auto copies = static_cast<std::int64_t>(block >= 8 ? 1 : block >= 4 ? 2 : 4);
-  copies = std::min(parts != 0 ? parts : copies, a.columns);
+  const std::int64_t copies = std::min(parts, a.columns);
   std::vector<llvm::Value*> sums(block * static_cast<std::size_t>(copies),
                                  llvm::Constant::getNullValue(type));
   if (accumulate)

@@ -42,7 +42,7 @@ void Emitter::dot_along_k(const Matrix& a, const Matrix& b, const Matrix& c, boo
   if (is_read_ahead(a, b)) width = 1;
   for_blocks(b.columns, width, true, [&](llvm::Value* n, std::int64_t columns) {
     for_rows(a, height, true, [&](llvm::Value* m, std::int64_t rows) {
-      const bool is_alone = !is_alike && rows * columns == 1;
+      const bool is_alone = !is_alike && a.rows * columns == 1;
       dot_block_k(a, b, c, accumulate, m, static_cast<int>(rows), n, static_cast<int>(columns),
                   is_alone ? std::min(parts_of_a_sum, a.columns / lanes) : parts);
     });

@@ -158,11 +158,13 @@ void Emitter::packed_dot(const Matrix& a, const Matrix& b, const Matrix& c, bool
           auto* first = b_.CreateAdd(next_chunk(b, k, depth), b_.CreateMul(n, b.column_stride));
           prefetch_share(b, first, columns, chunk, left_panel_number, left_panels);
         }
+        const std::int64_t parts = parts_of_sums(a, height, columns);
         auto block = [&](llvm::Value* r, std::int64_t high) {
           dot_block_n(part_of(packed, r, index(0), high, words), panel(n, columns),
-                      part_of(c, b_.CreateAdd(m, r), n, high, columns), accumulate);
+                      part_of(c, b_.CreateAdd(m, r), n, high, columns), accumulate, false, parts);
         };
-        if (from.live_rows == nullptr) return for_blocks(rows, height, false, block);
+        if (from.live_rows == nullptr)
+          return for_blocks(rows, even_rows(from, height), false, block);
         emit_loop(from.live_rows, height, none, [&](llvm::Value* r) { block(r, height); });
       });
     };

@@ -253,7 +253,9 @@ class Emitter : Arithmetic {
   void dot_along_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
   // `fetches_next`: prefetches the columns of b that are multiplied next.
   void dot_block_n(const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate,
-                   bool fetches_next = false, std::int64_t parts = 0);
+                   bool fetches_next, std::int64_t parts);
+  std::int64_t parts_of_sums(const Matrix& a, std::int64_t height, std::int64_t columns) const;
+  std::int64_t even_rows(const Matrix& a, std::int64_t height) const;
   bool sums_rows_alike(const Matrix& a) const;
   struct DividedSums {
     std::int64_t rows, parts;
