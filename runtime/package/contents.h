@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "runtime/artifact.h"
+#include "runtime/base/hash.h"
 #include "runtime/base/shape.h"
 #include "runtime/package/package_tensor.h"
 #include "runtime/plan/control_flow.h"
@@ -100,6 +101,7 @@ struct PackageFunction {
   std::vector<PackageRange> extrema;  // of the least and the greatest of numbers computed in a run
   std::int64_t threads = 0;           // that a launch may take at most; 0: all
   std::uint32_t executable = 0;
+  std::vector<Hash> weights;  // of the elements of each tensor that it was compiled with
 };
 
 // The code of a package for one instruction set, and all that it refers to.

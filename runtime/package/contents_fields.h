@@ -162,6 +162,10 @@ void function(Fields& f, Function& value) {
   f.list(value.extrema, "list of checks of results", [&](auto& each) { range(f, each); });
   f.number(value.threads, "number of threads");
   f.number(value.executable, "executable of a function");
+  f.list(value.weights, "weights of a function", [&](auto& hash) {
+    f.number(hash.high, "hash of a weight");
+    f.number(hash.low, "hash of a weight");
+  });
 }
 
 // All but the blobs.

@@ -46,6 +46,18 @@ void require_same_signatures(const Source& a, const Source& b) {
             "; package one model, for the same sizes in the same order");
 }
 
+// Some weights may differ: those that were computed while the model was loaded, by code for
+// different processors.
+void require_same_weights(const Source& a, const Source& b) {
+  for (std::size_t i = 0; i < a.contents.functions.size(); ++i) {
+    const auto &one = a.contents.functions[i].weights, &other = b.contents.functions[i].weights;
+    require(one.size() == other.size() &&
+                (one.empty() || std::ranges::find_first_of(one, other) != one.end()),
+            "[merge_packages] ", a.file, " and ", b.file,
+            " are of different models: they have no weight in common; package one model");
+  }
+}
+
 }  // namespace
 
 void merge_packages(const std::vector<FilePath>& files, const FilePath& output) {
@@ -63,6 +75,7 @@ void merge_packages(const std::vector<FilePath>& files, const FilePath& output) 
             " and ", b.file, " both have code for processors with ", a.contents.instruction_set,
             "; name packages that were made with different settings of TILEWRIGHT_CPU");
     require_same_signatures(sources.front(), b);
+    require_same_weights(sources.front(), b);
   }
   PackageTargets targets;
   for (Source& source : sources) targets.push_back(std::move(source.contents));

@@ -130,6 +130,16 @@ TEST_F(PackageTargetsTest, ThatDoNotFitTogetherAreErrors) {
              " is (x f32 2x3) -> (out.0 f32 2x3), and that of ", file("larger.twp"),
              " is (x f32 4x3) -> (out.0 f32 4x3); package one model, for the same sizes in the "
              "same order"));
+  // Another model that takes and gives the same.
+  auto third = compile([own = weights_ + 1](const Tensor& t) { return t + own.sum(); },
+                       {.argument_names = {"x"}});
+  save_package(file("third.twp"), third, x_);
+  PackageContents contents = read_package(file("third.twp")).front();
+  contents.instruction_set = "sse";
+  write_package({contents}, file("third.twp"));
+  EXPECT_EQ(reason({file("a.twp"), file("third.twp")}),
+            concat("[merge_packages] ", file("a.twp"), " and ", file("third.twp"),
+                   " are of different models: they have no weight in common; package one model"));
   // A weight that is wrong in one of them would get a hash that fits.
   std::string bytes = read_file(file("a.twp"));
   bytes.back() ^= 1;

@@ -12,6 +12,7 @@
 #include "graph/tensor/tensor_body.h"
 #include "runtime/base/error.h"
 #include "runtime/cpu/instruction_sets.h"
+#include "runtime/package/content_hash.h"
 #include "runtime/plan/refused_call.h"
 
 namespace tilewright::graph {
@@ -104,6 +105,7 @@ void PackageMaker::add(const FunctionParts& parts) {
   add_results(parts, function);
   add_bindings(parts, function);
   add_checks(parts, function);
+  function.weights = hashes_of_weights(parts);
   contents_.functions.push_back(std::move(function));
 }
 
@@ -140,6 +142,21 @@ std::vector<std::size_t> PackageMaker::offsets_of(const FunctionParts& parts) {
   for (std::size_t i : parts.written)
     if (i >= parts.signature.size()) offsets.push_back(i);
   return offsets;
+}
+
+// Without the numbers that generators have drawn.
+std::vector<Hash> PackageMaker::hashes_of_weights(const FunctionParts& parts) {
+  std::vector<Hash> hashes;
+  for (std::size_t i = parts.signature.size(); i < parts.inputs.size(); ++i) {
+    const Tensor& tensor = parts.inputs.at(i, {});
+    if (tensor.body()->is_setting) continue;
+    const ByteRange range = bytes_spanned(tensor);
+    const auto size = static_cast<std::size_t>(range.size());
+    auto [known, is_new] = hashes_.try_emplace({range.begin, size});
+    if (is_new) known->second = hash_of_content({range.begin, size});
+    hashes.push_back(known->second);
+  }
+  return hashes;
 }
 
 void PackageMaker::require_distinct(const PackageFunction& function) const {

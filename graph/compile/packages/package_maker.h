@@ -48,6 +48,7 @@ class PackageMaker {
   static std::vector<std::size_t> offsets_of(const FunctionParts& parts);
   void add_bindings(const FunctionParts& parts, PackageFunction& function);
   PackageBinding binding_of(const FunctionParts& parts, std::size_t input);
+  std::vector<Hash> hashes_of_weights(const FunctionParts& parts);
   void add_results(const FunctionParts& parts, PackageFunction& function) const;
   static void add_checks(const FunctionParts& parts, PackageFunction& function);
   std::uint32_t executable_of(const Graph& graph, const Plan& plan);
@@ -60,8 +61,10 @@ class PackageMaker {
   std::vector<std::string> output_names_;
   int threads_;
   PackageContents contents_;
-  std::map<Hash, std::uint32_t> kernels_;                                    // by key
-  std::map<std::pair<const std::byte*, std::size_t>, std::uint32_t> blobs_;  // by begin and size
+  std::map<Hash, std::uint32_t> kernels_;                  // by key
+  using Bytes = std::pair<const std::byte*, std::size_t>;  // begin and size
+  std::map<Bytes, std::uint32_t> blobs_;
+  std::map<Bytes, Hash> hashes_;  // of captured tensors
 };
 
 }  // namespace tilewright::graph
