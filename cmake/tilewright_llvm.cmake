@@ -14,5 +14,5 @@ tilewright_static_library(zstd::libzstd_shared zstd)
 tilewright_static_library(ZLIB::ZLIB z)
 find_package(LLVM 22.1 REQUIRED CONFIG PATHS /usr/lib/llvm-22/lib/cmake/llvm)
 llvm_map_components_to_libnames(TILEWRIGHT_LLVM_LIBRARIES
-  orcjit x86codegen x86asmparser x86desc x86info nvptxcodegen nvptxdesc nvptxinfo passes core
+  orcjit x86codegen x86asmparser x86desc x86info aarch64codegen aarch64desc aarch64info nvptxcodegen nvptxdesc nvptxinfo passes core
   support)

@@ -21,9 +21,20 @@ struct HostFacts {
 #define TILEWRIGHT_AVX512_DOTS TILEWRIGHT_AVX512 ",+avx512vnni,+avx512bf16"
 constexpr HostFacts hosts[] = {
 #define TILEWRIGHT_HOST(id, ...) HostFacts{.name = #id, __VA_ARGS__},
+#define TILEWRIGHT_FOREIGN_HOST(id, ...)
 #define TILEWRIGHT_GPU(id, ...)
 #include "dsl/target/targets.def"
 #undef TILEWRIGHT_HOST
+#undef TILEWRIGHT_FOREIGN_HOST
+#undef TILEWRIGHT_GPU
+};
+constexpr HostFacts foreign_hosts[] = {
+#define TILEWRIGHT_HOST(id, ...)
+#define TILEWRIGHT_FOREIGN_HOST(id, ...) HostFacts{.name = #id, __VA_ARGS__},
+#define TILEWRIGHT_GPU(id, ...)
+#include "dsl/target/targets.def"
+#undef TILEWRIGHT_HOST
+#undef TILEWRIGHT_FOREIGN_HOST
 #undef TILEWRIGHT_GPU
 };
 #undef TILEWRIGHT_AVX512
@@ -31,19 +42,17 @@ constexpr HostFacts hosts[] = {
 
 constexpr GpuFacts gpus[] = {
 #define TILEWRIGHT_HOST(id, ...)
+#define TILEWRIGHT_FOREIGN_HOST(id, ...)
 #define TILEWRIGHT_GPU(id, ...) GpuFacts{.name = #id, __VA_ARGS__},
 #include "dsl/target/targets.def"
 #undef TILEWRIGHT_HOST
+#undef TILEWRIGHT_FOREIGN_HOST
 #undef TILEWRIGHT_GPU
 };
 constexpr GpuFacts no_gpu;
 
-static_assert(std::size(hosts) == instruction_sets.size());
-static_assert([] {
-  for (std::size_t i = 0; i < std::size(hosts); ++i)
-    if (hosts[i].name != instruction_sets[i]) return false;
-  return true;
-}());
+static_assert(std::ranges::equal(hosts, instruction_sets, {}, &HostFacts::name));
+static_assert(std::ranges::equal(foreign_hosts, foreign_instruction_sets, {}, &HostFacts::name));
 
 bool is_intel() {
   __builtin_cpu_init();
@@ -83,6 +92,13 @@ Target target_named(const std::string& name) {
               .has_tiles = host.has_tiles,
               .has_fast_pairs = host.has_dots && !is_intel(),
               .reads_ahead = !is_intel()};
+  for (const HostFacts& host : foreign_hosts)
+    if (name == host.name)
+      return {.features = host.features,
+              .cpu = host.cpu,
+              .lanes = host.lanes,
+              .has_fma = host.has_fma,
+              .is_arm = true};
   for (const GpuFacts& gpu : gpus)
     if (name == gpu.name)
       return {.features = ptx_feature(gpu.ptx), .cpu = name, .lanes = 1, .sm = gpu.capability};

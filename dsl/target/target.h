@@ -59,7 +59,8 @@ struct Target {
   // True if the hardware prefetcher follows the reads of a loop, best a single stream, so that
   // prefetch instructions only disturb. (So measured on Zen 5. Intel's processors need them.)
   bool reads_ahead = false;
-  int sm = 0;  // compute capability of an NVIDIA GPU, which names its row; 0: the host
+  bool is_arm = false;  // of 64 bits, for which code is made and not run
+  int sm = 0;           // compute capability of an NVIDIA GPU, which names its row; 0: the host
   bool is_gpu() const { return sm != 0; }
   const GpuFacts& gpu() const;
   // With many rows, pairs are multiplied rather than their values as f32.
@@ -95,8 +96,8 @@ std::vector<std::string_view> host_names();
 // Makes this process compile for that host, whatever its processor is; an emulator runs the missing
 // instructions. To be called before `host_target()`. Raises `Error` for an unknown name.
 void assume_host(const std::string& name);
-// By name: the host's as in TILEWRIGHT_CPU, or a GPU's. Raises `Error` listing the names if
-// unknown.
+// By name: the host's as in TILEWRIGHT_CPU, a foreign host's (neon), or a GPU's. Raises `Error`
+// listing the names if unknown.
 Target target_named(const std::string& name);
 std::vector<std::string_view> gpu_names();  // the oldest first
 std::string known_gpus();                   // their names as text: "sm_80, sm_86, ..."

@@ -6,11 +6,13 @@ namespace tilewright {
 
 ElfObject::ElfObject(std::span<const char> bytes) : bytes_(bytes) {
   const auto header = table<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr), "headers").front();
-  const bool is_code_of_x86 =
+  const bool is_code =
       std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
       header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_type == ET_REL &&
-      header.e_machine == EM_X86_64 && header.e_shentsize == sizeof(Elf64_Shdr);
-  require(is_code_of_x86, "[loading code] this is no relocatable ELF object for x86-64");
+      (header.e_machine == EM_X86_64 || header.e_machine == EM_AARCH64) &&
+      header.e_shentsize == sizeof(Elf64_Shdr);
+  require(is_code, "[loading code] this is no relocatable ELF object for x86-64 or aarch64");
+  machine_ = header.e_machine;
   sections_ = table<Elf64_Shdr>(header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr),
                                 "sections");
   section_names_ = strings(header.e_shstrndx);

@@ -1,4 +1,5 @@
-// Checked reading of a relocatable ELF object for x86-64: its sections, symbols and relocations.
+// Checked reading of a relocatable ELF object for x86-64 or aarch64: its sections, symbols and
+// relocations.
 //
 // Nothing is believed: each table must lie in the object, each index in its table, each name end
 // before its table does. The object must outlive its reader.
@@ -21,6 +22,7 @@ class ElfObject {
   // Raises `Error`, "[loading code] ...", for anything but such an object.
   explicit ElfObject(std::span<const char> bytes);
 
+  std::uint16_t machine() const { return machine_; }  // EM_X86_64, EM_AARCH64
   std::span<const Elf64_Shdr> sections() const { return sections_; }
   std::span<const Elf64_Sym> symbols() const { return symbols_; }
   std::string_view name(const Elf64_Shdr& section) const;
@@ -46,6 +48,7 @@ class ElfObject {
   static std::string_view text(std::span<const char> strings, std::uint32_t at);
 
   std::span<const char> bytes_;
+  std::uint16_t machine_ = EM_NONE;
   std::vector<Elf64_Shdr> sections_;
   std::vector<Elf64_Sym> symbols_;
   std::span<const char> section_names_, symbol_names_;

@@ -72,6 +72,7 @@ class Loader {
       : object_(object), functions_(functions), places_(object_.sections().size(), nowhere) {}
 
   std::shared_ptr<void> load(std::string_view entry) {
+    require(object_.machine() == EM_X86_64, "[loading code] this is an object for aarch64");
     find_outside();
     place();
     mapping_ = std::make_shared<Mapping>(ends_[written]);

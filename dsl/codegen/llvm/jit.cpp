@@ -69,8 +69,20 @@ void initialise_llvm() {
 
 namespace {
 
+void initialise_arm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+  });
+}
+
 llvm::orc::JITTargetMachineBuilder machine_builder(const Target& target) {
-  llvm::orc::JITTargetMachineBuilder builder{llvm::Triple("x86_64-unknown-linux-gnu")};
+  if (target.is_arm) initialise_arm();
+  llvm::orc::JITTargetMachineBuilder builder{
+      llvm::Triple(target.is_arm ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu")};
   builder.setCPU(target.cpu);
   llvm::SubtargetFeatures features(target.features);
   builder.addFeatures(features.getFeatures());
