@@ -197,8 +197,9 @@ std::string CompiledFunction::dump() const {
 }
 
 void CompiledFunction::save_package(const FilePath& file,
-                                    const std::vector<std::string>& output_names) const {
-  graph::PackageMaker package(output_names, options().threads);
+                                    const std::vector<std::string>& output_names,
+                                    const std::string& foreign_instruction_set) const {
+  graph::PackageMaker package(output_names, options().threads, foreign_instruction_set);
   {
     GatedLock lock(*state_);
     state_->plans.add_to(package);

@@ -112,8 +112,11 @@ class CompiledFunction {
   // process runs without compiling (packages/package.h). Tensors that it uses besides its arguments
   // are in it with the elements that they have now. Outputs are called by these names, or out.0,
   // out.1, ... Raises `Error` "[save_package] ..." for what a package cannot hold: GPUs, graph
-  // breaks, writes to tensors that are no arguments, and steps that call C++ of this process.
-  void save_package(const FilePath& file, const std::vector<std::string>& output_names = {}) const;
+  // breaks, writes to tensors that are no arguments, and steps that call C++ of this process. The
+  // code is for this process's instruction set, or for a foreign one ("neon", of 64-bit Arm), in a
+  // process with TILEWRIGHT_CPU=sse.
+  void save_package(const FilePath& file, const std::vector<std::string>& output_names = {},
+                    const std::string& foreign_instruction_set = "") const;
   // With `Options::tune_in_background`: waits until the search for the signatures compiled so far
   // is over, at most this many seconds, and returns whether it is over; 0 only asks. The next call
   // runs what was found. Other threads may call the function meanwhile.

@@ -49,7 +49,13 @@ std::size_t best_to_run(const PackageLoadOptions& options) {
 PackageContents chosen(PackageTargets targets, const PackageLoadOptions& options) {
   const std::size_t best = best_to_run(options);
   for (PackageContents& contents : targets)
-    if (place_of(contents.instruction_set) >= best) return std::move(contents);
+    if (place_of(contents.instruction_set) >= best && !is_foreign(contents.instruction_set))
+      return std::move(contents);
+  require(!is_foreign(targets.front().instruction_set), "its code is for processors with ",
+          targets.front().instruction_set,
+          ", and this is x86-64; write_c_library() and `tilewright package -o NAME.c` make it a C "
+          "library for them");
+  while (is_foreign(targets.back().instruction_set)) targets.pop_back();
   const bool is_asked_for = best > best_instruction_set();
   raise_error(concat(
       "its code is for processors with ", targets.back().instruction_set,

@@ -144,8 +144,10 @@ std::size_t place_of(const PackageContents& contents) {
 }  // namespace
 
 void verify(const PackageContents& contents) {
-  require(std::ranges::find(instruction_sets, contents.instruction_set) != instruction_sets.end(),
-          "its code is for a processor that this version does not know");
+  require(
+      is_foreign(contents.instruction_set) ||
+          std::ranges::find(instruction_sets, contents.instruction_set) != instruction_sets.end(),
+      "its code is for a processor that this version does not know");
   require(!contents.functions.empty(), "it has no function");
   for (const PackageKernel& kernel : contents.kernels) {
     require_number(kernel.object, contents.blobs.size(), "blob");

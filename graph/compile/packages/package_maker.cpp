@@ -19,6 +19,8 @@ namespace tilewright::graph {
 namespace {
 
 std::string_view instruction_set_of(const dsl::Target& target) {
+  for (std::string_view name : foreign_instruction_sets)
+    if (dsl::target_named(std::string(name)).features == target.features) return name;
   for (std::string_view name : instruction_sets)
     if (dsl::target_named(std::string(name)).features == target.features) return name;
   raise_error(concat("[save_package] no known processor has the features ", target.features));
@@ -85,8 +87,22 @@ ResultSource source_of(const FunctionParts& parts, std::size_t number) {
 
 }  // namespace
 
-PackageMaker::PackageMaker(std::vector<std::string> output_names, int threads)
+// The plans for a foreign instruction set are those of the plainest host, whose vectors are as wide
+// and which computes their frozen values.
+PackageMaker::PackageMaker(std::vector<std::string> output_names, int threads,
+                           const std::string& foreign_instruction_set)
     : output_names_(std::move(output_names)), threads_(threads) {
+  if (!foreign_instruction_set.empty()) {
+    require(is_foreign(foreign_instruction_set), "[save_package] \"", foreign_instruction_set,
+            "\" is no foreign instruction set; known is ", foreign_instruction_sets.front(),
+            "; for those of x86-64 set TILEWRIGHT_CPU");
+    require(dsl::host_target() == dsl::target_named("sse"), "[save_package] code for ",
+            foreign_instruction_set,
+            " is made by a process with TILEWRIGHT_CPU=sse; set it, or run `tilewright package "
+            "--cpu ",
+            foreign_instruction_set, "`");
+    foreign_ = dsl::target_named(foreign_instruction_set);
+  }
   contents_.producer = concat("tilewright ", dsl::compiler_identity().version);
 }
 
@@ -96,7 +112,7 @@ void PackageMaker::add(const FunctionParts& parts) {
           parts.plan.device().text(),
           "; a package holds code of the host: compile it with "
           "Options::device = Device::cpu()");
-  contents_.instruction_set = instruction_set_of(target);
+  contents_.instruction_set = instruction_set_of(foreign_.value_or(target));
   PackageFunction function;
   function.threads = threads_;
   add_inputs(parts, function);
@@ -220,11 +236,11 @@ std::uint32_t PackageMaker::code_of(const Graph& graph, const Plan& plan, std::s
   const auto known = kernels_.find(artifact->key);
   if (known != kernels_.end()) return known->second;
   dsl::HostObject object =
-      dsl::host_object(*plan.body().functions[program], plan.device().target());
+      dsl::host_object(*plan.body().functions[program], foreign_.value_or(plan.device().target()));
   auto owner = std::make_shared<const std::vector<char>>(std::move(object.bytes));
   const auto number = static_cast<std::uint32_t>(contents_.kernels.size());
   const std::uint32_t bytes = blob(std::as_bytes(std::span(*owner)), owner);
-  contents_.kernels.push_back({artifact->name, artifact->params, artifact->scratch_bytes, bytes});
+  contents_.kernels.push_back({artifact->name, artifact->params, object.scratch_bytes, bytes});
   return kernels_[artifact->key] = number;
 }
 

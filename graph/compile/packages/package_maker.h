@@ -7,10 +7,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "dsl/target/target.h"
 #include "graph/compile/bindings/plan_inputs.h"
 #include "graph/compile/bindings/plan_results.h"
 #include "graph/compile/calls/signature.h"
@@ -37,8 +39,10 @@ struct FunctionParts {
 
 class PackageMaker {
  public:
-  // Names beyond the last output's are not used; outputs without one are out.0, out.1, ...
-  PackageMaker(std::vector<std::string> output_names, int threads);
+  // Names beyond the last output's are not used; outputs without one are out.0, out.1, ... Empty,
+  // or a foreign instruction set that the objects are for.
+  PackageMaker(std::vector<std::string> output_names, int threads,
+               const std::string& foreign_instruction_set);
   // Raises `Error` "[save_package] ..." for what no package holds.
   void add(const FunctionParts& parts);
   PackageContents take();
@@ -60,6 +64,7 @@ class PackageMaker {
 
   std::vector<std::string> output_names_;
   int threads_;
+  std::optional<dsl::Target> foreign_;
   PackageContents contents_;
   std::map<Hash, std::uint32_t> kernels_;                  // by key
   using Bytes = std::pair<const std::byte*, std::size_t>;  // begin and size
