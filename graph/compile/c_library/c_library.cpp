@@ -12,6 +12,7 @@
 #include "runtime/base/error.h"
 #include "runtime/code/elf_object.h"
 #include "runtime/files/atomic_file.h"
+#include "runtime/package/contents_bytes.h"
 #include "runtime/package/loaded_package.h"
 
 namespace tilewright {
@@ -35,6 +36,25 @@ std::string name_of(const fs::path& source) {
           "\" is no identifier of C, with which the library's names could begin; take letters, "
           "digits and _");
   return name;
+}
+
+// The code of the instruction set that is asked for, of the only one, or of the best one that this
+// processor has.
+PackageContents contents_of(const FilePath& package, const PackageLoadOptions& options) {
+  PackageLoadOptions reading = options;
+  reading.verified = true;  // the library has no hashes
+  PackageTargets targets = read_package(package, reading);
+  const std::string wish = options.instruction_set.empty() && targets.size() == 1
+                               ? targets.front().instruction_set
+                               : options.instruction_set;
+  if (wish.empty()) return LoadedPackage(std::move(targets), package.string()).contents();
+  const auto found = std::ranges::find(targets, wish, &PackageContents::instruction_set);
+  std::string known;
+  for (const PackageContents& contents : targets)
+    known += concat(known.empty() ? "" : ", ", contents.instruction_set);
+  require(found != targets.end(), "[write_c_library] ", package.string(),
+          " has no code for processors with ", wish, "; it has code for ", known);
+  return std::move(*found);
 }
 
 void require_calls(const PackageKernel& kernel, const PackageBlob& object) {
@@ -92,15 +112,12 @@ void write_c_library(const FilePath& package, const FilePath& source,
                      const PackageLoadOptions& options) {
   const fs::path path = source;
   const std::string name = name_of(path);
-  PackageLoadOptions loading = options;
-  loading.verified = true;  // the library has no hashes
-  const LoadedPackage loaded(package, loading);
-  const PackageContents& contents = loaded.contents();
+  const PackageContents contents = contents_of(package, options);
   require_writable(contents, package.string());
   std::vector<std::size_t> offsets;
   const std::string data = data_of(contents, offsets);
   const CLibrary library{name, contents, std::move(offsets)};
-  CodeArchive archive;
+  CodeArchive archive(contents.instruction_set == "neon" ? EM_AARCH64 : EM_X86_64);
   for (std::size_t i = 0; i < contents.kernels.size(); ++i)
     archive.add_kernel(library.kernel_symbol(i), contents.blobs[contents.kernels[i].object].bytes);
   archive.add_data(library.data_symbol(), data);

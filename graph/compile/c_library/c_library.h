@@ -23,9 +23,10 @@ namespace tilewright {
 
 // `source` ends with ".c"; the names of its header, its library and its functions begin with what
 // stands before that, which must be an identifier of C. The options choose one of the instruction
-// sets that the package has code for. Raises `Error` "[write_c_library] ..." for names that
-// cannot be, and for packages that it does not write: those with loops and branches of the graph,
-// with printing kernels, with code for AMX, or with more than 1 GiB of weights.
+// sets that the package has code for, which may be a foreign one (neon). Raises `Error`
+// "[write_c_library] ..." for names that cannot be, and for packages that it does not write: those
+// with loops and branches of the graph, with printing kernels, with code for AMX, or with more than
+// 1 GiB of weights.
 void write_c_library(const FilePath& package, const FilePath& source,
                      const PackageLoadOptions& options = {});
 

@@ -24,7 +24,7 @@ std::string origin_of(const CLibrary& library) {
 
 // The features of a processor that it needs, as GCC and Clang call them.
 std::vector<std::string_view> features_of(std::string_view instruction_set) {
-  if (instruction_set == "sse") return {};
+  if (instruction_set == "sse" || instruction_set == "neon") return {};
   if (instruction_set == "avx2") return {"avx2", "fma"};
   std::vector<std::string_view> features = {"avx512f", "avx512bw", "avx512dq", "avx512vl"};
   if (instruction_set != "avx512") features.insert(features.end(), {"avx512bf16", "avx512vnni"});

@@ -66,7 +66,8 @@ Elf64_Shdr section_of(Elf64_Word name, Elf64_Word type, std::size_t offset, std:
       .sh_name = name, .sh_type = type, .sh_offset = offset, .sh_size = bytes, .sh_addralign = 1};
 }
 
-std::string data_object(const std::string& symbol, const std::string& bytes) {
+std::string data_object(std::uint16_t machine, const std::string& symbol,
+                        const std::string& bytes) {
   constexpr std::size_t alignment = 64;
   using namespace std::string_view_literals;
   constexpr std::string_view section_names =
@@ -101,7 +102,7 @@ std::string data_object(const std::string& symbol, const std::string& bytes) {
   add(".note.GNU-stack", SHT_PROGBITS, {});
   object.resize((object.size() + alignment - 1) / alignment * alignment);
   Elf64_Ehdr header{.e_type = ET_REL,
-                    .e_machine = EM_X86_64,
+                    .e_machine = machine,
                     .e_version = EV_CURRENT,
                     .e_shoff = object.size(),
                     .e_ehsize = sizeof(Elf64_Ehdr),
@@ -142,7 +143,7 @@ void CodeArchive::add_kernel(const std::string& symbol, std::span<const std::byt
 }
 
 void CodeArchive::add_data(const std::string& symbol, const std::string& bytes) {
-  members_.push_back({symbol, data_object(symbol, bytes)});
+  members_.push_back({symbol, data_object(machine_, symbol, bytes)});
 }
 
 std::string CodeArchive::bytes() const {

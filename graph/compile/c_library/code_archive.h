@@ -1,8 +1,9 @@
-// A static library (ar) of relocatable objects for x86-64: kernels as their compiler wrote them,
+// A static library (ar) of relocatable ELF objects: kernels as their compiler wrote them,
 // each under a name of its own, and constant data.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@ namespace tilewright::graph {
 
 class CodeArchive {
  public:
+  explicit CodeArchive(std::uint16_t machine) : machine_(machine) {}  // EM_X86_64, EM_AARCH64
   // The object of a kernel (runtime/code/object.h), whose entry is called `symbol` from here on.
   void add_kernel(const std::string& symbol, std::span<const std::byte> object);
   // Constant bytes from a multiple of 64 on, at `symbol`.
@@ -22,6 +24,7 @@ class CodeArchive {
   struct Member {
     std::string symbol, object;
   };
+  std::uint16_t machine_;
   std::vector<Member> members_;
 };
 
