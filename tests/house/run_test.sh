@@ -313,7 +313,7 @@ for option in '--mode reduce-overhead' '--device cpu' '--freezing' '--locked pla
 done
 ends 0 run model.twp --inputs named.safetensors --threads 1
 ends 0 package net.pt2 -o /dev/null --inputs named.safetensors
-said '/dev/null: made in ' out
+said '/dev/null: made in ' err
 ends 1 package net.pt2 -o other.twp --inputs named.safetensors --backend eager
 said '[save_package] the backend is eager, which compiles nothing' err
 ends 1 package sized.onnx -o other.twp
@@ -358,10 +358,21 @@ said '[package] net.pt2 is no package; name one model, or packages' err
 ends 2 package model.twp -o refused.twp --cpu sse
 said '[package] model.twp is a package; --inputs, --sizes, --constant, --cpu are for models' err
 [ ! -e refused.twp ] || fail "a package that was refused is there"
+"$tool" package net.pt2 --inputs named.safetensors -o /dev/stdout 2>err | cat >piped.twp
+ends 0 inspect piped.twp --verify
 # As C: a source file that compiles, its header and its library.
 ends 0 package net.pt2 --inputs named.safetensors --cpu sse -o net.c
 said 'net.c, net.h, libnet.a: ' out
 cc -std=c99 -Wall -Wextra -Werror -c net.c -o net.o
+ends 0 package net.pt2 --inputs named.safetensors --cpu neon -o arm.c
+readelf -h libarm.a | grep -q 'Machine: *AArch64' || fail "libarm.a is not for aarch64"
+ends 0 package net.pt2 --inputs named.safetensors --cpu sse,neon -o arm.twp
+ends 0 package arm.twp --cpu neon -o arm.c
+ends 1 package arm.twp --cpu avx2 -o arm.c
+said 'has no code for processors with avx2; it has code for sse, neon' err
+ends 0 package net.pt2 --inputs named.safetensors --cpu neon -o arm.twp
+ends 1 run arm.twp --inputs named.safetensors
+said 'its code is for processors with neon, and this is x86-64' err
 ends 0 package model.twp -o model.c
 grep -q 'const char\* model_run_1(const float\* in_x, ' model.h || fail "model.h: $(cat model.h)"
 ends 1 package model.twp -o 8bit.c

@@ -12,6 +12,7 @@
 #include "dsl/target/target.h"
 #include "graph/compile/c_library/c_library.h"
 #include "models/files/reader.h"
+#include "runtime/cpu/instruction_sets.h"
 #include "tools/console/command.h"
 #include "tools/console/own_process.h"
 #include "tools/console/table.h"
@@ -79,7 +80,10 @@ void tell_made(const std::string& output, double seconds) {
   const auto bytes = std::filesystem::file_size(
       beside.empty() ? path : path.parent_path() / concat("lib", name, ".a"), error);
   const std::string size = error ? "" : bytes_text(static_cast<double>(bytes)) + ", ";
-  fmt::print("{}{}: {}made in {}\n", output, beside, size, duration_text(seconds));
+  std::error_code unknown;
+  const bool is_stdout = std::filesystem::equivalent(output, "/dev/stdout", unknown);
+  fmt::print(is_stdout || error ? stderr : stdout, "{}{}: {}made in {}\n", output, beside, size,
+             duration_text(seconds));
 }
 
 void require_out_is_another(const PackageArguments& a) {
@@ -91,6 +95,12 @@ void require_out_is_another(const PackageArguments& a) {
     require_use(!std::filesystem::equivalent(a.output, source, error), "[package] ", a.output,
                 " is read to make the package, and would be lost; name another file by -o");
   }
+}
+
+// The one that the code is for, or "" for this process's.
+std::string foreign_set(const PackageArguments& a) {
+  const bool is_one = a.instruction_sets.size() == 1 && is_foreign(a.instruction_sets.front());
+  return is_one ? a.instruction_sets.front() : "";
 }
 
 // Writes the package for this process's instruction set.
@@ -112,7 +122,7 @@ void compile_package(const PackageArguments& a, const std::string& output) {
   auto fast = compile(*model, options);
   for (const std::vector<Tensor>& inputs : calls) fast(inputs);
   try {
-    fast.save_package(output, model->outputs());
+    fast.save_package(output, model->outputs(), foreign_set(a));
   } catch (const Error& error) {
     const std::string advice = advice_for(*model, fast);
     if (advice.empty()) throw;
@@ -126,8 +136,8 @@ void require_instruction_sets(const std::vector<std::string>& names) {
     const std::string& name = names[i];
     require_use(!dsl::target_named(name).is_gpu(), "[package] ", name,
                 " is a GPU; packages hold code of the host");
-    require_use(std::ranges::find(here, name) != here.end(), "[package] --cpu ", name,
-                ": this processor supports ", here.front(),
+    require_use(is_foreign(name) || std::ranges::find(here, name) != here.end(), "[package] --cpu ",
+                name, ": this processor supports ", here.front(),
                 " at the most; make a package on one that has it, and merge both: `tilewright "
                 "package ONE.twp OTHER.twp -o BOTH.twp`");
     require_use(std::find(names.begin(), names.begin() + i, name) == names.begin() + i,
@@ -161,7 +171,9 @@ void compile_parts(const CLI::App& command, const PackageArguments& a) {
     parts.emplace_back(folder.path() / (name + ".twp"));
     std::vector<std::string> words = arguments;
     words.insert(words.begin() + 1, concat("--output=", parts.back().string()));
-    const int status = run_as_process("package", words, "TILEWRIGHT_CPU=" + name);
+    if (is_foreign(name)) words.insert(words.begin() + 1, concat("--cpu=", name));
+    const int status = run_as_process("package", words,
+                                      concat("TILEWRIGHT_CPU=", is_foreign(name) ? "sse" : name));
     if (status != 0) throw CLI::RuntimeError(status);  // it has printed why
   }
   if (parts.empty()) {
@@ -191,6 +203,9 @@ void package(const CLI::App& command, const PackageArguments& a) {
   const bool are_packages = a.models.size() > 1 || is_package(first);
   require_use(!is_c || std::max(a.instruction_sets.size(), a.models.size()) <= 1, "[package] ",
               a.output, " holds code for one instruction set, of one model or package");
+  require_use(
+      a.instruction_sets.size() <= 1 || (a.run.write_plan.empty() && a.run.locked_plan.empty()),
+      "[package] --write-plan and --locked are for one instruction set; give --cpu one");
   const double start = now_s();
   if (are_packages) {
     require_packages(a);
@@ -200,7 +215,9 @@ void package(const CLI::App& command, const PackageArguments& a) {
     require_use(!std::filesystem::is_directory(first), "[package] ", first, " is a folder; name ",
                 what_models_are);
     as_misuse([&] { require_instruction_sets(a.instruction_sets); });
-    if (is_c || !a.instruction_sets.empty())
+    const bool is_own = a.instruction_sets.empty() ||
+                        (!foreign_set(a).empty() && dsl::host_target() == dsl::target_named("sse"));
+    if (is_c || !is_own)
       compile_parts(command, a);
     else
       compile_package(a, a.output);
@@ -230,12 +247,14 @@ void add_package(CLI::App& command) {
       "function for the sizes of each; not needed where all sizes are fixed");
   command.add_option("--sizes", a->sizes, what_size_lists_are);
   command.add_option("--constant", a->constants, what_constants_are);
-  given_again(command
-                  .add_option("--cpu", a->instruction_sets,
-                              "instruction sets that the package is to have code for, with commas "
-                              "between them: avx512_bf16, avx512, avx2, sse; the best that a "
-                              "processor has is run there")
-                  ->delimiter(','));
+  given_again(
+      command
+          .add_option("--cpu", a->instruction_sets,
+                      "instruction sets that the package is to have code for, with commas "
+                      "between them: avx512_bf16, avx512, avx2, sse, neon (64-bit Arm, for C "
+                      "libraries); the best that a "
+                      "processor has is run there")
+          ->delimiter(','));
   a->run.add_to(command);
   command.callback([a, &command] { package(command, *a); });
 }
