@@ -330,6 +330,8 @@ done
 if grep -qw avx2 /proc/cpuinfo; then
   ends 0 package --cpu sse,avx2 -o both.twp --inputs named.safetensors -- net.pt2
   said 'both.twp: ' out
+  mkdir both.twp.parts-killed && touch -d '2 hours ago' both.twp.parts-killed
+  ends 0 package --cpu sse,avx2 -o both.twp --inputs named.safetensors -- net.pt2
   ls both.twp.parts-* 2>/dev/null && fail "parts of a package are left"
   ends 0 inspect both.twp --json
   python3 -c 'import json; d = json.load(open("out")); assert d["instruction_sets"] == ["avx2", "sse"], d'

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <vector>
 
@@ -162,9 +163,26 @@ void write_output(const std::vector<FilePath>& packages, const PackageArguments&
   write_c_library(packages.front(), a.output, options);
 }
 
+// Removes folders of parts that processes left behind which were killed, as the files of
+// AtomicFile go: those that are an hour old.
+void remove_old_parts(const std::filesystem::path& beginning) {
+  const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+  const std::filesystem::path folder = beginning.has_parent_path() ? beginning.parent_path() : ".";
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code ignored;
+    if (at->path().filename().string().starts_with(beginning.filename().string()) &&
+        at->is_directory(ignored) && at->last_write_time(ignored) < old)
+      std::filesystem::remove_all(at->path(), ignored);
+  }
+}
+
 // Packages that only the output is made of.
 void compile_parts(const CLI::App& command, const PackageArguments& a) {
-  const TemporaryFolder folder("package", beginning_of_parts(a.output));
+  const std::filesystem::path beginning = beginning_of_parts(a.output);
+  remove_old_parts(beginning);
+  const TemporaryFolder folder("package", beginning);
   std::vector<FilePath> parts;
   const std::vector<std::string> arguments = given_arguments(command, {"--cpu", "--output"});
   for (const std::string& name : a.instruction_sets) {
