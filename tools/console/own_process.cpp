@@ -66,8 +66,7 @@ int run_as_process(const std::string& operation, const std::vector<std::string>&
   posix_spawn_file_actions_destroy(&actions);
   require(problem == 0, "[", operation, "] cannot start a process: ", std::strerror(problem));
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    require(errno == EINTR, "[", operation, "] cannot wait for a process: ", std::strerror(errno));
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
   require(WIFEXITED(status), "[", operation, "] the process with ", setting,
           " was ended by signal ", WTERMSIG(status));
   return WEXITSTATUS(status);

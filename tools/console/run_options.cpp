@@ -67,7 +67,8 @@ void RunOptions::add_to(CLI::App& command) {
       "weights are not written any more: values that depend on them alone are computed once, at "
       "the "
       "first call, and on the host those of convolutions and of products with many rows are packed "
-      "then, for as much memory again; the default of run where it calls a model several times");
+      "then, for as much memory again; the default of package, and of run where it calls a "
+      "model several times");
   command
       .add_flag_callback(
           "--no-freezing", [this] { freezing = false; },

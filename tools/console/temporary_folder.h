@@ -18,8 +18,9 @@ class TemporaryFolder {
   // `beginning` of its path; six letters follow. Raises `Error` "[command] ...".
   TemporaryFolder(const char* command, const std::filesystem::path& beginning) {
     std::string name = beginning.string() + "XXXXXX";
-    require(::mkdtemp(name.data()) != nullptr, "[", command, "] cannot make the folder ", name,
-            ": ", std::strerror(errno));
+    const bool is_made = ::mkdtemp(name.data()) != nullptr;
+    const int problem = errno;
+    require(is_made, "[", command, "] cannot make the folder ", name, ": ", std::strerror(problem));
     path_ = name;
   }
   ~TemporaryFolder() {
