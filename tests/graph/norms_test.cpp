@@ -223,6 +223,18 @@ TEST(Norms, OfEmptyRowsAreEmpty) {
   }
 }
 
+TEST(BatchNorm, OfOneValueAChannelMovesNoVariance) {
+  Tensor mean = zeros({3}), variance = ones({3});
+  const std::string problem = error_of([&] {
+    batch_norm(ones({1, 3}), mean, variance, {}, {}, true);
+  });
+  expect_contains(problem, "[batch_norm] x is 1x3 (at ");
+  expect_contains(problem, "one value for each channel, whose variance would make the running");
+  EXPECT_EQ(variance.to_vector<float>(), Floats({1, 1, 1}));
+  batch_norm(ones({1, 3}), mean, variance);
+  batch_norm(ones({1, 3, 2}), mean, variance, {}, {}, true);
+}
+
 TEST(LocalResponseNorm, HasTheOddChannelOnEitherSide) {
   const Tensor x = Tensor::from(Floats{1, 2, 3}, {1, 3, 1});
   auto squares = [&](bool more_behind) {

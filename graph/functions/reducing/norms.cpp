@@ -363,8 +363,13 @@ BatchNormResult batch_norm_training(const TensorOperand& x, const Tensor& weight
                                     const Tensor& bias, const Tensor& running_mean,
                                     const Tensor& running_variance,
                                     const BatchNormOptions& options) {
+  const Tensor& given = graph::tensor_of(x, "batch_norm");
+  require(!running_variance.defined() || given.rank() < 2 || given.count() != given.shape()[1],
+          "[batch_norm] x is ", given.shape(), " (at ", At{x.where},
+          "), one value for each channel, whose variance would make the running variance NaN; "
+          "leave such a batch out of the training, or call eval()");
   const std::vector<Tensor> all = graph::named::batch_norm_training_function(
-      {graph::tensor_of(x, "batch_norm"), weight, bias, running_mean, running_variance},
+      {given, weight, bias, running_mean, running_variance},
       {{"momentum", options.momentum}, {"eps", options.eps}}, x.where);
   BatchNormResult result{all[0], all[1], all[2], {}, {}};
   std::size_t next = 3;
