@@ -240,6 +240,12 @@ TEST(TensorIndex, OtherDtypesAreConverted) {
   EXPECT_EQ(x.to_vector<std::int32_t>(), (std::vector<std::int32_t>{7, 2, -1, 2}));
 }
 
+TEST(TensorIndex, PartsThatAreIndexedAgain) {
+  const Tensor x = numbers(), rows = Tensor::from<std::int64_t>({1, 0});
+  EXPECT_EQ(x[rows].index({Slice(), 2}).to_vector<float>(),
+            x.index({rows}).index({Slice(), 2}).to_vector<float>());
+}
+
 TEST(TensorIndex, MisuseIsRefused) {
   Tensor x = numbers();
   expect_contains(error_of([&] { x[2]; }), "[index] place 2 is outside axis 0 of shape 2x3x4");

@@ -55,6 +55,9 @@ class IndexedTensor {
   Tensor squeeze(int axis, Line w = Line::current()) const;
   Tensor contiguous(Line w = Line::current()) const;
   Tensor operator[](const ViewIndex& index) const;
+  Tensor index(const std::vector<TensorIndex>& indices) const {
+    return tensor_.index(indices_).index(indices);
+  }
   Tensor to(DType dtype, Line w = Line::current()) const;
   Tensor clone(Line w = Line::current()) const;
   template <typename T>
