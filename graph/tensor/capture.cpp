@@ -355,7 +355,8 @@ void Capture::require_no_overlap() const {
             concat("[compile] the tensor of shape ", written.body->view.shape, " written at ",
                    At{written.written}, " shares memory with another of shape ",
                    other.body->view.shape,
-                   " that the function uses; inside a captured function use one of them only"),
+                   " that the function uses; inside a captured function use one of them only, "
+                   "and in place of the other a clone() of it"),
             {"a write", "writes memory that it uses otherwise", written.written});
     }
   }
