@@ -1,7 +1,6 @@
 #include "graph/compile/c_library/c_function.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "runtime/base/concat.h"
 #include "runtime/base/error.h"
@@ -25,10 +24,9 @@ std::string c_type(DType dtype) {
 void add_parameter(std::vector<std::string>& names, const char* prefix, const std::string& tensor,
                    std::size_t number) {
   std::string name = prefix;
-  for (char c : tensor)
-    name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? std::string(1, c) : "_";
+  for (char c : tensor) name += is_name_letter(c) ? c : '_';
   if (tensor.empty()) name += std::to_string(number);
-  if (std::ranges::find(names, name) != names.end()) name += concat("_", number);
+  while (std::ranges::find(names, name) != names.end()) name += concat("_", number);
   names.push_back(name);
 }
 

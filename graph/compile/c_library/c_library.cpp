@@ -1,7 +1,6 @@
 #include "graph/compile/c_library/c_library.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -29,9 +28,7 @@ std::string name_of(const fs::path& source) {
   require(source.extension() == ".c", "[write_c_library] ", source.string(),
           " does not end with .c; name the source file that is to be written");
   const std::string name = source.stem();
-  auto is_letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
-  require(std::ranges::all_of(name, is_letter) &&
-              std::isdigit(static_cast<unsigned char>(name.front())) == 0,
+  require(std::ranges::all_of(name, graph::is_name_letter) && !graph::is_digit(name.front()),
           "[write_c_library] \"", name,
           "\" is no identifier of C, with which the library's names could begin; take letters, "
           "digits and _");

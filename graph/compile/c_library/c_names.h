@@ -10,6 +10,12 @@
 
 namespace tilewright::graph {
 
+// In names of C, whatever the locale is.
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline bool is_name_letter(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
 struct CLibrary {
   std::string name;  // an identifier, with which all names of the library begin
   const PackageContents& contents;
