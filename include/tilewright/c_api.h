@@ -52,6 +52,8 @@ typedef struct {
 // Null where it failed. Weights are pages of the file, read when a run touches them and shared with
 // other processes; the hashes of the plan and of the code are compared. The file may be removed, or
 // replaced by renaming another one, but not be written to or cut off in place while it is loaded.
+// Where there is code for several instruction sets, that for the best one that the processor has is
+// run, or for the one that the environment's TILEWRIGHT_CPU names.
 tilewright_package* tilewright_load(const char* file);
 // The same with flags, joined by |, or 0.
 #define TILEWRIGHT_LOAD_COPIED 1u    // weights are copied: later changes of the file do not matter
