@@ -10,6 +10,7 @@
 #include "runtime/base/error.h"
 #include "tools/bench/device_clock.h"
 #include "tools/bench/section.h"
+#include "tools/console/temporary_folder.h"
 #include "tools/measure/measure.h"
 
 namespace tilewright::tools {
@@ -18,26 +19,6 @@ namespace {
 using namespace autotune;
 
 constexpr std::int64_t configurations = 50;  // of each key
-
-// A folder that goes with the bench.
-class Scratch {
- public:
-  Scratch() {
-    std::string name = (std::filesystem::temp_directory_path() / "tilewright_XXXXXX").string();
-    require(::mkdtemp(name.data()) != nullptr, "[bench] cannot make a folder like ", name);
-    path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::string file(const char* name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 TuningKey key_of(std::int64_t rows) {
   TuningKey key;
@@ -68,8 +49,8 @@ void fill(TuningDatabase& database, std::int64_t first, std::int64_t keys, doubl
 void bench_database(BenchLog& log) {
   const BenchSettings& settings = log.settings();
   const std::int64_t keys = settings.tiny ? 20 : 20'000;
-  Scratch folder;
-  TuningDatabase one(folder.file("one.db")), other(folder.file("other.db"));
+  const TemporaryFolder folder("bench", std::filesystem::temp_directory_path() / "tilewright_");
+  TuningDatabase one(folder.path() / "one.db"), other(folder.path() / "other.db");
   bool is_filled = false;
   auto fill_both = [&] {
     if (std::exchange(is_filled, true)) return;
